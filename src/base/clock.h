@@ -1,0 +1,56 @@
+// The only source of time. RealClock is the server's; VirtualClock stands still until it is advanced (tests, and a node
+// started with clock = "virtual"). Both are thread-safe.
+//
+// Invariants: neither timeline of Now() ever goes back, in one run or, through Restore, across restarts.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "base/time.h"
+
+namespace tocsin {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Moment Now() const = 0;
+  /// Monotonic time for socket deadlines and long polls; real even where Now() is virtual.
+  virtual std::chrono::steady_clock::time_point IoNow() const { return std::chrono::steady_clock::now(); }
+  /// Called once at start with the last moment that the store knows of, before anything reads Now().
+  virtual void Restore(Moment last) = 0;
+};
+
+class RealClock final : public Clock {
+ public:
+  RealClock();
+  Moment Now() const override;
+  void Restore(Moment last) override;
+
+ private:
+  mutable std::atomic<int64_t> utc_ms_floor_;
+  std::atomic<int64_t> steady_offset_ms_;  // steady timeline = CLOCK_BOOTTIME + this
+};
+
+class VirtualClock final : public Clock {
+ public:
+  explicit VirtualClock(Time start = FromMs(1'800'000'000'000));
+  Moment Now() const override;
+  void Restore(Moment last) override;
+  std::chrono::steady_clock::time_point IoNow() const override;
+
+  /// Time passes: both timelines advance.
+  void Advance(Millis by);
+  /// The wall clock is set: only utc is affected, and it never goes back.
+  void Step(Millis by);
+  /// Simulations have socket deadlines and long polls follow this clock too.
+  void DriveIo(bool on) { drive_io_ = on; }
+
+ private:
+  mutable std::mutex mutex_;
+  Time wall_;  // what the machine's clock would show
+  Moment now_;
+  std::atomic<bool> drive_io_ = false;
+};
+
+}  // namespace tocsin

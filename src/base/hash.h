@@ -1,0 +1,21 @@
+// Checksums and hashes. Crc32c guards stored records; Crc32 (IEEE, as in zlib) places keys on slots, the same on every
+// store and every client; Hash64 feeds the id table and is stored as a fingerprint of a job's content. All three are part
+// of stored formats: their values never change (hash_test.cc pins them).
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tocsin {
+
+uint32_t Crc32c(std::string_view bytes, uint32_t seed = 0);
+uint32_t Crc32(std::string_view bytes);
+uint64_t Hash64(std::string_view bytes, uint64_t seed = 0);
+
+/// A full-width mix of two words: the finisher of Hash64.
+inline uint64_t Mix64(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a ^ 0x9E3779B97F4A7C15ULL) * (b ^ 0xD6E8FEB86659FD93ULL);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+}  // namespace tocsin

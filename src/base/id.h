@@ -1,0 +1,37 @@
+// Server ids: 64-bit snowflakes, (milliseconds since 2020 << 12 | sequence) << 10 | slot. Unique and rising within a slot
+// of a topic; the slot inside makes a lookup by id need no key. As text: 'j' and 13 digits of Crockford's base 32.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace tocsin {
+
+using Uid = uint64_t;
+
+constexpr uint32_t kSlotBits = 10;
+constexpr uint32_t kSlotsMax = 1U << kSlotBits;
+
+constexpr uint32_t SlotOf(Uid uid) { return static_cast<uint32_t>(uid & (kSlotsMax - 1)); }
+
+std::string UidText(Uid uid);
+/// Nothing where `text` does not have the form of a server id.
+std::optional<Uid> ParseUid(std::string_view text);
+
+/// Gives out rising ids. Time is the steady timeline, so a stepped wall clock cannot repeat one; more than 4096 ids in a
+/// millisecond borrow from the next ones.
+class UidSource {
+ public:
+  Uid Next(Time now, uint32_t slot);
+  /// No id at or below `used` is given out again.
+  void Restore(Uid used);
+
+ private:
+  uint64_t last_ = 0;  // without the slot
+};
+
+}  // namespace tocsin

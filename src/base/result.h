@@ -1,0 +1,53 @@
+// Result<T>: a value, or an Error with a code of the one table (base/errors.h), a message for people, and the name of the
+// field at fault where there is one. Exceptions and statuses of libraries become Errors where they enter.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <expected>
+#include <string>
+#include <utility>
+
+#include "base/errors.h"
+
+namespace tocsin {
+
+struct Error {
+  Code code = Code::kInternal;
+  std::string message;
+  std::string field;
+
+  /// "context: message", for callers who know more about what was being done.
+  [[nodiscard]] Error Prefixed(std::string_view context) && {
+    message = fmt::format("{}: {}", context, message);
+    return std::move(*this);
+  }
+};
+
+template <class T>
+class [[nodiscard]] Result : public std::expected<T, Error> {
+ public:
+  using std::expected<T, Error>::expected;
+  Result(std::expected<T, Error> other) : std::expected<T, Error>(std::move(other)) {}  // NOLINT(google-explicit-constructor)
+};
+
+using Status = Result<void>;
+
+template <class... Args>
+[[nodiscard]] std::unexpected<Error> Fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(Error{code, fmt::format(format, std::forward<Args>(args)...), {}});
+}
+
+template <class... Args>
+[[nodiscard]] std::unexpected<Error> FailField(Code code, std::string field, fmt::format_string<Args...> format,
+                                               Args&&... args) {
+  return std::unexpected(Error{code, fmt::format(format, std::forward<Args>(args)...), std::move(field)});
+}
+
+}  // namespace tocsin
+
+/// Returns the error of `expression` from the calling function, if it has one.
+#define TOCSIN_TRY(expression)                                                             \
+  do {                                                                                     \
+    if (auto tocsin_try = (expression); !tocsin_try) return std::unexpected(std::move(tocsin_try).error()); \
+  } while (false)

@@ -1,0 +1,42 @@
+// Time as the project speaks of it. Millisecond points and spans are std::chrono types; only what crosses a wire or goes
+// to disk is a raw integer, and then its name ends in _ms.
+//
+// There are two timelines, both counted in ms since 1970 and equal until somebody steps the machine's clock:
+//   utc     the wall clock made monotone: it stands still while the wall clock is behind it, and follows it forward.
+//           Jobs with an absolute due time live on it.
+//   steady  advances with elapsed time alone, whatever is done to the wall clock. Jobs with a delay, leases, back-offs and
+//           ids live on it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace tocsin {
+
+using Millis = std::chrono::milliseconds;
+using Time = std::chrono::sys_time<Millis>;
+
+enum class Timeline : uint8_t { kUtc = 0, kSteady = 1 };
+
+/// One reading of the clock, on both timelines.
+struct Moment {
+  Time utc{};
+  Time steady{};
+
+  Time On(Timeline timeline) const { return timeline == Timeline::kUtc ? utc : steady; }
+  friend bool operator==(const Moment&, const Moment&) = default;
+};
+
+constexpr int64_t ToMs(Time time) { return time.time_since_epoch().count(); }
+constexpr Time FromMs(int64_t ms) { return Time(Millis(ms)); }
+
+/// Never reached: the due time of a job that waits for a count alone.
+constexpr Time kNever = Time(Millis::max());
+
+/// Shows a time of `timeline` to users as UTC.
+inline Time ShowAsUtc(Time time, Timeline timeline, Moment now) {
+  if (time == kNever || timeline == Timeline::kUtc) return time;
+  return time + (now.utc - now.steady);
+}
+
+}  // namespace tocsin

@@ -1,0 +1,135 @@
+// Service: the use cases. Front ends turn bytes into these calls and the answers into bytes; nothing else touches a store.
+//
+// Threads: every call names the caller's Loop (one of the shards') and `done` runs on that loop, exactly once. Calls are
+// split by slot, at most one message for each shard through its bounded mailbox; a full mailbox answers kOverloaded and
+// nothing was done for that part. With one shard there are no messages at all.
+//
+// Requests own their bytes: views in `jobs` and the like point into what `bytes` keeps alive.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "metrics/registry.h"
+#include "model/job.h"
+#include "model/topic.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+using Bytes = std::shared_ptr<const void>;
+
+/// Bounds that hold for every topic. Requests over them are refused with the field and the limit.
+struct Limits {
+  size_t payload_bytes = 1 << 20;
+  size_t headers = 32;             // of one job
+  size_t header_bytes = 8 << 10;   // of one job, names and values together
+  size_t batch = 10'000;           // jobs, tokens or references in one call
+  Millis wait_max{60'000};         // of a long poll
+  Millis lease_max{12 * 3'600'000};
+  size_t waiters = 100'000;        // long polls parked at once, per shard
+};
+
+struct SubmitRequest {
+  std::string topic;
+  std::vector<NewJob> jobs;
+  Bytes bytes;
+};
+
+struct ReserveRequest {
+  std::string topic;
+  size_t max = 1;
+  Millis wait{0};
+  Millis lease{0};  // 0: the topic's
+};
+
+struct SettleRequest {
+  std::string topic;
+  std::vector<Settlement> settlements;
+  Bytes bytes;
+};
+
+struct AmendRequest {
+  std::string topic;
+  std::vector<Amendment> amendments;
+  Bytes bytes;
+};
+
+struct CountRequest {
+  std::string topic;
+  std::vector<CountEvent> events;
+  Bytes bytes;
+};
+
+struct FindRequest {
+  std::string topic;
+  std::vector<JobRef> jobs;
+  Bytes bytes;
+};
+
+struct ListRequest {
+  std::string topic;
+  State state = State::kScheduled;
+  std::string cursor;
+  size_t limit = 100;
+};
+
+/// Names a parked reserve, so that a front end can take it back when its client has gone.
+struct ReserveId {
+  uint32_t shard = 0;
+  uint64_t number = 0;
+};
+
+class Service {
+ public:
+  struct ShardParts {
+    Loop* loop = nullptr;
+    Store* store = nullptr;
+  };
+
+  /// The topics that the stores hold are known from the start. `shards`, `clock` and `metrics` outlive the service.
+  Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits = {});
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// Begins the due-scans. Called before the loops run.
+  void Start();
+  /// Parked reserves answer empty, new calls answer kShuttingDown, the scans stop; `done` runs when all of it has happened.
+  void Stop(Loop& caller, Task done);
+  /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
+  void ClockMoved(Loop& caller, Task done);
+
+  /// Creates, or changes the settings of, a topic. kConflict where it exists with another number of slots.
+  void PutTopic(Loop& caller, Topic topic, Done<Topic> done);
+  void DropTopic(Loop& caller, std::string topic, Done<void> done);
+  /// Every topic with its figures, summed over the shards.
+  void Topics(Loop& caller, Done<std::vector<TopicFigures>> done);
+
+  /// An unknown topic is created with the defaults. One outcome for each job, in their order.
+  void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
+  /// Up to `max` due jobs; waits up to `wait` for the first one.
+  ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
+  /// The client of a parked reserve has gone: `done` answers empty, and what was just claimed for it is released.
+  void CancelReserve(ReserveId id);
+  void Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done);
+  void Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done);
+  void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);
+  void Find(Loop& caller, FindRequest request, Done<JobBatch> done);
+  void List(Loop& caller, ListRequest request, Done<Page> done);
+  /// Over all shards, until nothing is left to change.
+  void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
+
+  const Limits& limits() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tocsin

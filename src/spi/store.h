@@ -1,0 +1,115 @@
+// Store: where jobs live. One Store object serves the slots of one shard; a node has one for each shard. `journal` is the
+// embedded one, `redis` and `mysql` are for many nodes. Every store passes the same contract suite (spi/store_contract.h).
+//
+// Threads: every method is called on the shard's thread, and `done` runs on it too: within the call, or later through the
+// shard's Loop. `done` runs exactly once, also after a failure.
+//
+// What every store promises:
+//  - What `done` reports as ok is durable at the configured level before `done` runs.
+//  - The move from scheduled to leased is one atomic step. Only the current token settles.
+//  - After an error the outcome is unknown: it may or may not have happened, but wholly or not at all for each job.
+//  - Effects are visible to later calls at once, in the order of the calls, also before they are durable.
+//  - `now` is the caller's clock; a store with a clock of its own (Redis) may use that instead.
+//
+// The unit is a batch of one topic. Views in requests need to live only until the call returns. Calls for a topic that the
+// store does not know answer kTopicNotFound.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job.h"
+#include "model/topic.h"
+
+namespace tocsin {
+
+template <class T>
+using Done = std::move_only_function<void(Result<T>)>;
+
+/// What `Advance` found.
+struct Advanced {
+  std::vector<std::string> ready;  // topics that have jobs to claim, and had none when last reported or claimed empty
+  Time next_steady = kNever;       // when Advance has work next, on each timeline
+  Time next_utc = kNever;
+  bool more = false;               // the budget ran out: call again soon
+};
+
+struct Page {
+  JobBatch jobs;
+  std::string cursor;  // empty: the end
+};
+
+enum class SweepKind : uint8_t {
+  kRedrive,     // dead jobs become due now, with all their attempts
+  kPurgeDead,   // dead jobs are removed
+  kPurge,       // all scheduled and dead jobs are removed; leased ones stay
+};
+
+/// One topic's figures in one store. The first group are gauges, the second counts since the store was opened. Always:
+///   recovered + accepted == scheduled + leased + dead + acked + cancelled + purged
+struct TopicFigures {
+  Topic topic;
+  uint64_t scheduled = 0;  // with those that are ready
+  uint64_t ready = 0;
+  uint64_t leased = 0;
+  uint64_t dead = 0;
+  uint64_t bytes = 0;  // ids, keys, headers, payloads of the three above
+
+  uint64_t recovered = 0;
+  uint64_t accepted = 0;
+  uint64_t delivered = 0;
+  uint64_t acked = 0;
+  uint64_t nacked = 0;
+  uint64_t expired = 0;
+  uint64_t died = 0;
+  uint64_t redriven = 0;
+  uint64_t cancelled = 0;  // with those that a replace removed
+  uint64_t purged = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Creates the topic or takes its new settings (`slots` never changes). Idempotent; called on every shard's store.
+  virtual void PutTopic(const Topic& topic, Done<void> done) = 0;
+  /// Removes the topic with all its jobs. Ok where there is none.
+  virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
+  /// The topics that it holds, each with its figures.
+  virtual std::vector<TopicFigures> Topics() const = 0;
+
+  /// One outcome for each job, in their order.
+  virtual void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
+                      Done<std::vector<Submitted>> done) = 0;
+
+  /// Leases up to `max` ready jobs in (due, sequence) order. Empty when none is ready or the topic is paused.
+  virtual void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) = 0;
+
+  virtual void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
+                      Done<std::vector<SettleOutcome>> done) = 0;
+
+  virtual void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
+                     Done<std::vector<Amended>> done) = 0;
+
+  virtual void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
+                     Done<std::vector<Counted>> done) = 0;
+
+  /// One job for each reference, in their order; one with uid 0 in the place of a job that is not stored.
+  virtual void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) = 0;
+
+  /// Every job that has the state during the whole listing is listed once. In no particular order.
+  virtual void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+                    Done<Page> done) = 0;
+
+  /// How many jobs it changed, at most `limit` in one call.
+  virtual void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) = 0;
+
+  /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's own
+  /// upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
+  virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
+};
+
+}  // namespace tocsin
