@@ -1,7 +1,13 @@
 # tocsin_library(NAME x SRCS ... DEPS ...)   one library for each folder of src/, with explicit sources
 # tocsin_test(NAME x_test SRCS ... DEPS ... [LABELS unit|contract|concurrency ...])   one GoogleTest program
+#   `unit` where no label is given. What has the label `concurrency` is run once more under TSan by `make test`.
 # tocsin_fuzzer(NAME x_fuzz SRCS ... DEPS ...)   one libFuzzer program, only in the fuzz preset
+#   `make test` runs each for a few seconds, from the inputs in tests/fuzz/corpus/<name>/.
 # tocsin_bench(NAME x_bench SRCS ... DEPS ...)   one benchmark program
+
+# What tools/test.sh builds: it takes its lists of programs from here.
+add_custom_target(concurrency_tests)
+add_custom_target(fuzzers)
 
 # One precompiled header with the standard headers that nearly every file includes; libraries reuse it.
 add_library(tocsin_pch OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.cc)
@@ -27,7 +33,14 @@ function(tocsin_test)
   if(NOT A_LABELS)
     set(A_LABELS unit)
   endif()
-  gtest_discover_tests(${A_NAME} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 LABELS "${A_LABELS}")
+  if(concurrency IN_LIST A_LABELS)
+    add_dependencies(concurrency_tests ${A_NAME})
+  endif()
+  # PRE_TEST: ctest asks the programs for their tests, so that building them does not run them. gtest_discover_tests
+  # passes on one label only; joined, each of them is still found by ctest -L, which takes a regular expression.
+  list(JOIN A_LABELS "+" labels)
+  gtest_discover_tests(${A_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 600 LABELS "${labels}")
 endfunction()
 
 function(tocsin_fuzzer)
@@ -39,6 +52,8 @@ function(tocsin_fuzzer)
   tocsin_common(${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS})
   target_link_options(${A_NAME} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzzers)
+  add_dependencies(fuzzers ${A_NAME})
 endfunction()
 
 function(tocsin_bench)
