@@ -47,7 +47,9 @@ class FileSystem {
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
   /// Names (not paths) in `folder`, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+  /// Ok where the folder exists already. Its parent has to exist.
   virtual Status MakeDir(const std::string& folder) = 0;
+  /// Replaces `to` where it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
   virtual Status SyncDir(const std::string& folder) = 0;

@@ -1,0 +1,83 @@
+#include "model/job.h"
+
+#include <array>
+
+#include "base/check.h"
+#include "base/codec.h"
+#include "base/hash.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::string_view kBase64Url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr uint8_t kNoDigit = 0xFF;
+
+constexpr std::array<uint8_t, 256> kBase64Digits = [] {
+  std::array<uint8_t, 256> digits{};
+  digits.fill(kNoDigit);
+  for (size_t i = 0; i < kBase64Url.size(); ++i) digits[static_cast<uint8_t>(kBase64Url[i])] = static_cast<uint8_t>(i);
+  return digits;
+}();
+
+// A token is slot (2 bytes), handle (8), fence (8), little-endian, as base64url without padding. 18 bytes make exactly
+// 24 digits, so a token has one text and every text of 24 digits is one token.
+constexpr size_t kTokenBytes = 18;
+constexpr size_t kTokenDigits = 24;
+
+}  // namespace
+
+std::string TokenText(const Token& token) {
+  TOCSIN_CHECK(token.slot < kSlotsMax);
+  std::array<uint8_t, kTokenBytes> raw;
+  const auto slot = static_cast<uint16_t>(token.slot);
+  std::memcpy(raw.data(), &slot, 2);
+  std::memcpy(raw.data() + 2, &token.handle, 8);
+  std::memcpy(raw.data() + 10, &token.fence, 8);
+  std::string text(kTokenDigits, '\0');
+  for (size_t in = 0, out = 0; in < kTokenBytes; in += 3) {
+    const uint32_t group = uint32_t{raw[in]} << 16 | uint32_t{raw[in + 1]} << 8 | raw[in + 2];
+    for (int shift = 18; shift >= 0; shift -= 6) text[out++] = kBase64Url[group >> shift & 63];
+  }
+  return text;
+}
+
+std::optional<Token> ParseToken(std::string_view text) {
+  if (text.size() != kTokenDigits) return std::nullopt;
+  std::array<uint8_t, kTokenBytes> raw;
+  for (size_t in = 0, out = 0; in < kTokenDigits; in += 4) {
+    uint32_t group = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      const uint8_t digit = kBase64Digits[static_cast<uint8_t>(text[in + i])];
+      if (digit == kNoDigit) return std::nullopt;
+      group = group << 6 | digit;
+    }
+    for (int shift = 16; shift >= 0; shift -= 8) raw[out++] = static_cast<uint8_t>(group >> shift);
+  }
+  uint16_t slot = 0;
+  Token token;
+  std::memcpy(&slot, raw.data(), 2);
+  std::memcpy(&token.handle, raw.data() + 2, 8);
+  std::memcpy(&token.fence, raw.data() + 10, 8);
+  token.slot = slot;
+  if (slot >= kSlotsMax) return std::nullopt;
+  return token;
+}
+
+uint32_t SlotFor(std::string_view key, std::string_view id, uint32_t slots) {
+  // slots is a power of two. A server id comes first: its job may have been placed by a key that the caller does not
+  // know.
+  if (const auto uid = ParseUid(id)) return SlotOf(*uid) & (slots - 1);
+  return Crc32(key.empty() ? id : key) & (slots - 1);
+}
+
+uint64_t Fingerprint(const NewJob& job) {
+  // Each part is mixed in with its length (Hash64 begins with it), so bytes cannot move from one part to the next.
+  uint64_t hash = Hash64(job.key, static_cast<uint64_t>(job.timeline) << 8 | static_cast<uint64_t>(job.trigger));
+  const int64_t when = job.timeline == Timeline::kSteady ? job.delay.count() : ToMs(job.due);
+  hash = Mix64(hash ^ static_cast<uint64_t>(when), uint64_t{job.count} << 32 | job.max_attempts);
+  hash = Mix64(hash, job.headers.size());
+  for (const HeaderView& header : job.headers) hash = Hash64(header.value, Hash64(header.name, hash));
+  return Hash64(job.payload, hash);
+}
+
+}  // namespace tocsin

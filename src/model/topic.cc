@@ -1,0 +1,105 @@
+#include "model/topic.h"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+#include "base/hash.h"
+
+namespace tocsin {
+namespace {
+
+constexpr size_t kNameBytesMax = 256;
+constexpr Millis kLeaseMax = std::chrono::hours(12);
+constexpr uint32_t kAttemptsMax = 1000;
+constexpr Millis kBackoffBaseMax = std::chrono::hours(24);
+constexpr Millis kBackoffMax = std::chrono::days(30);
+constexpr uint32_t kCountMax = 1'000'000;
+constexpr Millis kRetentionMax = std::chrono::days(365);
+
+Status InRange(std::string_view field, Millis value, Millis low, Millis high) {
+  if (value >= low && value <= high) return {};
+  return FailField(Code::kInvalidArgument, std::string(field), "{} is {} ms: the range is {} to {} ms", field,
+                   value.count(), low.count(), high.count());
+}
+
+Status InRange(std::string_view field, uint32_t value, uint32_t low, uint32_t high) {
+  if (value >= low && value <= high) return {};
+  return FailField(Code::kInvalidArgument, std::string(field), "{} is {}: the range is {} to {}", field, value, low,
+                   high);
+}
+
+/// Bytes of the well-formed UTF-8 sequence (RFC 3629) that `text` begins with; 0 where it does not begin with one.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  if (first < 0xC2) return 0;  // a continuation byte, or an overlong form of ASCII
+  if (first < 0xE0) return follows(1) ? 2 : 0;
+  if (first < 0xF0) {
+    const bool overlong = first == 0xE0 && byte(1) < 0xA0;
+    const bool surrogate = first == 0xED && byte(1) >= 0xA0;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first > 0xF4) return 0;
+  const bool overlong = first == 0xF0 && byte(1) < 0x90;
+  const bool past_end = first == 0xF4 && byte(1) >= 0x90;
+  return follows(1) && follows(2) && follows(3) && !overlong && !past_end ? 4 : 0;
+}
+
+/// C0, DEL and, in UTF-8, C1.
+bool IsControl(std::string_view sequence) {
+  const auto first = static_cast<uint8_t>(sequence[0]);
+  return first < 0x20 || first == 0x7F || (first == 0xC2 && static_cast<uint8_t>(sequence[1]) < 0xA0);
+}
+
+}  // namespace
+
+Status ValidateName(std::string_view field, std::string_view name) {
+  const auto refuse = [&](std::string_view why) {
+    return FailField(Code::kInvalidArgument, std::string(field), "{} {}", field, why);
+  };
+  if (name.empty()) return refuse("is empty: it takes 1 to 256 bytes");
+  if (name.size() > kNameBytesMax) {
+    return FailField(Code::kInvalidArgument, std::string(field), "{} has {} bytes: the most is {}", field, name.size(),
+                     kNameBytesMax);
+  }
+  while (!name.empty()) {
+    const size_t length = SequenceLength(name);
+    if (length == 0) return refuse("is not valid UTF-8");
+    if (IsControl(name.substr(0, length))) return refuse("has a control character");
+    name.remove_prefix(length);
+  }
+  return {};
+}
+
+Status Validate(const Topic& topic) {
+  TOCSIN_TRY(ValidateName("topic", topic.name));
+  if (topic.name.find_first_of("/{} ") != std::string::npos) {
+    return FailField(Code::kInvalidArgument, "topic",
+                     "topic has a '/', '{{', '}}' or space: they are not allowed in its name");
+  }
+  if (!std::has_single_bit(topic.slots) || topic.slots > kSlotsMax) {
+    return FailField(Code::kInvalidArgument, "slots", "slots is {}: it takes a power of two from 1 to {}", topic.slots,
+                     kSlotsMax);
+  }
+  TOCSIN_TRY(InRange("lease", topic.lease, Millis(1), kLeaseMax));
+  TOCSIN_TRY(InRange("max_attempts", topic.max_attempts, 1, kAttemptsMax));
+  TOCSIN_TRY(InRange("backoff_base", topic.backoff_base, Millis(0), kBackoffBaseMax));
+  TOCSIN_TRY(InRange("backoff_max", topic.backoff_max, topic.backoff_base, kBackoffMax));
+  TOCSIN_TRY(InRange("count_limit", topic.count_limit, 1, kCountMax));
+  return InRange("retention", topic.retention, Millis(0), kRetentionMax);
+}
+
+Millis BackOff(const Topic& topic, uint32_t attempt, uint64_t seed) {
+  // 2^34 ms is past the largest back-off, so a larger shift could only overflow.
+  const uint32_t doublings = std::min(attempt == 0 ? 0 : attempt - 1, 34U);
+  const int64_t base_ms = topic.backoff_base.count();
+  const int64_t max_ms = topic.backoff_max.count();
+  const int64_t rest_ms = base_ms > (max_ms >> doublings) ? max_ms : base_ms << doublings;
+  const auto spread = static_cast<uint64_t>(rest_ms / 4) + 1;
+  return Millis(rest_ms + static_cast<int64_t>(Mix64(seed, attempt) % spread));
+}
+
+}  // namespace tocsin
