@@ -1,0 +1,78 @@
+#include "net/asio_loop.h"
+
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace tocsin::net {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+AsioLoop::AsioLoop(const Clock& clock, size_t requests_max)
+    : clock_(clock), requests_max_(requests_max), io_(1), work_(io_.get_executor()), timer_(io_) {}
+
+AsioLoop::~AsioLoop() {
+  for (Node* node = mailbox_.exchange(nullptr); node != nullptr;) delete std::exchange(node, node->next);
+}
+
+void AsioLoop::Run() { io_.run(); }
+
+void AsioLoop::Stop() { io_.stop(); }
+
+void AsioLoop::Post(Task task) { Push(std::move(task), false); }
+
+bool AsioLoop::TryPost(Task task) {
+  if (requests_.fetch_add(1, std::memory_order_relaxed) >= requests_max_) {
+    requests_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  Push(std::move(task), true);
+  return true;
+}
+
+bool AsioLoop::InThread() const { return work_.get_executor().running_in_this_thread(); }
+
+void AsioLoop::Push(Task task, bool request) {
+  Node* node = new Node{std::move(task), mailbox_.load(std::memory_order_relaxed), request};
+  while (!mailbox_.compare_exchange_weak(node->next, node, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  // An empty mailbox has no Drain on its way; a later task of the burst rides on the wake-up of the first one.
+  if (node->next == nullptr) boost::asio::post(io_, [this] { Drain(); });
+}
+
+void AsioLoop::Drain() {
+  Node* stack = mailbox_.exchange(nullptr, std::memory_order_acquire);
+  Node* queue = nullptr;
+  while (stack != nullptr) {
+    Node* node = std::exchange(stack, stack->next);
+    node->next = std::exchange(queue, node);
+  }
+  while (queue != nullptr) {
+    const std::unique_ptr<Node> node(std::exchange(queue, queue->next));
+    if (node->request) requests_.fetch_sub(1, std::memory_order_relaxed);
+    node->task();
+  }
+}
+
+void AsioLoop::OnAlarm(Task handler) { on_alarm_ = std::move(handler); }
+
+void AsioLoop::SetAlarm(Millis delay) {
+  alarm_at_ = clock_.IoNow() + delay;
+  // A timer that fires too soon looks again; moving it later each time would cost a system call for every submit.
+  if (alarm_at_ < armed_for_) Arm();
+}
+
+void AsioLoop::Arm() {
+  armed_for_ = alarm_at_;
+  timer_.expires_at(armed_for_);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    armed_for_ = TimePoint::max();
+    if (alarm_at_ == TimePoint::max()) return;
+    if (clock_.IoNow() < alarm_at_) return Arm();
+    alarm_at_ = TimePoint::max();
+    if (on_alarm_) on_alarm_();
+  });
+}
+
+}  // namespace tocsin::net

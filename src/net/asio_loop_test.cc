@@ -1,0 +1,117 @@
+#include "net/asio_loop.h"
+
+#include <future>
+#include <latch>
+
+#include <gtest/gtest.h>
+
+namespace tocsin::net {
+namespace {
+
+class AsioLoopTest : public testing::Test {
+ protected:
+  void Start() {
+    thread_ = std::thread([this] { loop_.Run(); });
+  }
+  void TearDown() override {
+    loop_.Stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  /// Everything posted before has run.
+  void Flush() {
+    std::promise<void> done;
+    loop_.Post([&] { done.set_value(); });
+    done.get_future().wait();
+  }
+
+  RealClock clock_;
+  AsioLoop loop_{clock_, 4};
+  std::thread thread_;
+};
+
+TEST_F(AsioLoopTest, RunsTasksOfEachThreadInTheirOrder) {
+  Start();
+  constexpr int kThreads = 4;
+  constexpr int kTasks = 5'000;
+  std::vector<std::vector<int>> seen(kThreads);
+  std::vector<std::thread> posters;
+  for (int t = 0; t < kThreads; ++t) {
+    posters.emplace_back([&, t] {
+      for (int i = 0; i < kTasks; ++i) loop_.Post([&seen, t, i] { seen[static_cast<size_t>(t)].push_back(i); });
+    });
+  }
+  for (auto& poster : posters) poster.join();
+  Flush();
+  for (const auto& one : seen) {
+    ASSERT_EQ(one.size(), kTasks);
+    EXPECT_TRUE(std::ranges::is_sorted(one));
+  }
+}
+
+TEST_F(AsioLoopTest, RefusesRequestsOverTheLimitAndTakesThemAgainLater) {
+  int ran = 0;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(loop_.TryPost([&] { ++ran; }));
+  EXPECT_FALSE(loop_.TryPost([&] { ran = 1'000; }));
+  loop_.Post([&] { ++ran; });  // replies are never refused
+  Start();
+  Flush();
+  EXPECT_EQ(ran, 5);
+  EXPECT_TRUE(loop_.TryPost([] {}));
+}
+
+TEST_F(AsioLoopTest, KnowsItsThread) {
+  Start();
+  EXPECT_FALSE(loop_.InThread());
+  bool inside = false;
+  loop_.Post([&] { inside = loop_.InThread(); });
+  Flush();
+  EXPECT_TRUE(inside);
+}
+
+TEST_F(AsioLoopTest, TheLastAlarmCounts) {
+  Start();
+  std::promise<std::chrono::steady_clock::time_point> rang;
+  std::atomic<int> count = 0;
+  const auto begin = clock_.IoNow();
+  loop_.Post([&] {
+    loop_.OnAlarm([&] {
+      if (++count == 1) rang.set_value(clock_.IoNow());
+    });
+    loop_.SetAlarm(Millis(3'600'000));
+    loop_.SetAlarm(Millis(1));   // earlier
+    loop_.SetAlarm(Millis(30));  // later than the timer that is armed
+  });
+  const auto at = rang.get_future().get();
+  EXPECT_GE(at - begin, Millis(30));
+  EXPECT_LT(at - begin, Millis(5'000));
+  Flush();
+  EXPECT_EQ(count, 1);
+}
+
+TEST_F(AsioLoopTest, TheAlarmHandlerCanSetTheNextAlarm) {
+  Start();
+  std::latch rings(3);
+  std::atomic<int> left = 3;
+  loop_.Post([&] {
+    loop_.OnAlarm([&] {
+      if (--left > 0) loop_.SetAlarm(Millis(1));
+      rings.count_down();
+    });
+    loop_.SetAlarm(Millis(0));
+  });
+  rings.wait();
+  EXPECT_EQ(left, 0);
+}
+
+TEST_F(AsioLoopTest, DropsWhatNeverRan) {
+  auto witness = std::make_shared<int>(1);
+  {
+    AsioLoop never_run(clock_);
+    never_run.Post([witness] {});
+    EXPECT_EQ(witness.use_count(), 2);
+  }
+  EXPECT_EQ(witness.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace tocsin::net

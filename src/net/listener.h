@@ -1,0 +1,67 @@
+// Listener: accepts TCP connections and deals them to the shards' loops in turn, within a limit of open connections.
+//
+// It lives on the io_context that it was opened on (the main thread's) and is used from that thread alone. Every
+// accepted socket is bound to its shard's io_context from the start and handed over by a posted task with a
+// ConnectionPass: the connection counts until its pass is destroyed, on whichever thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "net/address.h"
+#include "net/asio_loop.h"
+
+namespace tocsin::net {
+
+using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+
+/// One connection's place under the limit.
+using ConnectionPass = std::shared_ptr<const void>;
+
+class Listener {
+ public:
+  struct Options {
+    size_t connections_max = 10'000;
+    std::string refusal;  // what a connection over the limit is told before it is closed
+  };
+  /// Runs on the loop's thread.
+  using Handler = std::function<void(size_t shard, Socket socket, ConnectionPass pass)>;
+
+  /// Binds; connections are accepted from Start on. kInUse where the address is taken.
+  static Result<std::unique_ptr<Listener>> Open(boost::asio::io_context& io, const Address& address, Options options);
+
+  void Start(std::vector<AsioLoop*> loops, Handler handler);
+  void Close();
+
+  /// Where it is bound: port 0 became a real one.
+  const Address& address() const { return address_; }
+  size_t connections() const { return open_->load(std::memory_order_relaxed); }
+
+ private:
+  Listener(boost::asio::io_context& io, Options options);
+  Status Bind(const Address& address);
+  void Accept();
+  void Accepted(size_t shard, Socket socket);
+  void Refuse(Socket socket);
+
+  boost::asio::io_context& io_;
+  const Options options_;
+  Address address_;
+  boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, boost::asio::io_context::executor_type> acceptor_;
+  boost::asio::basic_waitable_timer<std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>,
+                                    boost::asio::io_context::executor_type>
+      pause_;
+  std::vector<AsioLoop*> loops_;
+  Handler handler_;
+  size_t next_shard_ = 0;
+  std::shared_ptr<size_t> refusing_ = std::make_shared<size_t>(0);
+  std::shared_ptr<std::atomic<size_t>> open_ = std::make_shared<std::atomic<size_t>>(0);
+};
+
+}  // namespace tocsin::net
