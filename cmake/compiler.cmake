@@ -19,7 +19,8 @@ option(TOCSIN_FUZZ "build the libFuzzer targets" OFF)
 option(TOCSIN_COVERAGE "instrument for llvm-cov" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Wimplicit-fallthrough -Wthread-safety -Werror)
+  -Woverloaded-virtual -Wimplicit-fallthrough -Wthread-safety -Werror
+  -Wno-missing-designated-field-initializers)  # a field that is not named has its default: that is what they are for
 # CRC32C and the 64-bit mixing hash use these instructions; every x86-64 server since 2013 has them.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_compile_options(-march=x86-64-v3)
