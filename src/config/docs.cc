@@ -1,0 +1,170 @@
+#include "config/docs.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/errors.h"
+#include "config/options.h"
+#include "config/value.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::array kCommands{
+    Command{"--config", "FILE", "Read options from this TOML file. Also TOCSIN_CONFIG."},
+    Command{"--config-check", "", "Check the options, print what is in effect, and exit: 0 where all is well, else 2."},
+    Command{"--print-docs", "PAGE", "Print a generated page and exit: configuration, errors or sample."},
+    Command{"--version", "", "Print the version and exit."},
+    Command{"--help", "", "Print this and exit."},
+};
+
+constexpr size_t kWidth = 100;
+
+/// `text` in lines of at most kWidth, each with `indent` spaces before it.
+std::string Wrapped(std::string_view text, std::string_view indent) {
+  std::string all;
+  std::string line;
+  const auto flush = [&] {
+    if (!line.empty()) all += fmt::format("{}{}\n", indent, line);
+    line.clear();
+  };
+  while (!text.empty()) {
+    const size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    if (indent.size() + line.size() + 1 + word.size() > kWidth) flush();
+    if (!line.empty()) line += ' ';
+    line += word;
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  flush();
+  return all;
+}
+
+std::string TableOf(std::string_view key) {
+  const size_t dot = key.rfind('.');
+  return dot == std::string_view::npos ? "" : std::string(key.substr(0, dot));
+}
+
+/// In the order of the file: the empty table comes first, since in TOML whatever follows a head belongs to its table.
+std::vector<std::string> Tables() {
+  std::vector<std::string> tables{""};
+  for (const Option& option : Options()) {
+    if (std::string table = TableOf(option.key); std::ranges::find(tables, table) == tables.end()) {
+      tables.push_back(std::move(table));
+    }
+  }
+  return tables;
+}
+
+std::vector<std::string_view> Groups() {
+  std::vector<std::string_view> groups;
+  for (const Option& option : Options()) {
+    if (std::ranges::find(groups, option.group) == groups.end()) groups.push_back(option.group);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+std::string VersionText() { return "tocsind " TOCSIN_VERSION "\n"; }
+
+std::string HelpText() {
+  std::string text =
+      "tocsind is a timeout centre: hand it a job now, and get it back at an exact later moment, at least once,\n"
+      "whatever crashes in between. Without any option it serves on its embedded store, in ./tocsin-data.\n"
+      "\n"
+      "Usage: tocsind [options]\n"
+      "\n"
+      "Each option can be a flag, an environment variable (--http-listen is TOCSIN_HTTP_LISTEN) or a key of the\n"
+      "file (http.listen). Flags win over the environment, and the environment over the file.\n";
+  for (const std::string_view group : Groups()) {
+    text += fmt::format("\n{}:\n", group);
+    for (const Option& option : Options()) {
+      if (option.group != group) continue;
+      text += fmt::format("  {} {}  (default {})\n", FlagOf(option.key), TypeOf(option), option.fallback);
+      text += Wrapped(option.doc, "      ");
+      if (const std::string bounds = BoundsOf(option); !bounds.empty()) text += Wrapped(bounds + ".", "      ");
+    }
+  }
+  text += "\nProgram:\n";
+  for (const Command& command : Commands()) {
+    text += fmt::format("  {}{}{}\n", command.flag, command.value.empty() ? "" : " ", command.value);
+    text += Wrapped(command.doc, "      ");
+  }
+  text +=
+      "\nExamples:\n"
+      "  tocsind                                           try it: it prints its URL and a first job to copy\n"
+      "  tocsind --config /etc/tocsin.toml --config-check  is this file right?\n"
+      "  tocsind --clock virtual --data-dir /tmp/t         for tests: time moves when the test says so\n";
+  return text;
+}
+
+std::string ConfigurationMarkdown() {
+  std::string text =
+      "# Configuration\n\n"
+      "Generated from the table in `src/config/options.cc` by `make docs`; a test fails when they differ.\n\n"
+      "Every option has a key in the TOML file (`--config FILE`, or `TOCSIN_CONFIG`), a flag and an environment\n"
+      "variable. Flags win over the environment, the environment over the file, the file over the defaults. A name "
+      "that\n"
+      "is not in these tables is an error which names the nearest known one. `tocsind --config-check` checks "
+      "everything\n"
+      "and prints what is in effect; [deploy/tocsin.toml](../deploy/tocsin.toml) is a file to begin with.\n\n"
+      "A **size** is a whole number with B, KiB, MiB, GiB or TiB (without a unit: bytes); a **duration** one with ms, "
+      "s,\n"
+      "m, h or d. In the file numbers stand bare and everything else in quotes.\n";
+  for (const std::string_view group : Groups()) {
+    text += fmt::format("\n## {}\n", group);
+    for (const Option& option : Options()) {
+      if (option.group != group) continue;
+      text += fmt::format("\n### `{}`\n\n{}\n\n", option.key, option.doc);
+      text += "| type | default | allowed | flag | variable |\n|---|---|---|---|---|\n";
+      const std::string bounds = BoundsOf(option);
+      text += fmt::format("| {} | `{}` | {} | `{}` | `{}` |\n", TypeOf(option), option.fallback,
+                          bounds.empty() ? "any" : bounds, FlagOf(option.key), VariableOf(option.key));
+    }
+  }
+  text += "\n## Arguments of the program\n\n| argument | meaning |\n|---|---|\n";
+  for (const Command& command : Commands()) {
+    text +=
+        fmt::format("| `{}{}{}` | {} |\n", command.flag, command.value.empty() ? "" : " ", command.value, command.doc);
+  }
+  return text;
+}
+
+std::string ErrorsMarkdown() {
+  std::string text =
+      "# Errors\n\n"
+      "Generated from the table in `src/base/errors.cc` by `make docs`; a test fails when they differ.\n\n"
+      "Every error has one of these codes, whichever way it was asked. **Retry** says whether the same call may "
+      "succeed\n"
+      "later without a change.\n\n"
+      "| code | HTTP | RESP | gRPC | retry | meaning |\n|---|---|---|---|---|---|\n";
+  for (const ErrorRow& row : ErrorTable()) {
+    text += fmt::format("| `{}` | {} | `{}` | `{}` | {} | {} |\n", row.name, row.http, row.resp, row.grpc,
+                        row.retry ? "yes" : "no", row.doc);
+  }
+  return text;
+}
+
+std::string SampleToml() {
+  std::string text =
+      "# Tocsin's configuration: every option with its default. Remove the # before a line to change it, then check:\n"
+      "#   tocsind --config tocsin.toml --config-check\n"
+      "# Generated from src/config/options.cc by `make docs`.\n";
+  for (const std::string& table : Tables()) {
+    if (!table.empty()) text += fmt::format("\n[{}]\n", table);
+    for (const Option& option : Options()) {
+      if (TableOf(option.key) != table) continue;
+      const std::string_view key = option.key.substr(table.empty() ? 0 : table.size() + 1);
+      text += "\n" + Wrapped(option.doc, "# ");
+      if (const std::string bounds = BoundsOf(option); !bounds.empty()) text += Wrapped(bounds + ".", "# ");
+      text += "#" + TomlLine(option, key, option.fallback) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,215 @@
+#include "config/load.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "base/nearest.h"
+#include "config/docs.h"
+#include "config/options.h"
+#include "config/toml_file.h"
+#include "config/value.h"
+
+namespace tocsin {
+namespace {
+
+constexpr std::string_view kVariablePrefix = "TOCSIN_";
+constexpr size_t kFileBytesMax = 1 << 20;
+
+/// What the command line says, in its order.
+struct CommandLine {
+  std::vector<Setting> settings;
+  std::optional<std::string> config_file;
+  std::optional<std::string> print_docs;
+  bool config_check = false;
+  bool help = false;
+  bool version = false;
+};
+
+/// What the environment says.
+struct Environment {
+  std::vector<Setting> settings;
+  std::optional<std::string> config_file;
+};
+
+const Option* OptionOfFlag(std::string_view flag) {
+  const auto options = Options();
+  const auto found = std::ranges::find(options, flag, [](const Option& option) { return FlagOf(option.key); });
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::unexpected<Error> UnknownFlag(const std::string& flag) {
+  std::vector<std::string> flags;
+  for (const Option& option : Options()) flags.push_back(FlagOf(option.key));
+  for (const Command& command : Commands()) flags.emplace_back(command.flag);
+  return FailField(Code::kUnknownField, flag, "unknown argument \"{}\"{} (tocsind --help lists them all)", flag,
+                   DidYouMean(flag, flags));
+}
+
+Result<CommandLine> ParseArguments(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const size_t equals = arguments[i].find('=');
+    const std::string flag = arguments[i].substr(0, equals);
+    if (equals == std::string::npos) {
+      bool* const set = flag == "--help" || flag == "-h" ? &line.help
+                        : flag == "--version"            ? &line.version
+                        : flag == "--config-check"       ? &line.config_check
+                                                         : nullptr;
+      if (set != nullptr) {
+        *set = true;
+        continue;
+      }
+    }
+    const Option* const option = OptionOfFlag(flag);
+    if (option == nullptr && flag != "--config" && flag != "--print-docs") return UnknownFlag(flag);
+    std::string value;
+    if (equals != std::string::npos) {
+      value = arguments[i].substr(equals + 1);
+    } else if (i + 1 < arguments.size()) {
+      value = arguments[++i];
+    } else {
+      return FailField(Code::kInvalidArgument, flag, "{} needs a value behind it", flag);
+    }
+    if (option != nullptr) {
+      line.settings.push_back({option, std::move(value), flag});
+    } else {
+      (flag == "--config" ? line.config_file : line.print_docs) = std::move(value);
+    }
+  }
+  return line;
+}
+
+/// Variables with our prefix that others set: Kubernetes gives every container in the namespace TOCSIN_SERVICE_HOST,
+/// TOCSIN_PORT, TOCSIN_PORT_7420_TCP... where a service is called tocsin; and the command line client has its own.
+bool IsForeign(std::string_view variable) {
+  return variable.starts_with("TOCSIN_SERVICE_") || variable == "TOCSIN_PORT" || variable.starts_with("TOCSIN_PORT_") ||
+         variable == "TOCSIN_URL";
+}
+
+Result<Environment> ParseEnvironment(const std::vector<std::pair<std::string, std::string>>& variables) {
+  Environment environment;
+  std::vector<std::string> known{VariableOf("config")};
+  for (const Option& option : Options()) known.push_back(VariableOf(option.key));
+  for (const auto& [name, value] : variables) {
+    if (!name.starts_with(kVariablePrefix) || IsForeign(name)) continue;
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end()) {
+      return FailField(Code::kUnknownField, name, "unknown environment variable \"{}\"{}", name,
+                       DidYouMean(name, known));
+    }
+    if (found == known.begin()) {
+      environment.config_file = value;
+    } else {
+      environment.settings.push_back({&Options()[static_cast<size_t>(found - known.begin()) - 1], value, name});
+    }
+  }
+  return environment;
+}
+
+/// A config in the making, with who set each option.
+struct Draft {
+  Config config;
+  std::vector<std::string> origins = std::vector<std::string>(Options().size(), "default");
+
+  Status Apply(const std::vector<Setting>& settings) {
+    for (const Setting& setting : settings) {
+      Status set = SetOption(*setting.option, setting.value, config);
+      if (!set) {
+        return FailField(set.error().code, std::string(setting.option->key), "{}: {} = \"{}\" {}", setting.origin,
+                         setting.option->key, setting.value, set.error().message);
+      }
+      origins[static_cast<size_t>(setting.option - Options().data())] = setting.origin;
+    }
+    return {};
+  }
+
+  /// Fills in what 0 stands for.
+  void Resolve(const Machine& machine) {
+    if (config.shards == 0) config.shards = std::clamp(machine.cores / 2, 1, 64);
+    if (config.memory_limit == 0) config.memory_limit = (machine.memory_bytes / 10 * 7) >> 20 << 20;  // whole MiB
+  }
+
+  /// TOML, so that it can be saved and loaded.
+  std::string Effective() const {
+    std::string text = "# The configuration is valid. These values are in effect, each with where it comes from.\n";
+    for (size_t i = 0; i < origins.size(); ++i) {
+      const Option& option = Options()[i];
+      const std::string line = TomlLine(option, option.key, ShowOption(option, config));
+      text += fmt::format("{:<40}  # {}\n", line, origins[i]);
+    }
+    return text;
+  }
+};
+
+Result<std::string> Docs(const std::string& which) {
+  if (which == "configuration") return ConfigurationMarkdown();
+  if (which == "errors") return ErrorsMarkdown();
+  if (which == "sample") return SampleToml();
+  return FailField(Code::kInvalidArgument, "--print-docs",
+                   "--print-docs: \"{}\" is not configuration, errors or sample", which);
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  std::ostringstream bytes;
+  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) bytes << file.rdbuf();
+  if (!file.is_open() || file.bad()) return Fail(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
+  return std::move(bytes).str();
+}
+
+}  // namespace
+
+Inputs ProcessInputs(int argc, const char* const* argv, const char* const* environment) {
+  Inputs inputs{.read_file = ReadFile, .machine = ThisMachine()};
+  for (int i = 1; i < argc; ++i) inputs.arguments.emplace_back(argv[i]);
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    inputs.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return inputs;
+}
+
+Result<Loaded> LoadConfig(const Inputs& inputs) {
+  const Result<CommandLine> line = ParseArguments(inputs.arguments);
+  if (!line) return std::unexpected(line.error());
+  if (line->help) return Loaded{.action = Action::kPrint, .text = HelpText()};
+  if (line->version) return Loaded{.action = Action::kPrint, .text = VersionText()};
+  if (line->print_docs) {
+    Result<std::string> text = Docs(*line->print_docs);
+    if (!text) return std::unexpected(std::move(text).error());
+    return Loaded{.action = Action::kPrint, .text = *std::move(text)};
+  }
+  const Result<Environment> environment = ParseEnvironment(inputs.environment);
+  if (!environment) return std::unexpected(environment.error());
+
+  Draft draft;
+  for (const Option& option : Options()) TOCSIN_TRY(SetOption(option, option.fallback, draft.config));
+  const std::optional<std::string>& path = line->config_file ? line->config_file : environment->config_file;
+  if (path) {
+    const Result<std::string> text = inputs.read_file(*path);
+    if (!text) return std::unexpected(text.error());
+    if (text->size() > kFileBytesMax) return Fail(Code::kTooLarge, "{} is over {} bytes", *path, kFileBytesMax);
+    const Result<std::vector<Setting>> settings = ParseToml(*text, *path);
+    if (!settings) return std::unexpected(settings.error());
+    TOCSIN_TRY(draft.Apply(*settings));
+  }
+  TOCSIN_TRY(draft.Apply(environment->settings));
+  TOCSIN_TRY(draft.Apply(line->settings));
+  draft.Resolve(inputs.machine);
+  Loaded loaded{.config = std::move(draft.config)};
+  if (line->config_check) {
+    draft.config = loaded.config;
+    loaded.action = Action::kPrint;
+    loaded.text = draft.Effective();
+  }
+  return loaded;
+}
+
+}  // namespace tocsin

@@ -1,0 +1,42 @@
+// The one table of options. A row is all there is to an option: the file, the flags, the environment, --help, the
+// sample file and docs/configuration.md follow from it (CONTRIBUTING.md, "add an option").
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "config/config.h"
+
+namespace tocsin {
+
+/// Where a value goes. The type of the member is the type of the option: std::string is a path, int a number, uint64_t
+/// a size in bytes.
+using Member = std::variant<std::string Config::*, Address Config::*, int Config::*, uint64_t Config::*,
+                            Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*>;
+
+struct Option {
+  std::string_view group;
+  std::string_view key;  // as in the file, dotted
+  Member member;
+  std::string_view fallback;  // the default, as a user would write it
+  int64_t min = 0;            // bounds of numbers, bytes, and ms of durations; both included
+  int64_t max = 0;
+  std::string_view zero;                      // what 0 means, where it is allowed besides min to max
+  std::span<const std::string_view> choices;  // of enums
+  std::string_view doc;
+};
+
+std::span<const Option> Options();
+
+/// The row of `key`, or null.
+const Option* FindOption(std::string_view key);
+
+/// http.listen -> --http-listen
+std::string FlagOf(std::string_view key);
+/// http.listen -> TOCSIN_HTTP_LISTEN
+std::string VariableOf(std::string_view key);
+
+}  // namespace tocsin

@@ -1,0 +1,79 @@
+#include "config/toml_file.h"
+
+#include <sstream>
+
+#include <toml.hpp>
+
+#include "base/nearest.h"
+
+namespace tocsin {
+namespace {
+
+/// Where in a file a value stands, as an editor would take it.
+std::string Place(const std::string& name, const toml::value& value) {
+  return fmt::format("{}:{}", name, value.location().line());
+}
+
+std::vector<std::string_view> Keys() {
+  std::vector<std::string_view> keys;
+  for (const Option& option : Options()) keys.push_back(option.key);
+  return keys;
+}
+
+bool IsTable(std::string_view path) {
+  const std::string prefix = std::string(path) + ".";
+  return std::ranges::any_of(Options(), [&](const Option& option) { return option.key.starts_with(prefix); });
+}
+
+/// Numbers must be bare and all else quoted, except that a size may be a bare number of bytes.
+Result<std::string> ValueText(const Option& option, const toml::value& value) {
+  const bool size = std::holds_alternative<uint64_t Config::*>(option.member);
+  const bool number = std::holds_alternative<int Config::*>(option.member);
+  if (value.is_integer() && (number || size)) return fmt::format("{}", value.as_integer());
+  if (value.is_string() && !number) return value.as_string().str;
+  return Fail(Code::kInvalidArgument, "{} must be a {}", option.key,
+              number ? "whole number without quotes" : "string in quotes");
+}
+
+Status Flatten(const toml::table& table, const std::string& prefix, const std::string& name,
+               std::vector<Setting>& settings) {
+  for (const auto& [key, value] : table) {
+    const std::string path = prefix + key;
+    const std::string place = Place(name, value);
+    if (const Option* option = FindOption(path)) {
+      Result<std::string> text = ValueText(*option, value);
+      if (!text) return std::unexpected(std::move(text).error().Prefixed(place));
+      settings.push_back({option, *std::move(text), place});
+    } else if (value.is_table() && IsTable(path)) {
+      TOCSIN_TRY(Flatten(value.as_table(), path + ".", name, settings));
+    } else {
+      return FailField(Code::kUnknownField, path, "{}: unknown key \"{}\"{}", place, path, DidYouMean(path, Keys()));
+    }
+  }
+  return {};
+}
+
+/// The library's messages show the line with an arrow below it; the first line alone says what is wrong.
+std::string FirstLine(std::string_view message) {
+  constexpr std::string_view kPrefix = "[error] ";
+  if (message.starts_with(kPrefix)) message.remove_prefix(kPrefix.size());
+  return std::string(message.substr(0, message.find('\n')));
+}
+
+}  // namespace
+
+Result<std::vector<Setting>> ParseToml(const std::string& text, const std::string& name) {
+  std::vector<Setting> settings;
+  try {
+    std::istringstream stream(text);
+    const toml::value root = toml::parse(stream, name);
+    TOCSIN_TRY(Flatten(root.as_table(), "", name, settings));
+  } catch (const toml::exception& problem) {
+    return Fail(Code::kInvalidArgument, "{}:{}: {}", name, problem.location().line(), FirstLine(problem.what()));
+  } catch (const std::exception& problem) {
+    return Fail(Code::kInvalidArgument, "{}: {}", name, FirstLine(problem.what()));
+  }
+  return settings;
+}
+
+}  // namespace tocsin

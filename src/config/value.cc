@@ -1,0 +1,209 @@
+#include "config/value.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <limits>
+#include <type_traits>
+
+namespace tocsin {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  int64_t factor;
+};
+
+// Each list from the smallest to the largest, which is how Show finds the largest that divides a value.
+constexpr std::array kDurationUnits{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000},
+                                    Unit{"d", 86'400'000}};
+constexpr std::array kByteUnits{Unit{"B", 1}, Unit{"KiB", 1LL << 10}, Unit{"MiB", 1LL << 20}, Unit{"GiB", 1LL << 30},
+                                Unit{"TiB", 1LL << 40}};
+
+template <class T>
+constexpr bool kIsEnum = std::is_same_v<T, Durability> || std::is_same_v<T, ClockKind> || std::is_same_v<T, LogLevel>;
+
+/// Calls `visitor` with the member pointer; its value type says which kind of option it is.
+template <class Visitor>
+auto Visit(const Option& option, Visitor&& visitor) {
+  return std::visit([&]<class T>(T Config::* member) { return visitor(member, std::type_identity<T>{}); },
+                    option.member);
+}
+
+bool SameLetters(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+/// A whole number with one of `units` behind it; without a unit it is `bare` of the base unit, or an error where that
+/// is 0.
+Result<int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units, int64_t bare,
+                              std::string_view example) {
+  int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc::result_out_of_range) return Fail(Code::kInvalidArgument, "is too large");
+  if (problem != std::errc{} || number < 0) {
+    return Fail(Code::kInvalidArgument, "is not a whole number followed by a unit, such as {}", example);
+  }
+  const std::string_view name = text.substr(static_cast<size_t>(end - text.data()));
+  int64_t factor = name.empty() ? bare : 0;
+  for (const Unit& unit : units) {
+    if (SameLetters(name, unit.name)) factor = unit.factor;
+  }
+  if (factor == 0) {
+    std::string known;
+    for (const Unit& unit : units) known += (known.empty() ? "" : ", ") + std::string(unit.name);
+    return Fail(Code::kInvalidArgument, "needs one of the units {}, such as {}", known, example);
+  }
+  int64_t value = 0;
+  if (__builtin_mul_overflow(number, factor, &value)) return Fail(Code::kInvalidArgument, "is too large");
+  return value;
+}
+
+Result<int64_t> ParseNumber(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc::result_out_of_range) return Fail(Code::kInvalidArgument, "is too large");
+  if (problem != std::errc{} || end != text.data() + text.size()) {
+    return Fail(Code::kInvalidArgument, "is not a whole number");
+  }
+  return number;
+}
+
+Result<Address> ParseAddress(std::string_view text) {
+  const auto malformed = [] {
+    return Fail(Code::kInvalidArgument, "is not an address, such as 127.0.0.1:7420, localhost:7420 or [::1]:7420");
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return malformed();
+  std::string_view host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const std::string_view allowed = bracketed ? ":%._-" : "._-";  // IPv6 only in brackets
+  const bool clean = std::ranges::all_of(
+      host, [&](unsigned char c) { return std::isalnum(c) != 0 || allowed.contains(static_cast<char>(c)); });
+  if (host.empty() || host.size() > 253 || !clean) return malformed();
+  const Result<int64_t> port = ParseNumber(text.substr(colon + 1));
+  if (!port || *port < 0 || *port > std::numeric_limits<uint16_t>::max()) {
+    return Fail(Code::kInvalidArgument, "has no port from 0 to 65535 behind its last colon");
+  }
+  return Address{.host = std::string(host), .port = static_cast<uint16_t>(*port)};
+}
+
+std::string ShowQuantity(int64_t value, std::span<const Unit> units) {
+  Unit unit = units.front();
+  for (const Unit& larger : units) {
+    if (value != 0 && value % larger.factor == 0) unit = larger;
+  }
+  return fmt::format("{}{}", value / unit.factor, unit.name);
+}
+
+template <class T>
+std::string ShowBound(int64_t value) {
+  if constexpr (std::is_same_v<T, uint64_t>) return ShowQuantity(value, kByteUnits);
+  if constexpr (std::is_same_v<T, Millis>) return ShowQuantity(value, kDurationUnits);
+  return fmt::format("{}", value);
+}
+
+/// "a, b or c"
+std::string Either(std::span<const std::string_view> choices) {
+  std::string all;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) all += i + 1 == choices.size() ? " or " : ", ";
+    all += choices[i];
+  }
+  return all;
+}
+
+/// The value of an option that is a quantity, checked against its bounds.
+template <class T>
+Result<int64_t> ParseBounded(const Option& option, std::string_view text) {
+  Result<int64_t> value = [&] {
+    if constexpr (std::is_same_v<T, uint64_t>) return ParseQuantity(text, kByteUnits, 1, "64MiB");
+    if constexpr (std::is_same_v<T, Millis>) return ParseQuantity(text, kDurationUnits, 0, "50ms or 30s");
+    return ParseNumber(text);
+  }();
+  if (!value || (*value == 0 && !option.zero.empty())) return value;
+  if (*value < option.min || *value > option.max) {
+    return Fail(Code::kInvalidArgument, "is out of range: {}", BoundsOf(option));
+  }
+  return value;
+}
+
+}  // namespace
+
+Status SetOption(const Option& option, std::string_view text, Config& config) {
+  return Visit(option, [&]<class T>(T Config::* member, std::type_identity<T>) -> Status {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (text.empty() || text.contains('\0')) return Fail(Code::kInvalidArgument, "is not a path");
+      config.*member = text;
+    } else if constexpr (std::is_same_v<T, Address>) {
+      Result<Address> address = ParseAddress(text);
+      if (!address) return std::unexpected(std::move(address).error());
+      config.*member = *std::move(address);
+    } else if constexpr (kIsEnum<T>) {
+      const auto choice = std::ranges::find(option.choices, text);
+      if (choice == option.choices.end()) return Fail(Code::kInvalidArgument, "is not {}", Either(option.choices));
+      config.*member = static_cast<T>(choice - option.choices.begin());
+    } else {
+      const Result<int64_t> value = ParseBounded<T>(option, text);
+      if (!value) return std::unexpected(value.error());
+      config.*member = static_cast<T>(*value);
+    }
+    return {};
+  });
+}
+
+std::string ShowOption(const Option& option, const Config& config) {
+  return Visit(option, [&]<class T>(T Config::* member, std::type_identity<T>) -> std::string {
+    const T& value = config.*member;
+    if constexpr (std::is_same_v<T, std::string>) {
+      return value;
+    } else if constexpr (std::is_same_v<T, Address>) {
+      if (value.host.contains(':')) return fmt::format("[{}]:{}", value.host, value.port);
+      return fmt::format("{}:{}", value.host, value.port);
+    } else if constexpr (kIsEnum<T>) {
+      return std::string(option.choices[static_cast<size_t>(value)]);
+    } else if constexpr (std::is_same_v<T, Millis>) {
+      return ShowBound<T>(value.count());
+    } else {
+      return ShowBound<T>(static_cast<int64_t>(value));
+    }
+  });
+}
+
+std::string_view TypeOf(const Option& option) {
+  return Visit(option, []<class T>(T Config::*, std::type_identity<T>) -> std::string_view {
+    if constexpr (std::is_same_v<T, std::string>) return "path";
+    if constexpr (std::is_same_v<T, Address>) return "address";
+    if constexpr (std::is_same_v<T, uint64_t>) return "size";
+    if constexpr (std::is_same_v<T, Millis>) return "duration";
+    if constexpr (kIsEnum<T>) return "choice";
+    return "number";
+  });
+}
+
+std::string TomlLine(const Option& option, std::string_view key, std::string_view value) {
+  if (std::holds_alternative<int Config::*>(option.member)) return fmt::format("{} = {}", key, value);
+  std::string quoted;
+  for (const char c : value) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) {
+      quoted += fmt::format("\\u{:04X}", c);
+    } else {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+  }
+  return fmt::format("{} = \"{}\"", key, quoted);
+}
+
+std::string BoundsOf(const Option& option) {
+  if (!option.choices.empty()) return Either(option.choices);
+  return Visit(option, [&]<class T>(T Config::*, std::type_identity<T>) -> std::string {
+    if (option.max == 0) return "";
+    std::string bounds = fmt::format("{} to {}", ShowBound<T>(option.min), ShowBound<T>(option.max));
+    if (!option.zero.empty()) bounds += fmt::format("; 0 means {}", option.zero);
+    return bounds;
+  });
+}
+
+}  // namespace tocsin
