@@ -63,7 +63,9 @@ class Reader {
       if (at_ == end_) return Broken<uint64_t>();
       const auto byte = static_cast<uint8_t>(*at_++);
       value |= uint64_t{byte & 0x7FU} << shift;
-      if (byte < 0x80) return value;
+      if (byte >= 0x80) continue;
+      if (shift == 63 && byte > 1) break;  // more than 64 bits
+      return value;
     }
     return Broken<uint64_t>();
   }

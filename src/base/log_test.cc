@@ -1,0 +1,27 @@
+#include "base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tocsin {
+namespace {
+
+TEST(Log, WritesOnlyTheLevelsThatAreOn) {
+  SetLogLevel(LogLevel::kWarn);
+  testing::internal::CaptureStderr();
+  LogInfo("not {}", "this");
+  LogWarn("but {}", "this {}");
+  const std::string out = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(out, testing::HasSubstr("warning but this {}\n"));
+  EXPECT_THAT(out, testing::Not(testing::HasSubstr("not")));
+  SetLogLevel(LogLevel::kInfo);
+}
+
+TEST(Log, LevelsHaveNames) {
+  EXPECT_EQ(ParseLogLevel("debug"), LogLevel::kDebug);
+  EXPECT_EQ(ParseLogLevel("off"), LogLevel::kOff);
+  EXPECT_FALSE(ParseLogLevel("loud"));
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,163 @@
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+namespace tocsin {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class PosixFileTest : public testing::Test {
+ protected:
+  PosixFileTest() {
+    std::string name = testing::TempDir() + "/tocsin_posix_XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~PosixFileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<File> Open(const std::string& name, OpenMode mode) {
+    auto file = fs_->Open(folder_ + "/" + name, mode);
+    EXPECT_TRUE(file) << file.error().message;
+    return std::move(file).value();
+  }
+  static std::string ReadAll(File& file) {
+    std::string text(100, '\0');
+    text.resize(file.Read(0, text).value());
+    return text;
+  }
+
+  std::string folder_;
+  std::unique_ptr<FileSystem> fs_ = MakePosixFileSystem();
+};
+
+TEST_F(PosixFileTest, WritesReadsAndTruncates) {
+  const auto file = Open("a", OpenMode::kCreate);
+  ASSERT_TRUE(file->Write(0, "hello world"));
+  ASSERT_TRUE(file->Write(6, "there"));
+  ASSERT_TRUE(file->Sync());
+  EXPECT_EQ(ReadAll(*file), "hello there");
+  EXPECT_EQ(file->Size().value(), 11U);
+  ASSERT_TRUE(file->Truncate(5));
+  EXPECT_EQ(ReadAll(*Open("a", OpenMode::kRead)), "hello");
+  std::array<char, 4> out;
+  EXPECT_EQ(file->Read(3, out).value(), 2U) << "fewer at the end";
+  EXPECT_EQ(file->Read(50, out).value(), 0U);
+}
+
+TEST_F(PosixFileTest, NamesComeMoveAndGo) {
+  ASSERT_TRUE(fs_->MakeDir(folder_ + "/sub"));
+  ASSERT_TRUE(fs_->MakeDir(folder_ + "/sub")) << "again";
+  Open("b", OpenMode::kCreate);
+  Open("a", OpenMode::kCreate);
+  EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("a", "b", "sub"));
+  ASSERT_TRUE(fs_->Rename(folder_ + "/b", folder_ + "/a"));
+  ASSERT_TRUE(fs_->SyncDir(folder_));
+  EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("a", "sub"));
+  ASSERT_TRUE(fs_->Remove(folder_ + "/a"));
+  EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("sub"));
+}
+
+TEST_F(PosixFileTest, ErrorsNameThePathAndTheReason) {
+  const std::string missing = folder_ + "/missing";
+  for (const Error& error :
+       {fs_->Open(missing, OpenMode::kRead).error(), fs_->Open(missing, OpenMode::kWrite).error(),
+        fs_->Open(missing, OpenMode::kWriteDirect).error(), fs_->List(missing).error(), fs_->Remove(missing).error(),
+        fs_->Rename(missing, missing + "2").error(), fs_->SyncDir(missing).error(), fs_->Lock(missing).error(),
+        fs_->MakeDir(missing + "/x").error()}) {
+    EXPECT_EQ(error.code, Code::kIo);
+    EXPECT_THAT(error.message, HasSubstr(missing));
+    EXPECT_THAT(error.message, HasSubstr("No such file or directory"));
+  }
+  Open("a", OpenMode::kCreate);
+  EXPECT_THAT(fs_->Open(folder_ + "/a", OpenMode::kCreate).error().message, HasSubstr("File exists"));
+  EXPECT_FALSE(fs_->MakeDir(folder_ + "/a")) << "a file is in its place";
+  EXPECT_FALSE(Open("a", OpenMode::kRead)->Write(0, "x"));
+}
+
+TEST_F(PosixFileTest, AFullDiskIsStorageFull) {
+  auto full = fs_->Open("/dev/full", OpenMode::kWrite);
+  if (!full) GTEST_SKIP() << "no /dev/full here";
+  const Status status = (*full)->Write(0, "x");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Code::kStorageFull);
+  EXPECT_THAT(status.error().message, HasSubstr("No space left on device"));
+}
+
+TEST_F(PosixFileTest, DirectFilesReadWhatTheyWroteWhetherOrNotTheFileSystemCan) {
+  Open("a", OpenMode::kCreate);
+  struct alignas(kBlock) Block {
+    std::array<char, 2 * kBlock> bytes;
+  };
+  auto block = std::make_unique<Block>();
+  block->bytes.fill('x');
+  for (const std::string& path :
+       {folder_ + "/a", std::string("/dev/shm/tocsin_direct_") + std::to_string(::getpid())}) {
+    (void)fs_->Open(path, OpenMode::kCreate);
+    auto file = fs_->Open(path, OpenMode::kWriteDirect);
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE((*file)->Write(kBlock, {block->bytes.data(), block->bytes.size()}));
+    ASSERT_TRUE((*file)->Sync());
+    auto back = std::make_unique<Block>();
+    EXPECT_EQ((*file)->Read(kBlock, back->bytes).value(), 2 * kBlock);
+    EXPECT_EQ(back->bytes, block->bytes);
+    EXPECT_EQ((*file)->Read(2 * kBlock, back->bytes).value(), kBlock) << "fewer at the end";
+    ASSERT_TRUE((*file)->Truncate(kBlock + 100));
+    EXPECT_EQ((*file)->Read(0, back->bytes).value(), kBlock + 100) << "an end inside a block";
+    (void)fs_->Remove(path);
+  }
+}
+
+TEST_F(PosixFileTest, DirectFilesCatchUnalignedAccess) {
+  Open("a", OpenMode::kCreate);
+  const auto file = Open("a", OpenMode::kWriteDirect);
+  EXPECT_DEATH((void)file->Write(1, std::string_view()), "invariant");
+}
+
+TEST_F(PosixFileTest, AFolderIsLockedOnce) {
+  const auto other = MakePosixFileSystem();
+  auto held = fs_->Lock(folder_);
+  ASSERT_TRUE(held);
+  const auto refused = other->Lock(folder_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInUse);
+  EXPECT_EQ(refused.error().message, fmt::format("data folder {} is in use by process {}", folder_, ::getpid()));
+  held->reset();
+  EXPECT_TRUE(other->Lock(folder_));
+}
+
+TEST_F(PosixFileTest, TheLockEndsWithTheProcessThatHeldIt) {
+  std::array<int, 2> ready{};
+  std::array<int, 2> stop{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  ASSERT_EQ(::pipe(stop.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto held = fs_->Lock(folder_);
+    char byte = held ? 'y' : 'n';
+    (void)!::write(ready[1], &byte, 1);
+    (void)!::read(stop[0], &byte, 1);
+    ::_exit(0);  // without any destructor, as a kill would
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  const auto refused = fs_->Lock(folder_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr(fmt::format("process {}", child)));
+  ASSERT_EQ(::write(stop[1], "x", 1), 1);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(fs_->Lock(folder_));
+  for (const int fd : {ready[0], ready[1], stop[0], stop[1]}) ::close(fd);
+}
+
+}  // namespace
+}  // namespace tocsin
