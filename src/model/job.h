@@ -50,11 +50,12 @@ enum class SubmitOutcome : uint8_t {
   kInFlight,      // kReplace was asked, but the job that has the id is leased
   kOverCapacity,  // the topic or the node is full
   kStorageFull,   // the disk is full
+  kOverloaded,    // the shard's mailbox is full: nothing was done, try again
 };
 
 struct Submitted {
   SubmitOutcome outcome = SubmitOutcome::kAccepted;
-  Uid uid = 0;  // of the stored job; with kOverCapacity and kStorageFull 0
+  Uid uid = 0;  // of the stored job; with kOverCapacity, kStorageFull and kOverloaded 0
   Time due{};   // in UTC
 };
 
@@ -118,8 +119,9 @@ struct Settlement {
 
 enum class SettleOutcome : uint8_t {
   kOk,
-  kDead,   // a nack that used up the last attempt
-  kStale,  // not the current token: nothing changed
+  kDead,        // a nack that used up the last attempt
+  kStale,       // not the current token: nothing changed
+  kOverloaded,  // nothing was done, try again
 };
 
 enum class AmendKind : uint8_t { kCancel, kReschedule, kPayload, kFire };
@@ -140,6 +142,7 @@ enum class AmendOutcome : uint8_t {
   kUnknown,       // no such job is stored
   kOverCapacity,  // kPayload: the larger payload does not fit
   kStorageFull,
+  kOverloaded,  // nothing was done, try again
 };
 
 struct Amended {
@@ -160,6 +163,7 @@ enum class CountOutcome : uint8_t {
   kNotCounted,  // the job's trigger is time, or it has fired already
   kFinished,
   kUnknown,
+  kOverloaded,  // nothing was done, try again
 };
 
 struct Counted {
