@@ -1,0 +1,419 @@
+#include "spi/memory_store.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tocsin {
+namespace {
+
+std::unexpected<Error> NoTopic(std::string_view topic) {
+  return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", topic);
+}
+
+std::pair<Timeline, Time> DueOf(Timeline timeline, Millis delay, Time due, Moment now) {
+  if (timeline == Timeline::kSteady) return {timeline, now.steady + delay};
+  return {timeline, std::max(due, now.utc)};
+}
+
+}  // namespace
+
+uint64_t MemoryStore::Job::Bytes() const {
+  uint64_t bytes = own_id.size() + key.size() + payload.size();
+  for (const auto& [name, value] : headers) bytes += name.size() + value.size();
+  return bytes;
+}
+
+MemoryStore::Job* MemoryStore::Shelf::Find(const JobRef& ref) {
+  if (const auto uid = ParseUid(ref.id)) {
+    if (const auto found = jobs.find(*uid); found != jobs.end()) return &found->second;
+  }
+  const auto found = by_id.find({std::string(ref.key), std::string(ref.id)});
+  return found == by_id.end() ? nullptr : &jobs.at(found->second);
+}
+
+uint64_t MemoryStore::Shelf::LiveJobs() const {
+  return static_cast<uint64_t>(std::ranges::count_if(jobs, [](const auto& each) { return each.second.Live(); }));
+}
+
+uint64_t MemoryStore::Shelf::LiveBytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [uid, job] : jobs) bytes += job.Live() ? job.Bytes() : 0;
+  return bytes;
+}
+
+bool MemoryStore::Shelf::HasReady(Moment now) const {
+  return !topic.paused && std::ranges::any_of(jobs, [&](const auto& each) { return each.second.Ready(now); });
+}
+
+void MemoryStore::Shelf::Erase(const Job& job) {
+  if (!job.own_id.empty()) by_id.erase({job.key, job.own_id});
+  jobs.erase(Uid{job.uid});
+}
+
+void MemoryStore::Shelf::Finish(Job& job, State state, Moment now) {
+  if (topic.retention <= Millis(0)) return Erase(job);
+  job.state = state;
+  job.forget_at = now.steady + topic.retention;
+}
+
+/// An attempt has failed.
+void MemoryStore::Shelf::Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now) {
+  ++job.attempts;
+  job.reason = std::move(reason);
+  if (job.attempts >= job.max_attempts) {
+    job.state = State::kDead;
+    ++counts.died;
+    return;
+  }
+  job.state = State::kScheduled;
+  job.timeline = Timeline::kSteady;
+  job.due = now.steady + delay.value_or(BackOff(topic, job.attempts, job.uid));
+}
+
+template <class T>
+void MemoryStore::Answer(Done<T> done, Result<T> result) {
+  if (loop_ == nullptr) return done(std::move(result));
+  loop_->Post([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+}
+
+MemoryStore::Shelf* MemoryStore::FindShelf(std::string_view topic) {
+  const auto found = shelves_.find(topic);
+  return found == shelves_.end() ? nullptr : &found->second;
+}
+
+void MemoryStore::PutTopic(const Topic& topic, Done<void> done) {
+  shelves_[topic.name].topic = topic;
+  Answer<void>(std::move(done), {});
+}
+
+void MemoryStore::DropTopic(std::string_view topic, Done<void> done) {
+  if (const auto found = shelves_.find(topic); found != shelves_.end()) shelves_.erase(found);
+  Answer<void>(std::move(done), {});
+}
+
+std::vector<TopicFigures> MemoryStore::Topics() const {
+  std::vector<TopicFigures> all;
+  for (const auto& [name, shelf] : shelves_) {
+    TopicFigures figures = shelf.counts;
+    figures.topic = shelf.topic;
+    figures.bytes = shelf.LiveBytes();
+    for (const auto& [uid, job] : shelf.jobs) {
+      figures.scheduled += job.state == State::kScheduled;
+      figures.ready += job.Ready(latest_);
+      figures.leased += job.state == State::kLeased;
+      figures.dead += job.state == State::kDead;
+    }
+    all.push_back(std::move(figures));
+  }
+  return all;
+}
+
+void MemoryStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
+                         Done<std::vector<Submitted>> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<std::vector<Submitted>>(std::move(done), NoTopic(topic));
+  std::vector<Submitted> outcomes;
+  for (const NewJob& job : jobs) outcomes.push_back(SubmitOne(*shelf, job, now));
+  Answer<std::vector<Submitted>>(std::move(done), std::move(outcomes));
+}
+
+Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) {
+  Job job;
+  job.slot = asked.slot;
+  job.own_id = asked.id;
+  job.key = asked.key;
+  for (const HeaderView& header : asked.headers) job.headers.emplace_back(header.name, header.value);
+  job.payload = asked.payload;
+  job.fingerprint = Fingerprint(asked);
+  job.trigger = asked.trigger;
+  std::tie(job.timeline, job.due) = DueOf(asked.timeline, asked.delay, asked.due, now);
+  if (job.trigger == Trigger::kCount) job.due = kNever;
+  if (job.trigger != Trigger::kTime) job.count_left = asked.count != 0 ? asked.count : shelf.topic.count_limit;
+  job.max_attempts = asked.max_attempts != 0 ? asked.max_attempts : shelf.topic.max_attempts;
+
+  const auto answer = [&](SubmitOutcome outcome, const Job& of) {
+    return Submitted{outcome, of.uid, ShowAsUtc(of.due, of.timeline, now)};
+  };
+  Job* old = asked.id.empty() ? nullptr : shelf.Find({asked.id, asked.key});
+  if (old != nullptr && asked.on_conflict != OnConflict::kReplace) {
+    const bool same = asked.on_conflict == OnConflict::kKeep || old->fingerprint == job.fingerprint;
+    return answer(same ? SubmitOutcome::kDuplicate : SubmitOutcome::kConflict, *old);
+  }
+  if (old != nullptr && old->state == State::kLeased) return answer(SubmitOutcome::kInFlight, *old);
+
+  const bool frees = old != nullptr && old->Live();
+  const uint64_t jobs_after = shelf.LiveJobs() - (frees ? 1 : 0) + 1;
+  const uint64_t bytes_after = shelf.LiveBytes() - (frees ? old->Bytes() : 0) + job.Bytes();
+  const Topic& topic = shelf.topic;
+  if ((topic.capacity_jobs != 0 && jobs_after > topic.capacity_jobs) ||
+      (topic.capacity_bytes != 0 && bytes_after > topic.capacity_bytes)) {
+    return {SubmitOutcome::kOverCapacity, 0, {}};
+  }
+  if (frees) ++shelf.counts.cancelled;
+  if (old != nullptr) shelf.Erase(*old);
+  ++shelf.counts.accepted;
+  job.uid = uids_.Next(now.steady, job.slot);
+  if (!job.own_id.empty()) shelf.by_id[{job.key, job.own_id}] = job.uid;
+  const Uid uid = job.uid;
+  return answer(SubmitOutcome::kAccepted, shelf.jobs[uid] = std::move(job));
+}
+
+void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoTopic(topic));
+  std::vector<Job*> ready;
+  if (!shelf->topic.paused) {
+    for (auto& [uid, job] : shelf->jobs) {
+      if (job.Ready(now)) ready.push_back(&job);
+    }
+  }
+  // Seen as UTC the dues of both timelines can be compared. Ids rise in the order of submission.
+  std::ranges::sort(ready, {},
+                    [&](const Job* job) { return std::pair(ShowAsUtc(job->due, job->timeline, now), job->uid); });
+  if (ready.size() > max) ready.resize(max);
+  for (Job* job : ready) {
+    job->state = State::kLeased;
+    job->fired = true;
+    job->fence = ++fence_;
+    job->lease_deadline = now.steady + (lease > Millis(0) ? lease : shelf->topic.lease);
+    ++shelf->counts.delivered;
+  }
+  shelf->reported = shelf->reported && shelf->HasReady(now);
+  Answer<JobBatch>(std::move(done), Show({ready.begin(), ready.end()}, now, true));
+}
+
+void MemoryStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
+                         Done<std::vector<SettleOutcome>> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<std::vector<SettleOutcome>>(std::move(done), NoTopic(topic));
+  std::vector<SettleOutcome> outcomes;
+  for (const Settlement& settlement : settlements) outcomes.push_back(SettleOne(*shelf, settlement, now));
+  Answer<std::vector<SettleOutcome>>(std::move(done), std::move(outcomes));
+}
+
+SettleOutcome MemoryStore::SettleOne(Shelf& shelf, const Settlement& settlement, Moment now) {
+  const auto found = shelf.jobs.find(settlement.token.handle);
+  if (found == shelf.jobs.end()) return SettleOutcome::kStale;
+  Job& job = found->second;
+  if (job.state != State::kLeased || settlement.token != Token{job.slot, job.uid, job.fence})
+    return SettleOutcome::kStale;
+  switch (settlement.kind) {
+    case SettleKind::kAck:
+      ++shelf.counts.acked;
+      shelf.Finish(job, State::kDone, now);
+      return SettleOutcome::kOk;
+    case SettleKind::kNack:
+      ++shelf.counts.nacked;
+      shelf.Retry(job, settlement.delay, std::string(settlement.reason), now);
+      return job.state == State::kDead ? SettleOutcome::kDead : SettleOutcome::kOk;
+    case SettleKind::kExtend:
+      job.lease_deadline = now.steady + (settlement.lease > Millis(0) ? settlement.lease : shelf.topic.lease);
+      return SettleOutcome::kOk;
+    case SettleKind::kRelease:
+      job.state = State::kScheduled;
+      return SettleOutcome::kOk;
+  }
+  return SettleOutcome::kStale;
+}
+
+void MemoryStore::Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
+                        Done<std::vector<Amended>> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<std::vector<Amended>>(std::move(done), NoTopic(topic));
+  std::vector<Amended> outcomes;
+  for (const Amendment& amendment : amendments) outcomes.push_back(AmendOne(*shelf, amendment, now));
+  Answer<std::vector<Amended>>(std::move(done), std::move(outcomes));
+}
+
+Amended MemoryStore::AmendOne(Shelf& shelf, const Amendment& amendment, Moment now) {
+  Job* job = shelf.Find(amendment.job);
+  if (job == nullptr) return {AmendOutcome::kUnknown, {}};
+  if (job->state == State::kLeased) return {AmendOutcome::kInFlight, {}};
+  if (job->state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
+  if (job->state != State::kScheduled) return {AmendOutcome::kFinished, {}};
+  switch (amendment.kind) {
+    case AmendKind::kCancel:
+      ++shelf.counts.cancelled;
+      shelf.Finish(*job, State::kCancelled, now);
+      return {AmendOutcome::kDone, {}};
+    case AmendKind::kReschedule:
+      job->fired = job->fired || job->Ready(now);
+      std::tie(job->timeline, job->due) = DueOf(amendment.timeline, amendment.delay, amendment.due, now);
+      if (job->trigger == Trigger::kCount) job->trigger = Trigger::kEither;
+      return {AmendOutcome::kDone, ShowAsUtc(job->due, job->timeline, now)};
+    case AmendKind::kPayload: {
+      const uint64_t bytes_after = shelf.LiveBytes() - job->payload.size() + amendment.payload.size();
+      const bool grows = amendment.payload.size() > job->payload.size();
+      if (grows && shelf.topic.capacity_bytes != 0 && bytes_after > shelf.topic.capacity_bytes) {
+        return {AmendOutcome::kOverCapacity, {}};
+      }
+      job->payload = amendment.payload;
+      return {AmendOutcome::kDone, {}};
+    }
+    case AmendKind::kFire:
+      job->fired = true;
+      job->timeline = Timeline::kSteady;
+      job->due = now.steady;
+      return {AmendOutcome::kDone, now.utc};
+  }
+  return {AmendOutcome::kUnknown, {}};
+}
+
+void MemoryStore::Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
+                        Done<std::vector<Counted>> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<std::vector<Counted>>(std::move(done), NoTopic(topic));
+  std::vector<Counted> outcomes;
+  for (const CountEvent& event : events) outcomes.push_back(CountOne(*shelf, event, now));
+  Answer<std::vector<Counted>>(std::move(done), std::move(outcomes));
+}
+
+Counted MemoryStore::CountOne(Shelf& shelf, const CountEvent& event, Moment now) {
+  Job* job = shelf.Find(event.job);
+  if (job == nullptr) return {CountOutcome::kUnknown, 0};
+  if (job->state == State::kDead || !job->Live()) return {CountOutcome::kFinished, 0};
+  if (job->trigger == Trigger::kTime || job->fired || job->Ready(now)) return {CountOutcome::kNotCounted, 0};
+  if (!job->events.insert(std::string(event.event)).second) return {CountOutcome::kRepeated, job->count_left};
+  job->count_left -= std::min(job->count_left, event.by);
+  if (job->count_left > 0) return {CountOutcome::kCounted, job->count_left};
+  job->fired = true;
+  job->timeline = Timeline::kSteady;
+  job->due = now.steady;
+  return {CountOutcome::kFired, 0};
+}
+
+void MemoryStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoTopic(topic));
+  std::vector<const Job*> found;
+  for (const JobRef& ref : jobs) found.push_back(shelf->Find(ref));
+  Answer<JobBatch>(std::move(done), Show(found, now, false));
+}
+
+void MemoryStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+                       Done<Page> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<Page>(std::move(done), NoTopic(topic));
+  const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
+  if (!after) return Answer<Page>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
+  std::vector<const Job*> found;
+  Page page;
+  for (auto at = shelf->jobs.upper_bound(*after); at != shelf->jobs.end(); ++at) {
+    if (at->second.state != state) continue;
+    if (found.size() == limit) {
+      page.cursor = UidText(found.back()->uid);
+      break;
+    }
+    found.push_back(&at->second);
+  }
+  page.jobs = Show(found, now, false);
+  Answer<Page>(std::move(done), std::move(page));
+}
+
+void MemoryStore::Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return Answer<size_t>(std::move(done), NoTopic(topic));
+  std::vector<Job*> found;
+  for (auto& [uid, job] : shelf->jobs) {
+    const bool dead = job.state == State::kDead;
+    if (dead || (kind == SweepKind::kPurge && job.state == State::kScheduled)) found.push_back(&job);
+  }
+  if (found.size() > limit) found.resize(limit);
+  for (Job* job : found) {
+    if (kind == SweepKind::kRedrive) {
+      ++shelf->counts.redriven;
+      job->state = State::kScheduled;
+      job->attempts = 0;
+      job->timeline = Timeline::kSteady;
+      job->due = now.steady;
+    } else {
+      ++shelf->counts.purged;
+      shelf->Erase(*job);
+    }
+  }
+  Answer<size_t>(std::move(done), found.size());
+}
+
+void MemoryStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
+  latest_ = now;
+  Advanced advanced;
+  for (auto& [name, shelf] : shelves_) budget -= AdvanceOne(shelf, now, budget, advanced);
+  Answer<Advanced>(std::move(done), std::move(advanced));
+}
+
+/// Returns how much of the budget it used.
+size_t MemoryStore::AdvanceOne(Shelf& shelf, Moment now, size_t budget, Advanced& advanced) {
+  size_t used = 0;
+  std::vector<const Job*> forgotten;
+  for (auto& [uid, job] : shelf.jobs) {
+    const bool expires = job.state == State::kLeased && job.lease_deadline <= now.steady;
+    const bool forgets = !job.Live() && job.forget_at <= now.steady;
+    if ((expires || forgets) && used == budget) {
+      advanced.more = true;
+      break;
+    }
+    used += expires || forgets;
+    if (forgets) forgotten.push_back(&job);
+    if (expires) {
+      ++shelf.counts.expired;
+      shelf.Retry(job, std::nullopt, "lease expired", now);
+    }
+  }
+  for (const Job* job : forgotten) shelf.Erase(*job);
+  for (const auto& [uid, job] : shelf.jobs) {
+    if (job.state == State::kLeased) advanced.next_steady = std::min(advanced.next_steady, job.lease_deadline);
+    if (!job.Live()) advanced.next_steady = std::min(advanced.next_steady, job.forget_at);
+    if (job.state != State::kScheduled || job.Ready(now)) continue;
+    Time& next = job.timeline == Timeline::kSteady ? advanced.next_steady : advanced.next_utc;
+    next = std::min(next, job.due);
+  }
+  const bool ready = shelf.HasReady(now);
+  if (ready && !shelf.reported) advanced.ready.push_back(shelf.topic.name);
+  shelf.reported = ready;
+  return used;
+}
+
+void MemoryStore::Reopen() {
+  for (auto& [name, shelf] : shelves_) {
+    shelf.reported = false;
+    shelf.counts = {};
+    for (auto& [uid, job] : shelf.jobs) {
+      if (job.state == State::kLeased) job.state = State::kScheduled;
+    }
+    shelf.counts.recovered = shelf.LiveJobs();
+  }
+}
+
+JobBatch MemoryStore::Show(const std::vector<const Job*>& jobs, Moment now, bool delivered) {
+  JobBatch batch;
+  size_t size = 0;
+  for (const Job* job : jobs) size += job == nullptr ? 0 : job->Bytes() + job->reason.size();
+  batch.bytes.push_back(std::make_unique<char[]>(size));
+  char* at = batch.bytes.back().get();
+  const auto keep = [&](const std::string& bytes) {
+    char* begin = at;
+    at = std::ranges::copy(bytes, at).out;
+    return std::string_view(begin, bytes.size());
+  };
+  for (const Job* job : jobs) {
+    JobView& view = batch.jobs.emplace_back();
+    if (job == nullptr) continue;
+    view.uid = job->uid;
+    view.own_id = keep(job->own_id);
+    view.key = keep(job->key);
+    view.state = job->state;
+    view.due = ShowAsUtc(job->due, job->timeline, now);
+    view.trigger = job->trigger;
+    view.count_left = job->count_left;
+    view.attempt = job->attempts + (delivered ? 1 : 0);
+    view.max_attempts = job->max_attempts;
+    view.reason = keep(job->reason);
+    for (const auto& [name, value] : job->headers) view.headers.push_back({keep(name), keep(value)});
+    view.payload = keep(job->payload);
+    if (delivered) view.token = {job->slot, job->uid, job->fence};
+    if (job->state == State::kLeased) view.lease_deadline = ShowAsUtc(job->lease_deadline, Timeline::kSteady, now);
+  }
+  return batch;
+}
+
+}  // namespace tocsin

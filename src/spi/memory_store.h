@@ -1,0 +1,107 @@
+// MemoryStore: the Store that is obviously right and slow, kept in std::map. It is the oracle that other stores are
+// compared with, and a stand-in where a test needs some store. Everything is "durable" at once.
+//
+// One thread. `done` runs within the call, or through `loop` where one was given.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/loop.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(Loop* loop = nullptr) : loop_(loop) {}
+
+  void PutTopic(const Topic& topic, Done<void> done) override;
+  void DropTopic(std::string_view topic, Done<void> done) override;
+  std::vector<TopicFigures> Topics() const override;
+  void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
+              Done<std::vector<Submitted>> done) override;
+  void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override;
+  void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
+              Done<std::vector<SettleOutcome>> done) override;
+  void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
+             Done<std::vector<Amended>> done) override;
+  void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
+             Done<std::vector<Counted>> done) override;
+  void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override;
+  void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+            Done<Page> done) override;
+  void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) override;
+  void Advance(Moment now, size_t budget, Done<Advanced> done) override;
+
+  /// What a restart does: leases are gone, and the counts begin anew.
+  void Reopen();
+
+ private:
+  struct Job {
+    Uid uid = 0;
+    uint32_t slot = 0;
+    std::string own_id;
+    std::string key;
+    std::vector<std::pair<std::string, std::string>> headers;
+    std::string payload;
+    uint64_t fingerprint = 0;
+
+    State state = State::kScheduled;
+    Timeline timeline = Timeline::kSteady;
+    Time due{};
+    Trigger trigger = Trigger::kTime;
+    bool fired = false;  // its count does not matter any more
+    uint32_t count_left = 0;
+    std::set<std::string> events;
+    uint32_t attempts = 0;
+    uint32_t max_attempts = 0;
+    std::string reason;
+    uint64_t fence = 0;
+    Time lease_deadline{};  // steady
+    Time forget_at{};       // steady, when done or cancelled
+
+    bool Live() const { return state != State::kDone && state != State::kCancelled; }
+    bool Ready(Moment now) const { return state == State::kScheduled && due <= now.On(timeline); }
+    uint64_t Bytes() const;
+  };
+
+  struct Shelf {
+    Topic topic;
+    std::map<Uid, Job> jobs;
+    std::map<std::pair<std::string, std::string>, Uid> by_id;  // (key, own id)
+    TopicFigures counts;                                       // its second group alone is kept up to date
+    bool reported = false;                                     // as ready, and not claimed empty since
+
+    Job* Find(const JobRef& ref);
+    uint64_t LiveJobs() const;
+    uint64_t LiveBytes() const;
+    bool HasReady(Moment now) const;
+    void Erase(const Job& job);
+    void Finish(Job& job, State state, Moment now);
+    void Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now);
+  };
+
+  template <class T>
+  void Answer(Done<T> done, Result<T> result);
+  Shelf* FindShelf(std::string_view topic);
+  Submitted SubmitOne(Shelf& shelf, const NewJob& asked, Moment now);
+  static SettleOutcome SettleOne(Shelf& shelf, const Settlement& settlement, Moment now);
+  static Amended AmendOne(Shelf& shelf, const Amendment& amendment, Moment now);
+  static Counted CountOne(Shelf& shelf, const CountEvent& event, Moment now);
+  static JobBatch Show(const std::vector<const Job*>& jobs, Moment now, bool delivered);
+  static size_t AdvanceOne(Shelf& shelf, Moment now, size_t budget, Advanced& advanced);
+
+  Loop* loop_;
+  std::map<std::string, Shelf, std::less<>> shelves_;
+  UidSource uids_;
+  uint64_t fence_ = 0;
+  Moment latest_;  // of Advance: what Topics() calls ready
+};
+
+}  // namespace tocsin
