@@ -17,7 +17,7 @@ namespace tocsin {
 namespace {
 
 constexpr std::string_view kVariablePrefix = "TOCSIN_";
-constexpr size_t kFileBytesMax = 1 << 20;
+constexpr size_t kFileBytesMax = 64 << 10;
 
 /// What the command line says, in its order.
 struct CommandLine {

@@ -120,7 +120,24 @@ TEST(Load, FileValuesHaveTheRightKind) {
 TEST(Load, BrokenTomlNamesTheLine) {
   EXPECT_THAT(ErrorOfFile("shards = 1\nclock = \"real\n"), HasSubstr("t.toml:2: "));
   EXPECT_THAT(ErrorOfFile("shards = 1\nshards = 2\n"), HasSubstr("t.toml:"));
-  EXPECT_THAT(ErrorOfFile(std::string(2 << 20, '#')), HasSubstr("is over"));
+  EXPECT_THAT(ErrorOfFile(std::string(100'000, '#')), HasSubstr("is over"));
+}
+
+TEST(Load, WhatIsNotUtf8IsRefusedBeforeItIsParsed) {
+  EXPECT_EQ(MustLoad(With({"--config", "t.toml"}, {}, "data_dir = \"\u00e9\u20ac\U0001F600\"")).data_dir,
+            "\u00e9\u20ac\U0001F600");
+  for (const char* wrong : {"\xff", "\x80", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+    EXPECT_EQ(ErrorOfFile(std::string("\ndata_dir = '") + wrong + "'\n"),
+              "t.toml:2: TOML is UTF-8, and this line is not");
+  }
+}
+
+TEST(Load, DeeplyNestedTomlIsRefusedBeforeItTakesTheStack) {
+  EXPECT_THAT(ErrorOfFile("shards = " + std::string(10'000, '[')), HasSubstr("more than 256 brackets"));
+  std::string tables = "shards = ";
+  for (int i = 0; i < 10'000; ++i) tables += "{a=";
+  EXPECT_THAT(ErrorOfFile(tables), HasSubstr("more than 256 brackets"));
+  EXPECT_THAT(ErrorOfFile("shards = " + std::string(256, '[')), HasSubstr("t.toml:1: "));
 }
 
 TEST(Load, ConfigCheckPrintsTomlThatGivesTheSameConfig) {

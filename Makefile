@@ -1,0 +1,42 @@
+# Every target installs what it needs first (Debian packages; says so, and is silent where nothing is missing).
+# What a target does is in tools/.
+.PHONY: help run build test torture format lint docs clean
+
+help:
+	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
+	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
+	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
+	@echo "make torture  crash and overload tests that take long (TORTURE_MINUTES=10)"
+	@echo "make format   format the code"
+	@echo "make lint     formatting, layers, sizes, clang-tidy"
+	@echo "make docs     write the pages that are generated from tables"
+	@echo "make clean    remove build/"
+
+run: build
+	@exec build/release/bin/tocsind $(ARGS)
+
+build:
+	@tools/install.sh build
+	@tools/build.sh release
+
+test:
+	@tools/install.sh build test
+	@tools/test.sh
+
+torture:
+	@tools/install.sh build test
+	@tools/torture.sh
+
+format:
+	@tools/install.sh lint
+	@tools/format.sh
+
+lint:
+	@tools/install.sh build lint
+	@tools/lint.sh
+
+docs: build
+	@tools/generate_docs.sh
+
+clean:
+	rm -rf build

@@ -1,0 +1,24 @@
+#!/bin/bash
+# Formatting, layers, rules of style, clang-tidy. Goes on after a failure, so that one run shows everything.
+set -u
+cd "$(dirname "$0")/.."
+bad=0
+check() { # what it is, command
+  echo "== $1"
+  shift
+  "$@" || { echo "FAILED: $*"; bad=1; }
+}
+
+# clang-tidy reads the precompiled header that the compiler wrote; ccache in the commands would only confuse it.
+tidy() {
+  cmake --preset dev -B build/lint -DCCACHE=OFF >/dev/null &&
+    cmake --build build/lint --target tocsin_pch >/dev/null &&
+    tools/tidy.py
+}
+
+check "formatting (make format repairs it)" tools/format.sh --check
+check "layers" tools/check_layers.py
+check "layers: the check itself" tools/check_layers_test.py
+check "sizes and sleeps" tools/check_sources.sh
+check "clang-tidy (up to six minutes for the whole tree; unchanged files are skipped)" tidy
+exit $bad

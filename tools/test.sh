@@ -1,0 +1,94 @@
+#!/bin/bash
+# All tests, in phases that each say what they do. A phase that fails does not stop the later ones. The last line is the
+# count: N passed, N failed, N skipped; the exit status is 0 only where nothing failed.
+#   tools/test.sh              everything
+#   tools/test.sh unit e2e     only these phases, of: unit fuzz tsan e2e
+#   FUZZ_SECONDS=600 tools/test.sh fuzz
+set -u
+cd "$(dirname "$0")/.."
+
+phases=("$@")
+[ ${#phases[@]} -gt 0 ] || phases=(unit fuzz tsan e2e)
+results=$PWD/build/test-results
+fuzz_seconds=${FUZZ_SECONDS:-15}
+failed_phases=0
+rm -rf "$results"
+mkdir -p "$results"
+
+say() { printf '\n== %s\n' "$*"; }
+
+# A step that has no tests of its own, such as a build, counts as one failed test where it fails.
+must() {
+  "$@" && return
+  echo "FAILED: $*"
+  failed_phases=$((failed_phases + 1))
+  return 1
+}
+
+run_ctest() { # folder, name of the report, further arguments
+  local folder=$1 report=$results/$2.xml
+  shift 2
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel 2 --output-junit "$report" "$@" |
+    grep -v -E '^ *Start |Test +#[0-9]+: .* Passed '
+  [ -s "$report" ] || must false "ctest in $folder wrote no report"
+}
+
+unit() {
+  say "unit and contract tests with ASan and UBSan (a first build takes about five minutes, the tests one or two)"
+  must tools/build.sh asan || return
+  run_ctest build/asan unit -LE torture
+}
+
+fuzz() {
+  say "fuzzing: every target for $fuzz_seconds s (a first build takes about three minutes)"
+  must tools/build.sh fuzz fuzzers || return
+  local target
+  for target in build/fuzz/fuzzers/*_fuzz; do
+    [ -x "$target" ] || continue
+    fuzz_one "$target"
+  done
+}
+
+fuzz_one() {
+  local name log found corpus
+  name=$(basename "$1")
+  log=$results/$name.log
+  found=build/fuzz/corpus/$name # what earlier runs found is where this one begins
+  corpus=tests/fuzz/corpus/$name
+  mkdir -p "$found"
+  local arguments=(-max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$results/$name-")
+  [ -d "$corpus" ] || corpus=
+  # shellcheck disable=SC2086
+  if "$1" "${arguments[@]}" "$found" $corpus >"$log" 2>&1; then
+    echo "1 0 0" >"$results/$name.count"
+    echo "$name: $(tail -n 1 "$log")"
+  else
+    echo "0 1 0" >"$results/$name.count"
+    tail -n 40 "$log"
+    echo "FAILED: $name. The input is in $results; run it again with: $1 <input>"
+  fi
+}
+
+tsan() {
+  say "the concurrency tests once more under TSan (a first build takes about four minutes, the tests one)"
+  must tools/build.sh tsan concurrency_tests || return
+  run_ctest build/tsan tsan -L concurrency -LE torture
+}
+
+e2e() {
+  say "end-to-end tests against the release build (a first build takes about five minutes, the tests one or two)"
+  must tools/build.sh release || return
+  /usr/bin/python3 -m pytest -q -p no:cacheprovider -m "not torture" --junitxml "$results/e2e.xml" tests/e2e
+  [ -s "$results/e2e.xml" ] || must false "pytest wrote no report"
+}
+
+for phase in "${phases[@]}"; do
+  case $phase in
+    unit | fuzz | tsan | e2e) $phase ;;
+    *) must false "there is no phase $phase" ;;
+  esac
+done
+
+[ $failed_phases -eq 0 ] || echo "0 $failed_phases 0" >"$results/phases.count"
+printf '\n'
+exec /usr/bin/python3 tools/count_tests.py "$results"
