@@ -1,0 +1,94 @@
+// BlobArena: byte blocks addressed by a 32-bit handle, 0 being null. Blocks have no header: the caller keeps the size
+// and gives it back to Free. Blocks never move and are aligned to 8 bytes. One shard thread owns it.
+//
+// Size classes go in steps of 8 bytes up to 512, then in eighths of a power of two (12 % at most) up to 32 KiB. A chunk
+// of 2 MiB serves one class at a time and goes back to a pool for all classes when its last block is freed. A handle is
+// the chunk and the block's number in it, so that classes need not be multiples of a larger unit: 2^15 chunks make 64
+// GiB. Larger blocks come from malloc, through a side table whose places are the handles below kLargeEnd.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "storage/journal/chunk_memory.h"
+
+namespace tocsin::journal {
+
+class BlobArena {
+ public:
+  using Handle = uint32_t;
+
+  BlobArena() : chunks_(kChunkFirst) {}
+  ~BlobArena();
+  BlobArena(const BlobArena&) = delete;
+  BlobArena& operator=(const BlobArena&) = delete;
+
+  /// `size` bytes, not initialised. 0 when the system has no more memory or all handles are in use.
+  [[nodiscard]] Handle Allocate(size_t size);
+
+  /// `size` is what Allocate was asked for.
+  void Free(Handle handle, size_t size);
+
+  char* At(Handle handle) const {
+    if (handle < kLargeEnd) [[unlikely]]
+      return large_[handle].memory;
+    const BlockChunk& chunk = chunks_[handle >> kBlockBits];
+    return chunk.memory.get() + size_t{handle & (kBlocksMax - 1)} * chunk.block_bytes;
+  }
+
+  /// What a block for `size` bytes really takes.
+  static size_t BlockBytes(size_t size);
+
+  /// Bytes that callers asked for and have not freed.
+  size_t used_bytes() const { return used_bytes_; }
+  /// Address space taken from the system; an untouched part of it is not in memory.
+  size_t held_bytes() const { return held_bytes_; }
+
+ private:
+  static constexpr size_t kStepEnd = 512;  // up to here in steps of 8
+  static constexpr size_t kSmallMax = size_t{32} << 10;
+  static constexpr size_t kClasses = 64 + 6 * 8;
+  static constexpr uint32_t kBlockBits = 17;  // 2 MiB / 16 bytes, the smallest class
+  static constexpr uint32_t kBlocksMax = 1U << kBlockBits;
+  static constexpr uint32_t kChunksMax = 1U << (32 - kBlockBits);
+  static constexpr uint32_t kChunkFirst = 8;  // the handles of the first eight chunks belong to large blocks
+  static constexpr Handle kLargeEnd = kChunkFirst << kBlockBits;
+
+  struct BlockChunk {
+    Chunk memory;
+    uint32_t block_bytes = 0;
+    uint32_t blocks = 0;  // how many fit
+    uint32_t live = 0;
+    uint32_t fresh = 0;  // blocks from here on were never given out
+    uint32_t free = 0;   // head of the free list inside the free blocks: number + 1, 0 for none
+    uint32_t prev = 0;   // neighbours in the list of chunks with room, of the same class
+    uint32_t next = 0;
+  };
+
+  struct LargeBlock {
+    char* memory = nullptr;
+    uint32_t next_free = 0;
+  };
+
+  static size_t ClassOf(size_t size);
+  static size_t ClassBytes(size_t size_class);
+
+  uint32_t OpenChunk(size_t size_class);
+  void AddRoom(uint32_t id, size_t size_class);
+  void DropRoom(uint32_t id, size_t size_class);
+  Handle AllocateLarge(size_t size);
+  void FreeLarge(Handle handle, size_t size);
+
+  std::vector<BlockChunk> chunks_;
+  std::vector<uint32_t> pool_;             // chunks with no live block, of no class
+  std::array<uint32_t, kClasses> room_{};  // per class: head of the list of chunks with room
+  std::array<uint32_t, kClasses> open_{};  // per class: how many chunks serve it
+  std::vector<LargeBlock> large_ = {{}};   // [0] is the null handle
+  uint32_t large_free_ = 0;
+  size_t used_bytes_ = 0;
+  size_t held_bytes_ = 0;
+};
+
+}  // namespace tocsin::journal

@@ -1,0 +1,101 @@
+#include "storage/journal/slab.h"
+
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace tocsin::journal {
+namespace {
+
+struct Thing {
+  uint64_t value = 0;
+  uint32_t link = 0;
+  bool used = true;
+  char rest[24] = {};  // 40 bytes: not a power of two
+
+  void MarkFree(uint32_t next) {
+    used = false;
+    link = next;
+  }
+  uint32_t NextFree() const { return link; }
+  bool IsFree() const { return !used; }
+};
+
+TEST(SlabTest, GivesFreshObjectsAndNeverZero) {
+  Slab<Thing> slab;
+  EXPECT_EQ(slab.end(), 1U);
+  const uint32_t first = slab.Allocate();
+  EXPECT_EQ(first, 1U);
+  slab[first].value = 7;
+  slab.Free(first);
+  EXPECT_EQ(slab.live(), 0U);
+  EXPECT_EQ(slab.Allocate(), first);
+  EXPECT_EQ(slab[first].value, 0U);
+  EXPECT_EQ(slab.end(), 2U);
+}
+
+TEST(SlabTest, AddressesAreStableAndDistinctAcrossChunks) {
+  Slab<Thing> slab;
+  constexpr uint32_t kObjects = 600'000;  // three chunks
+  std::vector<Thing*> addresses(1);
+  for (uint32_t i = 1; i <= kObjects; ++i) {
+    ASSERT_EQ(slab.Allocate(), i);
+    slab[i].value = i;
+    addresses.push_back(&slab[i]);
+  }
+  for (uint32_t i = 1; i <= kObjects; ++i) {
+    ASSERT_EQ(&slab[i], addresses[i]);
+    ASSERT_EQ(slab[i].value, i);
+  }
+  EXPECT_GE(slab.capacity_bytes(), kObjects * sizeof(Thing));
+}
+
+TEST(SlabTest, AScanSeesExactlyTheUsedObjects) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  Slab<Thing> slab;
+  std::set<uint32_t> model;
+  for (int step = 0; step < 20'000; ++step) {
+    if (model.empty() || random() % 5 < 3) {
+      const uint32_t index = slab.Allocate();
+      ASSERT_TRUE(model.insert(index).second);
+    } else {
+      const auto any = model.lower_bound(static_cast<uint32_t>(random() % slab.end()));
+      if (any == model.end()) continue;
+      slab.Free(*any);
+      model.erase(any);
+    }
+  }
+  std::set<uint32_t> seen;
+  for (uint32_t i = 1; i < slab.end(); ++i) {
+    if (!slab[i].IsFree()) seen.insert(i);
+  }
+  EXPECT_EQ(seen, model);
+  EXPECT_EQ(slab.live(), model.size());
+}
+
+TEST(SlabTest, PrefaultReservesAndKeepsContent) {
+  Slab<Thing> slab;
+  const uint32_t index = slab.Allocate();
+  slab[index].value = 42;
+  slab.Prefault(300'000);
+  const size_t bytes = slab.capacity_bytes();
+  EXPECT_GE(bytes, 300'000 * sizeof(Thing));
+  slab.Prefault(10);
+  EXPECT_EQ(slab[index].value, 42U);
+  while (slab.live() < 300'000) ASSERT_NE(slab.Allocate(), 0U);
+  EXPECT_EQ(slab.capacity_bytes(), bytes);
+}
+
+TEST(SlabTest, FreeingTwiceIsABug) {
+  Slab<Thing> slab;
+  const uint32_t index = slab.Allocate();
+  slab.Free(index);
+  EXPECT_DEATH(slab.Free(index), "IsFree");
+  EXPECT_DEATH(slab.Free(0), "index != 0");
+}
+
+}  // namespace
+}  // namespace tocsin::journal
