@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <string>
 
+#include "base/log.h"
 #include "base/time.h"
 
 namespace tocsin {
 
-// The order of each enum is that of the option's choices in options.cc.
+// The order of each enum, and of LogLevel, is that of the option's choices in options.cc.
 enum class Durability : uint8_t { kFsync, kInterval, kOs };
 enum class ClockKind : uint8_t { kReal, kVirtual };
-enum class LogLevel : uint8_t { kDebug, kInfo, kWarn, kError };
 
 struct Address {
   std::string host;   // a name or an IP address, without brackets

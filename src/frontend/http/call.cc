@@ -1,0 +1,25 @@
+#include "frontend/http/call.h"
+
+#include "base/check.h"
+#include "frontend/http/encode.h"
+#include "frontend/http/session.h"
+
+namespace tocsin::http {
+
+Response ErrorResponse(const Error& error) { return {.status = RowOf(error.code).http, .body = EncodeError(error)}; }
+
+Answer::Answer(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+Answer::Answer(Answer&&) noexcept = default;
+Answer& Answer::operator=(Answer&&) noexcept = default;
+Answer::~Answer() = default;
+
+bool Answer::Wanted() const { return session_->open(); }
+
+void Answer::Send(Response response) {
+  TOCSIN_CHECK(session_ != nullptr);
+  std::exchange(session_, nullptr)->Send(std::move(response));
+}
+
+void Call::Park(ReserveId id) { session.Park(id); }
+
+}  // namespace tocsin::http

@@ -1,0 +1,70 @@
+// Call: one request on its way to its handler, and Answer: the handler's promise to reply exactly once, now or later.
+// Both belong to the loop of the request's connection.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/parser.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "core/service.h"
+#include "metrics/registry.h"
+#include "net/asio_loop.h"
+
+namespace tocsin::http {
+
+class Session;
+
+struct Response {
+  int status = 200;
+  std::string body;
+  std::string_view content_type = "application/json";
+  std::string allow;  // of a 405: the methods that the path takes
+};
+
+Response ErrorResponse(const Error& error);
+
+/// What the handlers work with; owned by the composition root.
+struct Context {
+  Service& service;
+  const Clock& clock;
+  VirtualClock* virtual_clock;  // null with the real clock
+  metrics::Registry& metrics;
+};
+
+/// Keeps the connection's state alive until it is used, also when the client has gone.
+class Answer {
+ public:
+  explicit Answer(std::shared_ptr<Session> session);
+  Answer(Answer&&) noexcept;
+  Answer& operator=(Answer&&) noexcept;
+  ~Answer();
+
+  /// Whether somebody still waits for it.
+  bool Wanted() const;
+  void Send(Response response);
+  void Fail(const Error& error) { Send(ErrorResponse(error)); }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+struct Call {
+  const Context& context;
+  net::AsioLoop& loop;
+  boost::json::parser& parser;
+  std::vector<std::string> params;  // of the path
+  std::string_view query;           // these two live until the handler returns
+  std::string_view body;
+  Answer answer;
+  Session& session;
+
+  /// The request waits in the service: a client that goes away takes it back.
+  void Park(ReserveId id);
+};
+
+}  // namespace tocsin::http

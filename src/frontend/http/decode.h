@@ -1,0 +1,50 @@
+// JSON bodies -> requests of the service. Types, names and shapes are checked here; ranges are the service's to check.
+//
+// Every error names its field by path (jobs[3].delay_ms). A decoded request's views point into its Document, which the
+// request keeps alive (`bytes`).
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parser.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/result.h"
+#include "core/service.h"
+
+namespace tocsin::http {
+
+/// Reused by all requests of a connection: it keeps its stack.
+boost::json::parser MakeParser();
+
+/// One parsed body. Its strings live in one arena.
+class Document {
+ public:
+  /// kInvalidArgument, with the offset, where `body` is not JSON or nests deeper than 32; or is no object.
+  static Result<std::shared_ptr<Document>> Parse(boost::json::parser& parser, std::string_view body);
+
+  explicit Document(size_t body_bytes);
+
+  const boost::json::object& root() const { return root_->as_object(); }
+  /// A decoded string, for as long as the document lives.
+  std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
+
+ private:
+  boost::json::monotonic_resource arena_;
+  std::optional<boost::json::value> root_;
+  std::deque<std::string> kept_;
+};
+
+/// One job, or {"jobs":[...]} with at most `batch_max`.
+Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> document, size_t batch_max);
+Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document);
+/// {"tokens":[...]}: acknowledges each.
+Result<SettleRequest> DecodeAck(std::string topic, const Document& document, size_t batch_max);
+/// {"ms"} of POST /v1/clock/advance.
+Result<Millis> DecodeAdvance(const Document& document);
+
+}  // namespace tocsin::http

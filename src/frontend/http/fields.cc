@@ -1,0 +1,49 @@
+#include "frontend/http/fields.h"
+
+namespace tocsin::http {
+namespace {
+
+std::string_view KindOf(const boost::json::value& value) {
+  switch (value.kind()) {
+    case boost::json::kind::null:
+      return "null";
+    case boost::json::kind::bool_:
+      return "true or false";
+    case boost::json::kind::int64:
+    case boost::json::kind::uint64:
+      return "an integer";
+    case boost::json::kind::double_:
+      return "a number with a fraction or an exponent";
+    case boost::json::kind::string:
+      return "a string";
+    case boost::json::kind::array:
+      return "an array";
+    case boost::json::kind::object:
+      return "an object";
+  }
+  return "something else";
+}
+
+}  // namespace
+
+Result<std::string_view> AsText(std::string_view name, const boost::json::value& value) {
+  if (const auto* text = value.if_string()) return View(*text);
+  return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes a string", name, KindOf(value));
+}
+
+Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high) {
+  if (const auto* number = value.if_int64(); number != nullptr && *number >= low && *number <= high) return *number;
+  if (value.is_int64() || value.is_uint64()) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: the range is {} to {}", name,
+                     value.is_int64() ? fmt::to_string(value.get_int64()) : fmt::to_string(value.get_uint64()), low,
+                     high);
+  }
+  return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes an integer", name, KindOf(value));
+}
+
+Error Within(Error error, std::string_view path) {
+  error.field = error.field.empty() ? std::string(path) : fmt::format("{}.{}", path, error.field);
+  return error;
+}
+
+}  // namespace tocsin::http

@@ -1,0 +1,52 @@
+// Reading one JSON object by a table of its known fields. A decoder is a table: a name and the function that takes its
+// value; what the table does not name is refused.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/result.h"
+#include "frontend/http/unknown_field.h"
+
+namespace tocsin::http {
+
+template <class Draft>
+struct Field {
+  std::string_view name;
+  Status (*take)(Draft& draft, std::string_view name, const boost::json::value& value);
+};
+
+inline std::string_view View(const boost::json::string& text) { return {text.data(), text.size()}; }
+
+/// Calls each field's function, in the order of the object.
+template <class Draft, size_t kCount>
+Status ReadFields(Draft& draft, const boost::json::object& object, const Field<Draft> (&table)[kCount]) {
+  for (const auto& [key, value] : object) {
+    const std::string_view name(key.data(), key.size());
+    const Field<Draft>* field = std::ranges::find(table, name, &Field<Draft>::name);
+    if (field == std::end(table)) {
+      std::vector<std::string_view> known;
+      for (const auto& one : table) known.push_back(one.name);
+      return UnknownField(name, known);
+    }
+    TOCSIN_TRY(field->take(draft, name, value));
+  }
+  return {};
+}
+
+Result<std::string_view> AsText(std::string_view name, const boost::json::value& value);
+/// An integer from `low` to `high`; 1.0 and 1e3 are not integers.
+Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value,
+                          int64_t low = std::numeric_limits<int64_t>::min(),
+                          int64_t high = std::numeric_limits<int64_t>::max());
+
+/// `error` with the field's path put before its field's name.
+Error Within(Error error, std::string_view path);
+
+}  // namespace tocsin::http

@@ -1,0 +1,51 @@
+// Router: the table of paths and who answers them. Immutable once built; shared by all shards.
+//
+// A pattern's segment is a word or {name}, which matches any one non-empty segment; a word wins over a name only by
+// standing earlier in the table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/beast/http/verb.hpp>
+
+#include "base/result.h"
+
+namespace tocsin::http {
+
+using Verb = boost::beast::http::verb;
+struct Call;
+using Handler = void (*)(Call& call);
+
+struct Route {
+  Verb method;
+  std::string_view pattern;
+  Handler handler;
+};
+
+struct Match {
+  const Route* route = nullptr;
+  std::vector<std::string> params;  // decoded, in the pattern's order
+  std::string_view query;           // raw, without the question mark; points into the target
+};
+
+class Router {
+ public:
+  explicit Router(std::vector<Route> routes) : routes_(std::move(routes)) {}
+
+  /// kNotFound, or kMethodNotAllowed with the allowed ones in `allow`, or kInvalidArgument for a malformed escape.
+  Result<Match> Find(Verb method, std::string_view target, std::string* allow = nullptr) const;
+
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  std::vector<Route> routes_;
+};
+
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+/// Decodes name=value&...; a name that is not among `known`, or that comes twice, is refused.
+Result<Query> ParseQuery(std::string_view query, std::initializer_list<std::string_view> known);
+
+}  // namespace tocsin::http

@@ -1,0 +1,76 @@
+#include "frontend/http/router.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin::http {
+namespace {
+
+void Nothing(Call&) {}
+
+const Router& Table() {
+  static const Router router({
+      {Verb::get, "/healthz", Nothing},
+      {Verb::post, "/v1/topics/{topic}/jobs", Nothing},
+      {Verb::get, "/v1/topics/{topic}/jobs", Nothing},
+      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", Nothing},
+  });
+  return router;
+}
+
+TEST(Router, FindsByMethodAndPath) {
+  const auto match = Table().Find(Verb::post, "/v1/topics/mail/jobs");
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->route, &Table().routes()[1]);
+  EXPECT_EQ(match->params, std::vector<std::string>{"mail"});
+  EXPECT_EQ(match->query, "");
+}
+
+TEST(Router, DecodesParametersAndKeepsTheQuery) {
+  const auto match = Table().Find(Verb::delete_, "/v1/topics/a%20b/jobs/x%2Fy?key=k%26");
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->params, (std::vector<std::string>{"a b", "x/y"}));
+  EXPECT_EQ(match->query, "key=k%26");
+}
+
+TEST(Router, SaysWhichMethodsAPathTakes) {
+  std::string allow;
+  const auto match = Table().Find(Verb::put, "/v1/topics/mail/jobs", &allow);
+  ASSERT_FALSE(match);
+  EXPECT_EQ(match.error().code, Code::kMethodNotAllowed);
+  EXPECT_EQ(allow, "POST, GET");
+}
+
+TEST(Router, FindsNothingElsewhere) {
+  for (const char* target : {"/", "", "*", "healthz", "/healthz/", "/v1/topics//jobs", "/v1/topics/mail/jobs/", "/v1",
+                             "/v1/topics/mail/jobs/1/2", "http://host/healthz"}) {
+    const auto match = Table().Find(Verb::get, target);
+    ASSERT_FALSE(match) << target;
+    EXPECT_EQ(match.error().code, Code::kNotFound) << target;
+  }
+}
+
+TEST(Router, RefusesAMalformedEscape) {
+  const auto match = Table().Find(Verb::post, "/v1/topics/a%2/jobs");
+  ASSERT_FALSE(match);
+  EXPECT_EQ(match.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(match.error().field, "topic");
+}
+
+TEST(ParseQuery, TakesKnownNamesOnce) {
+  const auto query = ParseQuery("key=a+b&&state=", {"key", "state"});
+  ASSERT_TRUE(query);
+  EXPECT_EQ(*query, (Query{{"key", "a b"}, {"state", ""}}));
+  EXPECT_TRUE(ParseQuery("", {"key"})->empty());
+  EXPECT_EQ(ParseQuery("key=1&key=2", {"key"}).error().code, Code::kInvalidArgument);
+}
+
+TEST(ParseQuery, NamesTheNearestKnownName) {
+  const auto query = ParseQuery("kay=1", {"state", "key"});
+  ASSERT_FALSE(query);
+  EXPECT_EQ(query.error().code, Code::kUnknownField);
+  EXPECT_EQ(query.error().field, "kay");
+  EXPECT_NE(query.error().message.find("\"key\""), std::string::npos) << query.error().message;
+}
+
+}  // namespace
+}  // namespace tocsin::http

@@ -1,0 +1,94 @@
+// Session: one connection. Reads a request, hands it to its handler, writes the answer, reads the next: pipelined
+// requests are answered in their order. Lives on one loop and is touched by that loop's thread alone.
+//
+// Owned by its Server until it is closed; after that by what is still under way for it (a read, a write, an Answer).
+//
+// Invariants: at most one read and one write are under way; nothing is allocated for a body before its length is
+// checked; in every phase but kHandling there is a deadline, which the server's tick enforces.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/json/parser.hpp>
+
+#include "frontend/http/call.h"
+#include "frontend/http/router.h"
+#include "net/listener.h"
+
+namespace tocsin::http {
+
+class Server;
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Server& server, net::Socket socket, net::ConnectionPass pass);
+
+  void Start();
+  void Close();
+  /// The server stops: closes now, or after the answer that is under way.
+  void Drain();
+  bool Expired(std::chrono::steady_clock::time_point now) const { return now >= deadline_; }
+
+  bool open() const { return phase_ != Phase::kClosed; }
+  void Send(Response response);
+  void Park(ReserveId id);
+
+ private:
+  enum class Phase {
+    kIdle,    // between requests
+    kHeader,  // the first byte of a request is here
+    kBody,
+    kHandling,  // a handler has the request
+    kWriting,
+    kLingering,  // the last answer is written; what the client still sends is thrown away
+    kClosed,
+  };
+
+  void Enter(Phase phase, Millis deadline);
+  void Next();
+  void Read();
+  void OnRead(const boost::system::error_code& error, size_t bytes);
+  void Advance();
+  void TakeHeader();
+  void TakeBody();
+  void Continue();
+  void Dispatch();
+  void Watch();
+  void OnWatch(const boost::system::error_code& error, size_t bytes);
+  void Write();
+  void OnWritten(const boost::system::error_code& error);
+  /// Answers a request that cannot be read to its end; the connection is of no more use.
+  void Refuse(const Error& error);
+
+  Server& server_;
+  net::Socket socket_;
+  net::ConnectionPass pass_;
+  Phase phase_ = Phase::kIdle;
+  std::chrono::steady_clock::time_point deadline_;
+  std::chrono::steady_clock::time_point began_;
+
+  boost::beast::flat_buffer buffer_;
+  std::array<char, 512> watched_;  // what arrives during a long poll
+  size_t scanned_ = 0;             // bytes of the buffer that hold no end of a header
+  bool reading_ = false;
+  bool gone_ = false;  // the client closed its side while an answer was under way
+
+  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> request_;
+  boost::json::parser json_;
+  std::optional<ReserveId> parked_;
+  size_t route_ = 0;  // for the metrics
+  bool head_ = false;
+  bool keep_alive_ = true;
+  bool unread_ = false;  // part of the request is not read
+
+  std::string out_head_;
+  std::string out_body_;
+};
+
+}  // namespace tocsin::http
