@@ -73,7 +73,7 @@ TEST(IdTableTest, AgreesWithAMap) {
 }
 
 TEST(IdTableTest, EqualHashesChainInsteadOfGrowingTheDirectory) {
-  constexpr uint32_t kEntries = 20'000;
+  constexpr uint32_t kEntries = 10'000;
   constexpr uint64_t kHash = 0xDEADBEEFCAFEF00D;
   IdTable table;
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_TRUE(table.Insert(kHash, i));
@@ -92,7 +92,7 @@ TEST(IdTableTest, EqualHashesChainInsteadOfGrowingTheDirectory) {
 }
 
 TEST(IdTableTest, HashesThatDifferInTheLowBitsAloneWork) {
-  constexpr uint32_t kEntries = 30'000;
+  constexpr uint32_t kEntries = 15'000;
   IdTable table;
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_TRUE(table.Insert(i, i));
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_EQ(FindExact(table, i, i), i);
@@ -103,11 +103,11 @@ TEST(IdTableTest, HashesThatDifferInTheLowBitsAloneWork) {
 
 TEST(IdTableTest, MemoryOfAChainIsUsedAgain) {
   IdTable table;
-  for (uint32_t i = 1; i <= 20'000; ++i) ASSERT_TRUE(table.Insert(7, i));
+  for (uint32_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Insert(7, i));
   const size_t held = table.held_bytes();
-  for (int round = 0; round < 5; ++round) {
-    for (uint32_t i = 1; i <= 20'000; ++i) ASSERT_TRUE(table.Erase(7, i));
-    for (uint32_t i = 1; i <= 20'000; ++i) ASSERT_TRUE(table.Insert(7, i));
+  for (int round = 0; round < 2; ++round) {
+    for (uint32_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Erase(7, i));
+    for (uint32_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Insert(7, i));
   }
   EXPECT_EQ(table.held_bytes(), held);
 }

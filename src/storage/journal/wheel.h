@@ -118,10 +118,12 @@ class Wheel {
   /// is when moving it down begins. Never later than the earliest due time.
   Time NextWork(Time now) const {
     if (size_ == 0) return kNever;
-    const Found first = FindFirst(0, cursor_);
-    int64_t next_ms = first.unit;
     for (int level = 1; level < kLevels; ++level) {
       if (PendingAt(level) != kNoBucket) return now;
+    }
+    int64_t next_ms = FindFirst(0, cursor_).unit;
+    // Moving down begins with a unit, so never within the current second.
+    for (int level = 1; level < kLevels && next_ms >= units_[1].next_start_ms; ++level) {
       const Found found = FindFirst(level, units_[level].current);
       if (found.unit != kNoUnit) next_ms = std::min(next_ms, (found.unit - 1) * kUnitMs[level]);
     }
@@ -258,6 +260,7 @@ class Wheel {
   Work NextBucket() const {
     const Found first = FindFirst(0, cursor_);
     Work work{first.unit, 0, first.bucket};
+    if (first.unit < units_[1].next_start_ms && !CurrentWaits()) return work;
     for (int level = 1; level < kLevels; ++level) {
       const Found found = FindFirst(level, units_[level].current);
       if (found.unit == kNoUnit) continue;
@@ -265,6 +268,14 @@ class Wheel {
       if (start_ms <= work.start_ms) work = {start_ms, level, found.bucket};
     }
     return work;
+  }
+
+  // Whether the current unit of any level still waits to be moved down. If not, this second is all at the finest level.
+  bool CurrentWaits() const {
+    for (int level = 1; level < kLevels; ++level) {
+      if (occupied_.Test(units_[level].current_bucket)) return true;
+    }
+    return false;
   }
 
   // The bucket of the current or the next unit, if it still waits to be moved down.

@@ -118,6 +118,17 @@ TEST_F(WheelTest, SleepsBetweenTheUnitsOfALongTimer) {
   EXPECT_EQ(now, nodes[index].due_ms);
 }
 
+TEST_F(WheelTest, WakesOneUnitBeforeToMoveDown) {
+  const uint32_t index = Add(kStart + 5 * kHour + 10);
+  EXPECT_EQ(wheel.NextWork(FromMs(kStart)), FromMs(kStart + 4 * kHour));
+  EXPECT_FALSE(Advance(kStart + 4 * kHour));
+  EXPECT_EQ(wheel.NextWork(FromMs(now)), FromMs(kStart + 5 * kHour - kMinute));
+  EXPECT_FALSE(Advance(kStart + 5 * kHour - kMinute));
+  EXPECT_EQ(wheel.NextWork(FromMs(now)), FromMs(kStart + 5 * kHour - kSecond));
+  EXPECT_FALSE(Advance(kStart + 5 * kHour - kSecond));
+  EXPECT_EQ(wheel.NextWork(FromMs(now)), FromMs(nodes[index].due_ms));
+}
+
 TEST_F(WheelTest, ATimerWrittenBehindTheReadCursorIsRefusedNotForgotten) {
   Advance(kStart + 1500);
   for (const int64_t due : {kStart + 1500, kStart + 1499, kStart, int64_t{0}, int64_t{-1}}) {
