@@ -1,10 +1,17 @@
-// Service: the use cases. Front ends turn bytes into these calls and the answers into bytes; nothing else touches a store.
+// Service: the use cases. Front ends turn bytes into these calls and the answers into bytes; nothing else touches a
+// store.
 //
-// Threads: every call names the caller's Loop (one of the shards') and `done` runs on that loop, exactly once. Calls are
-// split by slot, at most one message for each shard through its bounded mailbox; a full mailbox answers kOverloaded and
-// nothing was done for that part. With one shard there are no messages at all.
+// Threads: every call names the caller's Loop (one of the shards'), is made on that loop's thread, and `done` runs
+// there, exactly once: later, or before the call returns. Calls are split by slot, at most one message for each shard
+// through its bounded mailbox; a full mailbox answers kOverloaded and nothing was done for that part: for its jobs
+// alone where the answer has an outcome for each, for the whole call where it has not or where no part got through.
+// With one shard there are no messages at all.
 //
-// Requests own their bytes: views in `jobs` and the like point into what `bytes` keeps alive.
+// Requests own their bytes: views in `jobs` and the like point into what `bytes` keeps alive. The last reference may be
+// dropped on another shard's thread.
+//
+// After a store has answered kStorageFailed every call answers that: what is on disk is unknown until a restart reads
+// it.
 #pragma once
 
 #include <memory>
@@ -27,12 +34,13 @@ using Bytes = std::shared_ptr<const void>;
 /// Bounds that hold for every topic. Requests over them are refused with the field and the limit.
 struct Limits {
   size_t payload_bytes = 1 << 20;
-  size_t headers = 32;             // of one job
-  size_t header_bytes = 8 << 10;   // of one job, names and values together
-  size_t batch = 10'000;           // jobs, tokens or references in one call
-  Millis wait_max{60'000};         // of a long poll
+  size_t headers = 32;            // of one job
+  size_t header_bytes = 8 << 10;  // of one job, names and values together
+  size_t batch = 10'000;          // jobs, tokens or references in one call
+  Millis wait_max{60'000};        // of a long poll
   Millis lease_max{12 * 3'600'000};
-  size_t waiters = 100'000;        // long polls parked at once, per shard
+  size_t waiters = 100'000;  // long polls parked at once, per shard
+  size_t topics = 10'000;    // a submit to an unknown topic creates it, so their number needs a bound
 };
 
 struct SubmitRequest {
@@ -75,7 +83,7 @@ struct FindRequest {
 struct ListRequest {
   std::string topic;
   State state = State::kScheduled;
-  std::string cursor;
+  std::string cursor;  // of the page before; opaque bytes
   size_t limit = 100;
 };
 
@@ -98,9 +106,14 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
+  /// Called once, on a shard's thread, when a store has failed for good: the server exits and recovers on restart.
+  void OnFailed(std::move_only_function<void(const Error&)> failed);
+
   /// Begins the due-scans. Called before the loops run.
   void Start();
-  /// Parked reserves answer empty, new calls answer kShuttingDown, the scans stop; `done` runs when all of it has happened.
+  /// Parked reserves answer empty, new calls answer kShuttingDown, the scans stop; `done` runs when all of it has
+  /// happened and every call has its answer: nothing of the service runs after it, and only then may the service be
+  /// destroyed.
   void Stop(Loop& caller, Task done);
   /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
   void ClockMoved(Loop& caller, Task done);
@@ -108,14 +121,16 @@ class Service {
   /// Creates, or changes the settings of, a topic. kConflict where it exists with another number of slots.
   void PutTopic(Loop& caller, Topic topic, Done<Topic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
-  /// Every topic with its figures, summed over the shards.
+  /// Every topic with its figures, summed over the shards. The metrics show what was read last here or by the scans.
   void Topics(Loop& caller, Done<std::vector<TopicFigures>> done);
 
   /// An unknown topic is created with the defaults. One outcome for each job, in their order.
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
-  /// Up to `max` due jobs; waits up to `wait` for the first one.
+  /// Up to `max` due jobs; waits up to `wait` for the first one, in the order of arrival. An unknown topic has none
+  /// yet: consumers may come before producers.
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
-  /// The client of a parked reserve has gone: `done` answers empty, and what was just claimed for it is released.
+  /// The client of a reserve has gone: `done` answers empty if it has not run yet, and what was just claimed for it is
+  /// released. On the thread of the reserve's caller.
   void CancelReserve(ReserveId id);
   void Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done);
   void Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done);

@@ -1,0 +1,523 @@
+#include "core/service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "core/scatter.h"
+#include "core/shard.h"
+#include "core/topic_registry.h"
+#include "core/validate.h"
+
+namespace tocsin {
+namespace {
+
+constexpr size_t kSweepBatch = 1000;
+
+std::unexpected<Error> NoTopic(std::string_view topic) {
+  return FailField(Code::kTopicNotFound, "topic", "no topic {}", topic);
+}
+
+std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
+
+/// Runs `work` on the shard: at once where that is the thread we are on.
+template <class Work>
+void RunOn(Shard& here, Shard& there, Work work) {
+  if (&here == &there) return work();
+  there.Send(std::move(work));
+}
+
+/// Where List goes on: the shard, counted from the topic's home, and its store's own cursor.
+struct ListCursor {
+  uint32_t lane = 0;
+  std::string inner;
+};
+
+std::string CursorText(const ListCursor& cursor) { return fmt::format("{}:{}", cursor.lane, cursor.inner); }
+
+Result<ListCursor> ParseCursor(std::string_view text, uint32_t spread) {
+  ListCursor cursor;
+  if (text.empty()) return cursor;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, cursor.lane);
+  if (error != std::errc{} || at == end || *at != ':' || cursor.lane >= spread) {
+    return FailField(Code::kInvalidArgument, "cursor", "cursor is not one that a listing of this topic gave");
+  }
+  cursor.inner.assign(at + 1, end);
+  return cursor;
+}
+
+}  // namespace
+
+class Service::Impl final : public Node, private TopicRegistry::Everywhere {
+ public:
+  Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits);
+
+  void Start();
+  void Stop(Loop& caller, Task done);
+  void ClockMoved(Loop& caller, Task done);
+  void PutTopic(Loop& caller, Topic topic, Done<Topic> done);
+  void DropTopic(Loop& caller, std::string topic, Done<void> done);
+  void Topics(Loop& caller, Done<std::vector<TopicFigures>> done);
+  void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
+  ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
+  void CancelReserve(ReserveId id);
+  void List(Loop& caller, ListRequest request, Done<Page> done);
+  void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
+  /// Settle, Amend, Count and Find.
+  template <class Use>
+  void OnKnownTopic(Loop& caller, typename Use::Request request, Status valid, Done<typename Use::Answer> done);
+
+ private:
+  struct Listing;
+
+  Shard& ShardOf(const Loop& loop);
+  /// Opens a call, or answers it where the service takes none any more.
+  template <class T>
+  std::optional<Call<T>> Admit(Loop& caller, Done<T>& done);
+  template <class T>
+  static void Refuse(Call<T> call, Error error) {
+    call.Answer(std::unexpected(std::move(error)));
+  }
+
+  /// Has the registry on shard 0 do `change`; the call is answered on its caller's thread.
+  template <class Change>
+  void ChangeTopics(Call<Topic> call, Change change);
+  /// Runs `work` on every shard, then `all` on `origin`, with the first error if there is one.
+  void OnEvery(Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all);
+
+  void Store(const Topic& topic, Done<void> done) override;
+  void Know(const Topic& topic, Task done) override;
+  void Drop(const std::string& topic, Done<void> done) override;
+
+  void ListNext(std::shared_ptr<Listing> listing);
+  static void SweepOn(Shard& shard, const std::string& topic, SweepKind kind, size_t swept, Done<size_t> done);
+
+  TopicRegistry registry_;
+  std::vector<std::vector<Topic>> missing_;  // what each store lacks at the start
+};
+
+Service::Impl::Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics,
+                    Limits the_limits)
+    : Node(parts.size(), the_clock, the_metrics, the_limits),
+      registry_(*this, the_limits.topics),
+      missing_(parts.size()) {
+  TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kLanesMax);
+  // A crash between two stores leaves a change of a topic in some of them only: the newest version holds everywhere.
+  std::map<std::string, Topic> newest;
+  std::vector<std::map<std::string, uint64_t>> versions(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    shards.push_back(std::make_unique<Shard>(*this, static_cast<uint32_t>(i), *parts[i].loop, *parts[i].store));
+    for (TopicFigures& figures : parts[i].store->Topics()) {
+      versions[i][figures.topic.name] = figures.topic.version;
+      Topic& topic = newest[figures.topic.name];
+      if (topic.name.empty() || figures.topic.version > topic.version) topic = std::move(figures.topic);
+    }
+  }
+  for (const auto& [name, topic] : newest) {
+    registry_.Restore(topic);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto held = versions[i].find(name);
+      if (held == versions[i].end() || held->second < topic.version) missing_[i].push_back(topic);
+      shards[i]->KnowTopic(topic);
+    }
+  }
+}
+
+Shard& Service::Impl::ShardOf(const Loop& loop) {
+  const auto at = std::ranges::find_if(shards, [&](const auto& shard) { return &shard->loop() == &loop; });
+  TOCSIN_CHECK(at != shards.end());
+  return **at;
+}
+
+template <class T>
+std::optional<Call<T>> Service::Impl::Admit(Loop& caller, Done<T>& done) {
+  if (failed.load(std::memory_order_relaxed)) {
+    done(Fail(Code::kStorageFailed, "the store has failed: the server has to be restarted"));
+    return std::nullopt;
+  }
+  if (stopping.load(std::memory_order_relaxed)) {
+    done(Fail(Code::kShuttingDown, "the server is shutting down"));
+    return std::nullopt;
+  }
+  Shard& shard = ShardOf(caller);
+  shard.OpenCall();
+  return Call<T>{&shard, std::move(done)};
+}
+
+void Service::Impl::Start() {
+  for (size_t i = 0; i < shards.size(); ++i) {
+    Shard& shard = *shards[i];
+    shard.Send([&shard, missing = std::move(missing_[i])]() mutable { shard.Begin(std::move(missing)); });
+  }
+}
+
+void Service::Impl::Stop(Loop& caller, Task done) {
+  const bool twice = stopping.exchange(true);
+  TOCSIN_CHECK(!twice);
+  Shard& origin = ShardOf(caller);
+  const auto stop = [](Shard& shard, Done<void> quiet) {
+    shard.Stop([quiet = std::move(quiet)]() mutable { quiet({}); });
+  };
+  // Announcements may still be in the mailboxes of quiet shards: a second round goes behind them.
+  OnEvery(origin, stop, [this, &origin, done = std::move(done)](Result<void>) mutable {
+    const auto pass = [](Shard&, Done<void> passed) { passed({}); };
+    // Past the service's own frames, so that `done` may destroy it.
+    OnEvery(origin, pass,
+            [&origin, done = std::move(done)](Result<void>) mutable { origin.loop().Post(std::move(done)); });
+  });
+}
+
+void Service::Impl::ClockMoved(Loop& caller, Task done) {
+  Done<void> answer = [done = std::move(done)](Result<void>) mutable { done(); };
+  auto call = Admit<void>(caller, answer);
+  if (!call) return;
+  const auto look = [](Shard& shard, Done<void> looked) {
+    shard.Look([looked = std::move(looked)]() mutable { looked({}); });
+  };
+  Shard& origin = *call->caller;
+  OnEvery(origin, look, [call = std::move(*call)](Result<void> result) mutable { call.Answer(std::move(result)); });
+}
+
+void Service::Impl::OnEvery(Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all) {
+  struct Round {
+    size_t left;
+    Result<void> result;
+    Done<void> all;
+  };
+  auto round = std::make_shared<Round>(shards.size(), Result<void>{}, std::move(all));
+  for (auto& pointer : shards) {
+    Shard& shard = *pointer;
+    Done<void> done = [&shard, &origin, round](Result<void> result) {
+      shard.Note(result);
+      RunOn(shard, origin, [round, result = std::move(result)]() mutable {
+        if (!result && round->result) round->result = std::move(result);
+        if (--round->left == 0) round->all(std::move(round->result));
+      });
+    };
+    RunOn(origin, shard, [&shard, work, done = std::move(done)]() mutable { work(shard, std::move(done)); });
+  }
+}
+
+void Service::Impl::Store(const Topic& topic, Done<void> done) {
+  const auto put = [topic](Shard& shard, Done<void> stored) { shard.store().PutTopic(topic, std::move(stored)); };
+  OnEvery(*shards[0], put, std::move(done));
+}
+
+void Service::Impl::Know(const Topic& topic, Task done) {
+  const auto know = [topic](Shard& shard, Done<void> known) {
+    shard.KnowTopic(topic);
+    known({});
+  };
+  OnEvery(*shards[0], know, [done = std::move(done)](Result<void>) mutable { done(); });
+}
+
+void Service::Impl::Drop(const std::string& topic, Done<void> done) {
+  const auto drop = [topic](Shard& shard, Done<void> dropped) {
+    shard.ForgetTopic(topic);
+    shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
+      shard.Figures();
+      dropped(std::move(result));
+    });
+  };
+  OnEvery(*shards[0], drop, [this, topic, done = std::move(done)](Result<void> result) mutable {
+    metrics.DropSeries("topic", topic);
+    done(std::move(result));
+  });
+}
+
+template <class Change>
+void Service::Impl::ChangeTopics(Call<Topic> call, Change change) {
+  Shard& caller = *call.caller;
+  Shard& first = *shards[0];
+  if (&caller == &first) {
+    return change(registry_,
+                  [call = std::move(call)](Result<Topic> result) mutable { call.Answer(std::move(result)); });
+  }
+  auto shared = std::make_shared<Call<Topic>>(std::move(call));
+  const bool sent = first.TrySend([this, &caller, shared, change = std::move(change)]() mutable {
+    change(registry_, [&caller, shared](Result<Topic> result) {
+      caller.Send([shared, result = std::move(result)]() mutable { shared->Answer(std::move(result)); });
+    });
+  });
+  if (!sent) shared->Answer(Overloaded());
+}
+
+void Service::Impl::PutTopic(Loop& caller, Topic topic, Done<Topic> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  if (Status valid = Validate(topic); !valid) return Refuse(std::move(*call), std::move(valid).error());
+  ChangeTopics(std::move(*call), [topic = std::move(topic)](TopicRegistry& registry, Done<Topic> changed) mutable {
+    registry.Put(std::move(topic), std::move(changed));
+  });
+}
+
+void Service::Impl::DropTopic(Loop& caller, std::string topic, Done<void> done) {
+  Done<Topic> answer = [done = std::move(done)](Result<Topic> result) mutable {
+    if (!result) return done(std::unexpected(std::move(result).error()));
+    done({});
+  };
+  auto call = Admit(caller, answer);
+  if (!call) return;
+  ChangeTopics(std::move(*call), [topic = std::move(topic)](TopicRegistry& registry, Done<Topic> changed) mutable {
+    registry.Drop(std::move(topic), std::move(changed));
+  });
+}
+
+void Service::Impl::Topics(Loop& caller, Done<std::vector<TopicFigures>> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  auto read = std::make_shared<std::vector<std::shared_ptr<const ShardFigures>>>(shards.size());
+  const auto look = [read](Shard& shard, Done<void> looked) {
+    (*read)[shard.index()] = shard.Figures();
+    looked({});
+  };
+  Shard& origin = *call->caller;
+  OnEvery(origin, look, [read, call = std::move(*call)](Result<void>) mutable { call.Answer(Sum(*read)); });
+}
+
+void Service::Impl::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  if (Status valid = Validate(request, limits, clock.Now()); !valid) {
+    return Refuse(std::move(*call), std::move(valid).error());
+  }
+  Shard& shard = *call->caller;
+  if (TopicEntry* entry = shard.topics().Find(request.topic)) {
+    return Scatter<SubmitUse>(*this, *entry, std::move(request), std::move(*call));
+  }
+  if (Status valid = Validate(DefaultTopic(request.topic)); !valid) {
+    return Refuse(std::move(*call), std::move(valid).error());
+  }
+  const std::string name = request.topic;
+  shard.OpenCall();
+  Call<Topic> made{&shard, [this, &shard, request = std::move(request), call = std::move(*call)](auto result) mutable {
+                     if (!result) return Refuse(std::move(call), std::move(result).error());
+                     TopicEntry* entry = shard.topics().Find(request.topic);
+                     if (entry == nullptr) return call.Answer(NoTopic(request.topic));  // dropped at once
+                     Scatter<SubmitUse>(*this, *entry, std::move(request), std::move(call));
+                   }};
+  ChangeTopics(std::move(made),
+               [name](TopicRegistry& registry, Done<Topic> changed) { registry.Ensure(name, std::move(changed)); });
+}
+
+template <class Use>
+void Service::Impl::OnKnownTopic(Loop& caller, typename Use::Request request, Status valid,
+                                 Done<typename Use::Answer> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  if (!valid) return Refuse(std::move(*call), std::move(valid).error());
+  TopicEntry* entry = call->caller->topics().Find(request.topic);
+  if (entry == nullptr) return call->Answer(NoTopic(request.topic));
+  Scatter<Use>(*this, *entry, std::move(request), std::move(*call));
+}
+
+ReserveId Service::Impl::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done) {
+  auto admitted = Admit(caller, done);
+  if (!admitted) return {};
+  if (Status valid = Validate(request, limits); !valid) {
+    Refuse(std::move(*admitted), std::move(valid).error());
+    return {};
+  }
+  Shard& here = *admitted->caller;
+  const uint32_t home_index = placement.HomeOf(request.topic);
+  Shard& home = *shards[home_index];
+  const uint64_t number = here.NextReserve();
+  auto call = std::make_shared<Call<JobBatch>>(std::move(*admitted));
+  Waiters::Reserve reserve{.number = number,
+                           .topic = request.topic,
+                           .max = request.max,
+                           .lease = request.lease,
+                           .waits = request.wait > Millis(0),
+                           .deadline = clock.IoNow() + request.wait,
+                           .done = {}};
+  reserve.done = [this, &here, &home, number, call, topic = std::move(request.topic)](Result<JobBatch> result) mutable {
+    RunOn(home, here, [this, &here, &home, number, call, topic, result = std::move(result)]() mutable {
+      if (!here.cancelled().empty() && here.cancelled().contains(number) && result && !result->jobs.empty()) {
+        const uint32_t slot = result->jobs.front().token.slot;
+        here.ReleaseAt(*shards[placement.ShardOf(home.index(), slot)], topic, std::exchange(*result, JobBatch{}));
+      }
+      call->Answer(std::move(result));
+    });
+  };
+  if (&home == &here) {
+    home.Reserve(std::move(reserve));
+  } else if (!home.TrySend([&home, reserve = std::move(reserve)]() mutable { home.Reserve(std::move(reserve)); })) {
+    call->Answer(Overloaded());
+  }
+  return {home_index, number};
+}
+
+void Service::Impl::CancelReserve(ReserveId id) {
+  if (id.number == 0) return;
+  Shard& here = *shards[Shard::CallerOf(id.number)];
+  Shard& home = *shards[id.shard];
+  here.cancelled().insert(id.number);
+  here.OpenCall();
+  home.Send([&here, &home, id] {
+    home.CancelReserve(id.number);
+    // Behind any answer that is on its way.
+    here.Send([&here, id] {
+      here.cancelled().erase(id.number);
+      here.CloseCall();
+    });
+  });
+}
+
+struct Service::Impl::Listing {
+  Call<Page> call;
+  std::string topic;
+  State state;
+  size_t limit;
+  uint32_t home;
+  uint32_t spread;
+  ListCursor at;
+  Page page;
+
+  /// True when the listing is over.
+  bool Take(Page part, uint32_t lanes) {
+    for (JobView& job : part.jobs.jobs) page.jobs.jobs.push_back(std::move(job));
+    for (auto& bytes : part.jobs.bytes) page.jobs.bytes.push_back(std::move(bytes));
+    at.inner = std::move(part.cursor);
+    if (at.inner.empty() && ++at.lane == lanes) return true;
+    page.cursor = CursorText(at);
+    return page.jobs.jobs.size() >= limit;
+  }
+};
+
+void Service::Impl::List(Loop& caller, ListRequest request, Done<Page> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  if (Status valid = Validate(request, limits); !valid) return Refuse(std::move(*call), std::move(valid).error());
+  const TopicEntry* entry = call->caller->topics().Find(request.topic);
+  if (entry == nullptr) return call->Answer(NoTopic(request.topic));
+  const uint32_t spread = placement.SpreadOf(entry->topic.slots);
+  auto at = ParseCursor(request.cursor, spread);
+  if (!at) return Refuse(std::move(*call), std::move(at).error());
+  ListNext(std::make_shared<Listing>(std::move(*call), std::move(request.topic), request.state, request.limit,
+                                     entry->home, spread, std::move(*at), Page{}));
+}
+
+void Service::Impl::ListNext(std::shared_ptr<Listing> listing) {
+  Shard& here = *listing->call.caller;
+  Shard& there = *shards[placement.ShardOf(listing->home, listing->at.lane)];
+  auto read = [this, &here, &there, listing] {
+    const size_t room = listing->limit - listing->page.jobs.jobs.size();
+    there.store().List(listing->topic, listing->state, listing->at.inner, room, there.Now(),
+                       [this, &here, &there, listing](Result<Page> part) {
+                         there.Note(part);
+                         RunOn(there, here, [this, listing, part = std::move(part)]() mutable {
+                           if (!part) return Refuse(std::move(listing->call), std::move(part).error());
+                           if (!listing->Take(std::move(*part), listing->spread)) return ListNext(std::move(listing));
+                           if (listing->at.lane == listing->spread) listing->page.cursor.clear();
+                           listing->call.Answer(std::move(listing->page));
+                         });
+                       });
+  };
+  if (&here == &there) return read();
+  if (!there.TrySend(std::move(read))) listing->call.Answer(Overloaded());
+}
+
+void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  const TopicEntry* entry = call->caller->topics().Find(topic);
+  if (entry == nullptr) return call->Answer(NoTopic(topic));
+  auto total = std::make_shared<std::vector<size_t>>(shards.size());
+  const auto sweep = [total, topic, kind](Shard& shard, Done<void> swept) {
+    SweepOn(shard, topic, kind, 0, [total, &shard, swept = std::move(swept)](Result<size_t> result) mutable {
+      if (!result) return swept(std::unexpected(std::move(result).error()));
+      (*total)[shard.index()] = *result;
+      swept({});
+    });
+  };
+  Shard& origin = *call->caller;
+  OnEvery(origin, sweep, [total, call = std::move(*call)](Result<void> result) mutable {
+    if (!result) return Refuse(std::move(call), std::move(result).error());
+    size_t sum = 0;
+    for (const size_t part : *total) sum += part;
+    call.Answer(sum);
+  });
+}
+
+void Service::Impl::SweepOn(Shard& shard, const std::string& topic, SweepKind kind, size_t swept, Done<size_t> done) {
+  shard.store().Sweep(topic, kind, kSweepBatch, shard.Now(),
+                      [&shard, topic, kind, swept, done = std::move(done)](Result<size_t> result) mutable {
+                        shard.Changed();
+                        if (!result || *result == 0) {
+                          return done(result ? Result<size_t>(swept) : std::move(result));
+                        }
+                        // Through the loop, so that other work gets its turn between two batches.
+                        shard.Send([&shard, topic, kind, sum = swept + *result, done = std::move(done)]() mutable {
+                          SweepOn(shard, topic, kind, sum, std::move(done));
+                        });
+                      });
+}
+
+Service::Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits)
+    : impl_(std::make_unique<Impl>(shards, clock, metrics, limits)) {}
+
+Service::~Service() = default;
+
+void Service::OnFailed(std::move_only_function<void(const Error&)> failed) { impl_->on_failed = std::move(failed); }
+
+void Service::Start() { impl_->Start(); }
+
+void Service::Stop(Loop& caller, Task done) { impl_->Stop(caller, std::move(done)); }
+
+void Service::ClockMoved(Loop& caller, Task done) { impl_->ClockMoved(caller, std::move(done)); }
+
+void Service::PutTopic(Loop& caller, Topic topic, Done<Topic> done) {
+  impl_->PutTopic(caller, std::move(topic), std::move(done));
+}
+
+void Service::DropTopic(Loop& caller, std::string topic, Done<void> done) {
+  impl_->DropTopic(caller, std::move(topic), std::move(done));
+}
+
+void Service::Topics(Loop& caller, Done<std::vector<TopicFigures>> done) { impl_->Topics(caller, std::move(done)); }
+
+void Service::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {
+  impl_->Submit(caller, std::move(request), std::move(done));
+}
+
+ReserveId Service::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done) {
+  return impl_->Reserve(caller, std::move(request), std::move(done));
+}
+
+void Service::CancelReserve(ReserveId id) { impl_->CancelReserve(id); }
+
+void Service::Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done) {
+  Status valid = Validate(request, impl_->limits);
+  impl_->OnKnownTopic<SettleUse>(caller, std::move(request), std::move(valid), std::move(done));
+}
+
+void Service::Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done) {
+  Status valid = Validate(request, impl_->limits, impl_->clock.Now());
+  impl_->OnKnownTopic<AmendUse>(caller, std::move(request), std::move(valid), std::move(done));
+}
+
+void Service::Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done) {
+  Status valid = Validate(request, impl_->limits);
+  impl_->OnKnownTopic<CountUse>(caller, std::move(request), std::move(valid), std::move(done));
+}
+
+void Service::Find(Loop& caller, FindRequest request, Done<JobBatch> done) {
+  Status valid = Validate(request, impl_->limits);
+  impl_->OnKnownTopic<FindUse>(caller, std::move(request), std::move(valid), std::move(done));
+}
+
+void Service::List(Loop& caller, ListRequest request, Done<Page> done) {
+  impl_->List(caller, std::move(request), std::move(done));
+}
+
+void Service::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done) {
+  impl_->Sweep(caller, std::move(topic), kind, std::move(done));
+}
+
+const Limits& Service::limits() const { return impl_->limits; }
+
+}  // namespace tocsin

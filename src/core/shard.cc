@@ -1,0 +1,295 @@
+#include "core/shard.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace tocsin {
+namespace {
+
+constexpr size_t kAdvanceBudget = 2000;
+constexpr std::chrono::seconds kScanEvery{1};
+
+}  // namespace
+
+Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits)
+    : clock(the_clock),
+      metrics(the_metrics),
+      limits(the_limits),
+      placement{static_cast<uint32_t>(shard_count)},
+      board(shard_count, the_metrics) {}
+
+Node::~Node() = default;
+
+void Node::NoteFailure(const Error& error) {
+  if (failed.exchange(true)) return;
+  LogError("the store has failed: {}", error.message);
+  if (on_failed) on_failed(error);
+}
+
+Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store)
+    : node_(node),
+      index_(index),
+      loop_(loop),
+      store_(store),
+      topics_(node.placement, node.metrics),
+      waiters_(*this, node.limits.waiters),
+      stalls_(node.metrics.GetHistogram("tocsin_shard_stall_seconds",
+                                        "How long after its time the shard's alarm was served.",
+                                        {{"shard", std::to_string(index)}})),
+      longest_turn_(node.metrics.GetGauge("tocsin_shard_turn_seconds_max",
+                                          "The longest time that one task kept the shard's thread.",
+                                          {{"shard", std::to_string(index)}})) {}
+
+void Shard::Send(Task work) {
+  loop_.Post([this, work = std::move(work)]() mutable { RunTurn(work); });
+}
+
+bool Shard::TrySend(Task work) {
+  return loop_.TryPost([this, work = std::move(work)]() mutable { RunTurn(work); });
+}
+
+void Shard::RunTurn(Task& work) {
+  const IoTime from = node_.clock.IoNow();
+  work();
+  const double took = std::chrono::duration<double>(node_.clock.IoNow() - from).count();
+  if (took > longest_turn_->Value()) longest_turn_->Set(took);
+}
+
+void Shard::Begin(std::vector<Topic> missing) {
+  loop_.OnAlarm([this] { OnAlarm(); });
+  for (const Topic& topic : missing) {
+    ++started_;
+    store_.PutTopic(topic, [this](Result<void> result) {
+      --started_;
+      Note(result);
+      CheckQuiet();
+    });
+  }
+  Advance();
+}
+
+void Shard::Stop(Task quiet) {
+  TOCSIN_CHECK(!stopped_);
+  stopped_ = true;
+  loop_.OnAlarm([] {});
+  quiet_ = std::move(quiet);
+  waiters_.Close();
+  for (Task& looker : std::exchange(lookers_, {})) looker();
+  CheckQuiet();
+}
+
+void Shard::Look(Task done) {
+  if (stopped_) return done();
+  lookers_.push_back(std::move(done));
+  changed_ = true;
+  next_scan_ = IoTime::min();
+  Advance();
+}
+
+void Shard::Changed() {
+  changed_ = true;
+  if (tick_posted_ || stopped_) return;
+  tick_posted_ = true;
+  ++started_;
+  Send([this] {
+    tick_posted_ = false;
+    --started_;
+    if (changed_) Advance();
+    CheckQuiet();
+  });
+}
+
+void Shard::OnAlarm() {
+  const IoTime now = node_.clock.IoNow();
+  if (now > alarm_at_) stalls_->Record(now - alarm_at_);
+  alarm_at_ = IoTime::max();
+  Advance();
+  waiters_.Expire(now);  // after it: a job that is due at the deadline is still delivered
+  Rearm();
+}
+
+void Shard::Advance() {
+  if (stopped_) return;
+  if (advancing_) {
+    changed_ = true;
+    return;
+  }
+  changed_ = false;
+  advancing_ = true;
+  ++started_;
+  store_.Advance(Now(), kAdvanceBudget, [this](Result<Advanced> result) { OnAdvanced(std::move(result)); });
+}
+
+void Shard::OnAdvanced(Result<Advanced> result) {
+  advancing_ = false;
+  --started_;
+  Note(result);
+  if (stopped_) return CheckQuiet();
+  next_due_ = IoTime::max();
+  if (!result) {
+    LogWarn("shard {}: the store could not look for due jobs, next try within a second: {}", index_,
+            result.error().message);
+  } else {
+    const Moment now = Now();
+    // A time that has passed without `more` would have the alarm spin.
+    const auto in = [](Time next, Time at) { return next == kNever ? Millis::max() : std::max(next - at, Millis(1)); };
+    const Millis wait = std::min(in(result->next_steady, now.steady), in(result->next_utc, now.utc));
+    if (wait < kScanEvery) next_due_ = node_.clock.IoNow() + wait;
+    if (!result->ready.empty()) Announce(result->ready);
+  }
+  if (node_.clock.IoNow() >= next_scan_) Scan();
+  if ((result && result->more) || changed_) {
+    Changed();
+  } else {
+    for (Task& looker : std::exchange(lookers_, {})) looker();
+  }
+  Rearm();
+}
+
+void Shard::Scan() {
+  next_scan_ = node_.clock.IoNow() + kScanEvery;
+  const auto figures = Figures();
+  std::vector<std::string> ready;
+  for (const TopicFigures& topic : *figures) {
+    if (topic.ready > 0) ready.push_back(topic.topic.name);
+  }
+  if (!ready.empty()) Announce(ready);
+}
+
+std::shared_ptr<const ShardFigures> Shard::Figures() {
+  auto figures = std::make_shared<const ShardFigures>(store_.Topics());
+  node_.board.Publish(index_, figures);
+  return figures;
+}
+
+void Shard::Announce(const std::vector<std::string>& topics) {
+  if (node_.shards.size() == 1) return Announced(*this, topics);
+  std::vector<std::vector<std::string>> by_home(node_.shards.size());
+  for (const std::string& topic : topics) by_home[node_.placement.HomeOf(topic)].push_back(topic);
+  for (size_t home = 0; home < by_home.size(); ++home) {
+    if (by_home[home].empty()) continue;
+    if (home == index_) {
+      Announced(*this, by_home[home]);
+    } else {
+      Shard& there = *node_.shards[home];
+      there.Send([&there, this, names = std::move(by_home[home])] { there.Announced(*this, names); });
+    }
+  }
+}
+
+void Shard::Announced(Shard& from, std::span<const std::string> topics) {
+  for (const std::string& topic : topics) {
+    const TopicEntry* entry = topics_.Find(topic);
+    if (entry == nullptr || entry->topic.paused) continue;  // when it appears or resumes, every lane is asked
+    waiters_.Announce(topic, node_.placement.OffsetOf(index_, from.index()));
+  }
+}
+
+void Shard::Rearm() {
+  if (stopped_) return;
+  const IoTime now = node_.clock.IoNow();
+  // An Advance that is under way sets the alarm again; until then only the reserves' deadlines matter.
+  const IoTime work = advancing_ ? now + kScanEvery : std::min(next_due_, next_scan_);
+  const IoTime at = std::min(work, waiters_.NextDeadline());
+  const auto delay = std::chrono::ceil<Millis>(at - now);
+  alarm_at_ = at;
+  loop_.SetAlarm(std::max(delay, Millis(0)));
+}
+
+void Shard::KnowTopic(const Topic& topic) {
+  topics_.Put(topic);
+  if (node_.placement.HomeOf(topic.name) != index_) return;
+  waiters_.Open(topic.name, node_.placement.SpreadOf(topic.slots));
+}
+
+void Shard::ForgetTopic(const std::string& topic) {
+  topics_.Erase(topic);
+  waiters_.Forget(topic);
+}
+
+void Shard::Reserve(Waiters::Reserve reserve) {
+  const IoTime deadline = reserve.deadline;
+  const bool waits = reserve.waits;
+  waiters_.Add(std::move(reserve));
+  if (waits && deadline < alarm_at_ && waiters_.NextDeadline() <= deadline) Rearm();
+}
+
+void Shard::CancelReserve(uint64_t number) { waiters_.Cancel(number); }
+
+void Shard::Claim(const std::string& topic, uint32_t lane, uint64_t waiter, size_t max, Millis lease) {
+  ++started_;
+  if (lease == Millis(0)) {
+    const TopicEntry* entry = topics_.Find(topic);
+    lease = entry == nullptr ? Topic{}.lease : entry->topic.lease;
+  }
+  Shard& there = *node_.shards[node_.placement.ShardOf(index_, lane)];
+  if (&there == this) return ServeClaim(*this, topic, waiter, max, lease);
+  there.Send([&there, this, topic, waiter, max, lease] { there.ServeClaim(*this, topic, waiter, max, lease); });
+}
+
+void Shard::ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t max, Millis lease) {
+  if (changed_) Advance();  // so that a reserve sees what was submitted before it
+  const std::string_view name = topic;
+  store_.Claim(name, max, lease, Now(), [this, &home, topic, waiter](Result<JobBatch> result) mutable {
+    Note(result);
+    if (result && !result->jobs.empty()) {
+      RecordLateness(topic, *result);
+      Changed();  // the leases end some time
+    }
+    if (&home == this) return Claimed(waiter, std::move(result));
+    home.Send([&home, waiter, result = std::move(result)]() mutable { home.Claimed(waiter, std::move(result)); });
+  });
+}
+
+void Shard::Claimed(uint64_t waiter, Result<JobBatch> result) {
+  --started_;
+  waiters_.Claimed(waiter, std::move(result));
+  CheckQuiet();
+}
+
+void Shard::RecordLateness(std::string_view topic, const JobBatch& jobs) {
+  const TopicEntry* entry = topics_.Find(topic);
+  if (entry == nullptr) return;
+  const Time now = Now().utc;
+  for (const JobView& job : jobs.jobs) {
+    if (job.due != kNever) entry->lateness->Record(now - job.due);
+  }
+}
+
+void Shard::Release(const std::string& topic, uint32_t lane, JobBatch jobs) {
+  ReleaseAt(*node_.shards[node_.placement.ShardOf(index_, lane)], topic, std::move(jobs));
+}
+
+void Shard::ReleaseAt(Shard& from, std::string topic, JobBatch jobs) {
+  std::vector<Settlement> settlements;
+  settlements.reserve(jobs.jobs.size());
+  for (const JobView& job : jobs.jobs) settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+  ++started_;
+  const auto serve = [this, &from, topic = std::move(topic), settlements = std::move(settlements)] {
+    from.store_.Settle(topic, settlements, from.Now(), [this, &from](Result<std::vector<SettleOutcome>> result) {
+      from.Note(result);
+      from.Changed();
+      Send([this] {
+        --started_;
+        CheckQuiet();
+      });
+    });
+  };
+  if (&from == this) return serve();
+  from.Send(serve);
+}
+
+void Shard::CloseCall() {
+  --open_;
+  CheckQuiet();
+}
+
+void Shard::CheckQuiet() {
+  if (!stopped_ || !quiet_ || open_ > 0 || started_ > 0 || !waiters_.Idle()) return;
+  std::exchange(quiet_, nullptr)();
+}
+
+}  // namespace tocsin

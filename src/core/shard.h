@@ -1,0 +1,147 @@
+// Shard: one of the node's threads as the service sees it: its store, the alarm that calls Store::Advance in time, the
+// scan that runs at least every second whatever wake-ups were lost, the reserves of the topics whose home it is, and
+// its copy of the topics. The state of jobs is the store's alone.
+//
+// Threads: Send and TrySend are thread-safe; everything else belongs to the shard's own thread.
+//
+// Invariants: after any change of the store an Advance follows before the loop rests; one Advance is under way at most.
+// A shard is quiet when it has stopped, its callers have their answers and nothing that it started is under way; then
+// it starts nothing any more.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "core/figures.h"
+#include "core/placement.h"
+#include "core/service.h"
+#include "core/topic_registry.h"
+#include "core/waiters.h"
+#include "metrics/registry.h"
+
+namespace tocsin {
+
+class Shard;
+
+/// What the shards of this server share. Fixed before the loops run, but for the atomics.
+struct Node {
+  Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits);
+  ~Node();
+
+  /// A store has failed for good; the first one tells the server.
+  void NoteFailure(const Error& error);
+
+  Clock& clock;
+  metrics::Registry& metrics;
+  const Limits limits;
+  const Placement placement;
+  FiguresBoard board;
+  std::vector<std::unique_ptr<Shard>> shards;
+  std::move_only_function<void(const Error&)> on_failed;
+  std::atomic<bool> stopping = false;
+  std::atomic<bool> failed = false;
+};
+
+class Shard final : private Waiters::Claims {
+ public:
+  Shard(Node& node, uint32_t index, Loop& loop, Store& store);
+  ~Shard() override = default;
+
+  /// Runs `work` on the shard's thread.
+  void Send(Task work);
+  /// False, and nothing happens, when the mailbox is full.
+  [[nodiscard]] bool TrySend(Task work);
+
+  uint32_t index() const { return index_; }
+  Loop& loop() { return loop_; }
+  Store& store() { return store_; }
+  TopicTable& topics() { return topics_; }
+  Moment Now() const { return node_.clock.Now(); }
+
+  /// Begins the scans. `missing` are topics that this shard's store lacks or has in an older version.
+  void Begin(std::vector<Topic> missing);
+  /// Reserves are answered, the scans stop; `quiet` runs when the shard is.
+  void Stop(Task quiet);
+  /// `done` runs when the store has made ready all that is due.
+  void Look(Task done);
+
+  /// The store was changed: an Advance follows at the end of what the loop has to do now.
+  void Changed();
+  /// Passes a result on, and notes if it says that the store has failed.
+  template <class T>
+  void Note(const Result<T>& result) {
+    if (!result && result.error().code == Code::kStorageFailed) node_.NoteFailure(result.error());
+  }
+
+  void KnowTopic(const Topic& topic);
+  void ForgetTopic(const std::string& topic);
+  /// The store's figures now; the metrics show them too.
+  std::shared_ptr<const ShardFigures> Figures();
+
+  void Reserve(Waiters::Reserve reserve);
+  void CancelReserve(uint64_t number);
+  /// Undoes a delivery by `from`, whose client has gone.
+  void ReleaseAt(Shard& from, std::string topic, JobBatch jobs);
+
+  /// A number for a reserve of one of this shard's callers, with the shard's index inside.
+  uint64_t NextReserve() { return uint64_t{index_} << 48 | ++reserves_; }
+  static uint32_t CallerOf(uint64_t reserve) { return static_cast<uint32_t>(reserve >> 48); }
+  /// Reserves of this shard's callers that were cancelled while their answers may be on their way.
+  std::unordered_set<uint64_t>& cancelled() { return cancelled_; }
+
+  /// Each call that the service takes from this shard's thread, until it is answered there.
+  void OpenCall() { ++open_; }
+  void CloseCall();
+
+ private:
+  void Claim(const std::string& topic, uint32_t lane, uint64_t waiter, size_t max, Millis lease) override;
+  void Release(const std::string& topic, uint32_t lane, JobBatch jobs) override;
+  void ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t max, Millis lease);
+  void Claimed(uint64_t waiter, Result<JobBatch> result);
+  void RecordLateness(std::string_view topic, const JobBatch& jobs);
+
+  void OnAlarm();
+  void Advance();
+  void OnAdvanced(Result<Advanced> result);
+  void Scan();
+  void Announce(const std::vector<std::string>& topics);
+  void Announced(Shard& from, std::span<const std::string> topics);
+  void Rearm();
+  void RunTurn(Task& work);
+  void CheckQuiet();
+
+  Node& node_;
+  const uint32_t index_;
+  Loop& loop_;
+  Store& store_;
+  TopicTable topics_;
+  Waiters waiters_;
+  const std::shared_ptr<metrics::Histogram> stalls_;
+  const std::shared_ptr<metrics::Gauge> longest_turn_;
+
+  bool changed_ = false;      // since the last Advance began
+  bool tick_posted_ = false;  // a task that will Advance is in the loop
+  bool advancing_ = false;    // an Advance is under way
+  IoTime next_due_ = IoTime::max();
+  IoTime next_scan_ = IoTime::min();
+  IoTime alarm_at_ = IoTime::max();
+  std::vector<Task> lookers_;  // wait for an Advance that leaves nothing due
+
+  uint64_t reserves_ = 0;
+  std::unordered_set<uint64_t> cancelled_;
+
+  size_t open_ = 0;     // calls
+  size_t started_ = 0;  // claims, releases, an Advance
+  bool stopped_ = false;
+  Task quiet_;
+};
+
+}  // namespace tocsin

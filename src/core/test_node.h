@@ -1,0 +1,233 @@
+// TestNode: a whole service on loops that a test drives by hand, with a virtual clock that long polls follow too, over
+// in-memory stores that can be made to fail. One thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "core/service.h"
+#include "metrics/registry.h"
+#include "spi/memory_store.h"
+
+namespace tocsin {
+
+/// Its alarm goes off when the clock says so.
+class TestLoop final : public Loop {
+ public:
+  explicit TestLoop(const Clock& clock) : clock_(clock) {}
+
+  void Post(Task task) override { tasks_.push_back(std::move(task)); }
+  bool TryPost(Task task) override {
+    if (full) return false;
+    Post(std::move(task));
+    return true;
+  }
+  bool InThread() const override { return true; }
+  void SetAlarm(Millis delay) override { alarm_at_ = clock_.IoNow() + delay; }
+  void OnAlarm(Task handler) override { on_alarm_ = std::move(handler); }
+
+  /// False when there was nothing to do.
+  bool RunOne() {
+    if (!tasks_.empty()) {
+      Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task();
+      return true;
+    }
+    if (clock_.IoNow() < alarm_at_) return false;
+    alarm_at_ = std::chrono::steady_clock::time_point::max();
+    if (on_alarm_) on_alarm_();
+    return true;
+  }
+  std::chrono::steady_clock::time_point alarm_at() const { return alarm_at_; }
+
+  bool full = false;  // TryPost is refused
+
+ private:
+  const Clock& clock_;
+  std::deque<Task> tasks_;
+  std::chrono::steady_clock::time_point alarm_at_ = std::chrono::steady_clock::time_point::max();
+  Task on_alarm_;
+};
+
+/// A store whose wake-ups can be lost, and which can fail.
+class FaultyStore final : public Store {
+ public:
+  explicit FaultyStore(Store& inner) : inner_(inner) {}
+
+  bool lose_ready = false;            // Advance never says that a topic has become ready
+  std::optional<Code> fail;           // every call that has an answer fails, and nothing is done
+  std::vector<Task>* held = nullptr;  // claims answer when the test runs these
+
+  void PutTopic(const Topic& topic, Done<void> done) override {
+    if (!Failed(done)) inner_.PutTopic(topic, std::move(done));
+  }
+  void DropTopic(std::string_view topic, Done<void> done) override {
+    if (!Failed(done)) inner_.DropTopic(topic, std::move(done));
+  }
+  std::vector<TopicFigures> Topics() const override { return inner_.Topics(); }
+  void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
+              Done<std::vector<Submitted>> done) override {
+    if (!Failed(done)) inner_.Submit(topic, jobs, now, std::move(done));
+  }
+  void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override {
+    ++claims;
+    if (Failed(done)) return;
+    if (held == nullptr) return inner_.Claim(topic, max, lease, now, std::move(done));
+    inner_.Claim(topic, max, lease, now, [this, done = std::move(done)](Result<JobBatch> result) mutable {
+      held->push_back([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+    });
+  }
+  void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
+              Done<std::vector<SettleOutcome>> done) override {
+    if (!Failed(done)) inner_.Settle(topic, settlements, now, std::move(done));
+  }
+  void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
+             Done<std::vector<Amended>> done) override {
+    if (!Failed(done)) inner_.Amend(topic, amendments, now, std::move(done));
+  }
+  void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
+             Done<std::vector<Counted>> done) override {
+    if (!Failed(done)) inner_.Count(topic, events, now, std::move(done));
+  }
+  void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override {
+    if (!Failed(done)) inner_.Find(topic, jobs, now, std::move(done));
+  }
+  void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+            Done<Page> done) override {
+    if (!Failed(done)) inner_.List(topic, state, cursor, limit, now, std::move(done));
+  }
+  void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) override {
+    if (!Failed(done)) inner_.Sweep(topic, kind, limit, now, std::move(done));
+  }
+  void Advance(Moment now, size_t budget, Done<Advanced> done) override {
+    ++advances;
+    if (Failed(done)) return;
+    inner_.Advance(now, budget, [this, done = std::move(done)](Result<Advanced> result) mutable {
+      if (lose_ready && result) result->ready.clear();
+      done(std::move(result));
+    });
+  }
+
+  size_t claims = 0;
+  size_t advances = 0;
+
+ private:
+  template <class T>
+  bool Failed(Done<T>& done) {
+    if (!fail) return false;
+    done(Fail(*fail, "made to fail"));
+    return true;
+  }
+
+  Store& inner_;
+};
+
+class TestNode {
+ public:
+  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}) : limits_(limits) {
+    clock.DriveIo(true);
+    for (size_t i = 0; i < shards; ++i) {
+      loops.push_back(std::make_unique<TestLoop>(clock));
+      memory.push_back(std::make_unique<MemoryStore>(late_answers ? loops.back().get() : nullptr));
+      stores.push_back(std::make_unique<FaultyStore>(*memory.back()));
+    }
+    Open();
+  }
+
+  /// Makes a new service over the same stores, as a restart does.
+  void Open() {
+    std::vector<Service::ShardParts> parts;
+    for (size_t i = 0; i < loops.size(); ++i) parts.push_back({loops[i].get(), stores[i].get()});
+    service = std::make_unique<Service>(std::move(parts), clock, metrics, limits_);
+    service->Start();
+    Run();
+  }
+
+  /// Runs the loops, in turn, until none has anything to do.
+  void Run() {
+    for (bool ran = true; ran;) {
+      ran = false;
+      for (auto& loop : loops) ran = loop->RunOne() || ran;
+    }
+  }
+
+  /// Time passes, from alarm to alarm.
+  void Pass(Millis by) {
+    const auto end = clock.IoNow() + by;
+    Run();
+    while (clock.IoNow() < end) {
+      auto next = end;
+      for (auto& loop : loops) next = std::min(next, loop->alarm_at());
+      clock.Advance(std::chrono::ceil<Millis>(next - clock.IoNow()));
+      Run();
+    }
+  }
+
+  Loop& at(size_t shard) { return *loops[shard % loops.size()]; }
+
+  template <class T>
+  struct Reply {
+    std::optional<Result<T>> got;
+    Done<T> Catch() {
+      return [this](Result<T> result) { got.emplace(std::move(result)); };
+    }
+  };
+
+  /// Submits jobs with these payloads and delay from `shard`, and runs until it is answered.
+  Result<std::vector<Submitted>> Submit(const std::string& topic, std::vector<NewJob> jobs, size_t shard = 0) {
+    Reply<std::vector<Submitted>> reply;
+    service->Submit(at(shard), {topic, std::move(jobs), nullptr}, reply.Catch());
+    Run();
+    return std::move(*reply.got);
+  }
+  Result<JobBatch> Reserve(const std::string& topic, size_t max = 1, size_t shard = 0) {
+    Reply<JobBatch> reply;
+    service->Reserve(at(shard), {topic, max, Millis(0), Millis(0)}, reply.Catch());
+    Run();
+    return std::move(*reply.got);
+  }
+  Result<std::vector<SettleOutcome>> Settle(const std::string& topic, std::vector<Settlement> settlements,
+                                            size_t shard = 0) {
+    Reply<std::vector<SettleOutcome>> reply;
+    service->Settle(at(shard), {topic, std::move(settlements), nullptr}, reply.Catch());
+    Run();
+    return std::move(*reply.got);
+  }
+  Result<Topic> PutTopic(Topic topic, size_t shard = 0) {
+    Reply<Topic> reply;
+    service->PutTopic(at(shard), std::move(topic), reply.Catch());
+    Run();
+    return std::move(*reply.got);
+  }
+  std::vector<TopicFigures> Topics() {
+    Reply<std::vector<TopicFigures>> reply;
+    service->Topics(at(0), reply.Catch());
+    Run();
+    return std::move(**reply.got);
+  }
+  bool Stop() {
+    bool stopped = false;
+    service->Stop(at(0), [&] { stopped = true; });
+    Run();
+    return stopped;
+  }
+
+  VirtualClock clock;
+  metrics::Registry metrics;
+  std::vector<std::unique_ptr<TestLoop>> loops;
+  std::vector<std::unique_ptr<MemoryStore>> memory;
+  std::vector<std::unique_ptr<FaultyStore>> stores;
+  std::unique_ptr<Service> service;
+
+ private:
+  const Limits limits_;
+};
+
+}  // namespace tocsin

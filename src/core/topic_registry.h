@@ -1,0 +1,111 @@
+// The topics that are known. TopicTable is one shard's own copy, so that no lock is taken to route a call; only that
+// shard's thread touches it. TopicRegistry lives on shard 0 and is the one place where topics are created, changed and
+// dropped: changes of one topic happen one after another, each first in every shard's store, then in every shard's
+// table.
+//
+// Invariant: a topic that is in any table is durable in every store, so a call that was routed by a table never meets a
+// store that does not know the topic, unless it is being dropped.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/loop.h"
+#include "core/placement.h"
+#include "metrics/registry.h"
+#include "model/topic.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return Hash64(text); }
+};
+template <class T>
+using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+struct TopicEntry {
+  Topic topic;
+  uint32_t home = 0;
+  uint32_t next_slot = 0;  // where the next batch without keys and ids goes
+  std::shared_ptr<metrics::Histogram> lateness;
+};
+
+/// The slot for a batch without keys and ids: all of it goes to one slot, on the caller's own shard where that serves
+/// the topic, and the next batch to the next such slot.
+uint32_t NextBatchSlot(Placement placement, TopicEntry& entry, uint32_t caller);
+
+class TopicTable {
+ public:
+  TopicTable(Placement placement, metrics::Registry& metrics) : placement_(placement), metrics_(metrics) {}
+
+  /// Nothing where the topic is unknown. Valid until the next Put or Erase.
+  TopicEntry* Find(std::string_view topic);
+  void Put(const Topic& topic);
+  void Erase(std::string_view topic);
+
+ private:
+  const Placement placement_;
+  metrics::Registry& metrics_;
+  TextMap<TopicEntry> entries_;
+};
+
+class TopicRegistry {
+ public:
+  /// What the registry has done on all the shards.
+  class Everywhere {
+   public:
+    virtual ~Everywhere() = default;
+    /// Into every store; ok when all are durable.
+    virtual void Store(const Topic& topic, Done<void> done) = 0;
+    /// Into every table.
+    virtual void Know(const Topic& topic, Task done) = 0;
+    /// Out of every table and every store.
+    virtual void Drop(const std::string& topic, Done<void> done) = 0;
+  };
+
+  TopicRegistry(Everywhere& everywhere, size_t topics_max) : everywhere_(everywhere), topics_max_(topics_max) {}
+
+  /// A topic that every store and every table has already.
+  void Restore(const Topic& topic) { topics_.insert_or_assign(topic.name, topic); }
+
+  /// The topic as it is; created with the defaults where it is unknown.
+  void Ensure(std::string topic, Done<Topic> done);
+  /// Creates or changes it. kConflict where it has another number of slots.
+  void Put(Topic topic, Done<Topic> done);
+  void Drop(std::string topic, Done<Topic> done);
+
+ private:
+  enum class Kind : uint8_t { kEnsure, kPut, kDrop };
+  struct Change {
+    Kind kind;
+    Topic topic;
+    Done<Topic> done;
+  };
+  struct Queue {
+    std::deque<Change> waiting;
+    bool busy = false;      // a change of the topic is under way
+    bool draining = false;  // Drain is on the stack: changes that finish at once must not deepen it
+  };
+  void Enqueue(Change change);
+  void Drain(const std::string& topic);
+  void Run(Change change);
+  void Store(Topic topic, Done<Topic> done);
+  void Finish(const std::string& topic, Result<Topic> result, Done<Topic> done);
+
+  Everywhere& everywhere_;
+  const size_t topics_max_;
+  TextMap<Topic> topics_;
+  std::set<std::string> half_dropped_;  // a store failed to drop them: they can be dropped again
+  TextMap<Queue> queues_;               // of the topics that are changing
+};
+
+}  // namespace tocsin

@@ -1,0 +1,19 @@
+// The limits of requests, checked before anything is done: an error names the field and the limit. In a batch the
+// message begins with the index of what is at fault, and nothing of the batch is done.
+#pragma once
+
+#include "core/service.h"
+
+namespace tocsin {
+
+constexpr size_t kReasonBytesMax = 1024;
+
+Status Validate(const SubmitRequest& request, const Limits& limits, Moment now);
+Status Validate(const ReserveRequest& request, const Limits& limits);
+Status Validate(const SettleRequest& request, const Limits& limits);
+Status Validate(const AmendRequest& request, const Limits& limits, Moment now);
+Status Validate(const CountRequest& request, const Limits& limits);
+Status Validate(const FindRequest& request, const Limits& limits);
+Status Validate(const ListRequest& request, const Limits& limits);
+
+}  // namespace tocsin

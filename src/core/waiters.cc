@@ -1,0 +1,231 @@
+#include "core/waiters.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace tocsin {
+namespace {
+
+constexpr uint32_t kWindowMin = 1;
+constexpr uint32_t kWindowMax = 256;
+
+constexpr uint64_t Bit(uint32_t lane) { return uint64_t{1} << lane; }
+constexpr uint64_t AllOf(size_t lanes) { return lanes == 64 ? ~uint64_t{0} : Bit(static_cast<uint32_t>(lanes)) - 1; }
+
+}  // namespace
+
+// Keeps a queue alive while a frame uses it: answers call out, and what they call may come back here.
+class Waiters::Use {
+ public:
+  Use(Waiters& waiters, Queue& queue) : waiters_(waiters), queue_(queue) { ++queue_.busy; }
+  ~Use() {
+    if (--queue_.busy > 0 || queue_.waiters > 0 || !queue_.lanes.empty()) return;
+    waiters_.queues_.erase(waiters_.queues_.find(queue_.topic));
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Waiters& waiters_;
+  Queue& queue_;
+};
+
+void Waiters::Open(std::string_view topic, uint32_t spread) {
+  TOCSIN_CHECK(spread >= 1 && spread <= kLanesMax);
+  auto at = queues_.find(topic);
+  if (at == queues_.end()) at = queues_.emplace(topic, Queue{.topic = std::string(topic)}).first;
+  Queue& queue = at->second;
+  const Use use(*this, queue);
+  queue.lanes.resize(spread);
+  queue.ready = AllOf(spread);
+  for (Lane& lane : queue.lanes) ++lane.announced;
+  Pump(queue);
+}
+
+void Waiters::Forget(std::string_view topic) {
+  const auto at = queues_.find(topic);
+  if (at == queues_.end()) return;
+  const Use use(*this, at->second);
+  at->second.lanes.clear();
+  at->second.ready = 0;
+  at->second.next = 0;
+}
+
+void Waiters::Announce(std::string_view topic, uint32_t lane) {
+  const auto at = queues_.find(topic);
+  if (at == queues_.end() || lane >= at->second.lanes.size()) return;  // dropped meanwhile
+  Queue& queue = at->second;
+  const Use use(*this, queue);
+  queue.ready |= Bit(lane);
+  ++queue.lanes[lane].announced;
+  Pump(queue);
+}
+
+void Waiters::Add(Reserve reserve) {
+  if (closed_) return reserve.done(JobBatch{});
+  if (waiters_.size() >= waiters_max_) {
+    return reserve.done(Fail(Code::kOverloaded, "{} reserves are parked: no more are allowed", waiters_max_));
+  }
+  auto at = queues_.find(reserve.topic);
+  if (at == queues_.end()) {
+    if (!reserve.waits) return reserve.done(JobBatch{});
+    at = queues_.emplace(reserve.topic, Queue{.topic = reserve.topic}).first;
+  }
+  Queue& queue = at->second;
+  const Use use(*this, queue);
+  const uint64_t number = reserve.number;
+  auto [slot, fresh] = waiters_.try_emplace(number);
+  TOCSIN_CHECK(fresh);
+  Waiter& waiter = slot->second;
+  waiter.reserve = std::move(reserve);
+  waiter.queue = &queue;
+  waiter.arrival = ++arrivals_;
+  ++queue.waiters;
+  if (!waiter.reserve.waits) {
+    waiter.unasked = AllOf(queue.lanes.size());
+    return Ask(waiter);
+  }
+  queue.parked.emplace(waiter.arrival, &waiter);
+  Pump(queue);
+  // Most reserves of a busy topic have been answered by now; only those that rest need a deadline.
+  if (const auto rests = waiters_.find(number); rests != waiters_.end()) {
+    rests->second.has_deadline = true;
+    deadlines_.emplace(rests->second.reserve.deadline, number);
+  }
+}
+
+void Waiters::Cancel(uint64_t number) {
+  const auto at = waiters_.find(number);
+  if (at == waiters_.end()) return;
+  const Use use(*this, *at->second.queue);
+  AnswerEmpty(at->second);
+}
+
+void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
+  const auto at = waiters_.find(number);
+  TOCSIN_CHECK(at != waiters_.end());
+  Waiter& waiter = at->second;
+  Queue& queue = *waiter.queue;
+  const Use use(*this, queue);
+  const size_t got = result ? result->jobs.size() : 0;
+  waiter.claiming = false;
+  Settle(queue, waiter, got);
+  if (!result && result.error().code != Code::kTopicNotFound) {
+    Answer(waiter, std::move(result));
+  } else if (got > 0 && waiter.answered) {
+    claims_.Release(queue.topic, waiter.lane, std::move(*result));
+    if (waiter.lane < queue.lanes.size()) queue.ready |= Bit(waiter.lane);
+    Remove(waiter);
+  } else if (got > 0) {
+    Answer(waiter, std::move(result));
+  } else if (waiter.answered) {
+    Remove(waiter);
+  } else if (!waiter.reserve.waits) {
+    Ask(waiter);
+  } else {
+    queue.parked.emplace(waiter.arrival, &waiter);
+  }
+  Pump(queue);
+}
+
+void Waiters::Expire(IoTime now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    Cancel(deadlines_.begin()->second);
+  }
+}
+
+IoTime Waiters::NextDeadline() const { return deadlines_.empty() ? IoTime::max() : deadlines_.begin()->first; }
+
+void Waiters::Close() {
+  closed_ = true;
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, waiter] : waiters_) numbers.push_back(number);
+  for (const uint64_t number : numbers) Cancel(number);
+}
+
+void Waiters::Pump(Queue& queue) {
+  if (queue.pumping) return;
+  queue.pumping = true;
+  while (!queue.parked.empty()) {
+    const int lane = PickLane(queue, queue.ready, true);
+    if (lane < 0) break;
+    queue.next = static_cast<uint32_t>(lane) + 1;
+    Waiter& first = *queue.parked.begin()->second;
+    queue.parked.erase(queue.parked.begin());
+    Send(first, static_cast<uint32_t>(lane));
+  }
+  queue.pumping = false;
+}
+
+int Waiters::PickLane(const Queue& queue, uint64_t among, bool windowed) const {
+  const auto lanes = static_cast<uint32_t>(queue.lanes.size());
+  among &= AllOf(lanes);
+  if (among == 0) return -1;
+  for (uint32_t i = 0; i < lanes; ++i) {
+    const uint32_t lane = (queue.next + i) % lanes;
+    if ((among & Bit(lane)) == 0) continue;
+    if (!windowed || queue.lanes[lane].out < queue.lanes[lane].window) return static_cast<int>(lane);
+  }
+  return -1;
+}
+
+void Waiters::Send(Waiter& waiter, uint32_t lane) {
+  Queue& queue = *waiter.queue;
+  waiter.claiming = true;
+  waiter.lane = lane;
+  waiter.announced = queue.lanes[lane].announced;
+  ++queue.lanes[lane].out;
+  claims_.Claim(queue.topic, lane, waiter.reserve.number, waiter.reserve.max, waiter.reserve.lease);
+}
+
+void Waiters::Ask(Waiter& waiter) {
+  Queue& queue = *waiter.queue;
+  int lane = PickLane(queue, waiter.unasked & queue.ready, false);
+  if (lane < 0) lane = PickLane(queue, waiter.unasked, false);
+  if (lane < 0) return AnswerEmpty(waiter);
+  queue.next = static_cast<uint32_t>(lane) + 1;
+  waiter.unasked &= ~Bit(static_cast<uint32_t>(lane));
+  Send(waiter, static_cast<uint32_t>(lane));
+}
+
+/// What a claim that came back says about its lane.
+void Waiters::Settle(Queue& queue, const Waiter& waiter, size_t got) {
+  if (waiter.lane >= queue.lanes.size()) return;  // dropped meanwhile
+  Lane& lane = queue.lanes[waiter.lane];
+  if (lane.out > 0) --lane.out;
+  if (got >= waiter.reserve.max) {
+    queue.ready |= Bit(waiter.lane);
+    lane.window = std::min(lane.window * 2, kWindowMax);
+    return;
+  }
+  lane.window = kWindowMin;
+  if (lane.announced == waiter.announced) queue.ready &= ~Bit(waiter.lane);
+}
+
+void Waiters::Answer(Waiter& waiter, Result<JobBatch> result) {
+  if (waiter.answered) return Remove(waiter);
+  Done<JobBatch> done = std::move(waiter.reserve.done);
+  Remove(waiter);
+  done(std::move(result));
+}
+
+void Waiters::AnswerEmpty(Waiter& waiter) {
+  if (waiter.answered) return;
+  waiter.queue->parked.erase(waiter.arrival);
+  if (!waiter.claiming) return Answer(waiter, JobBatch{});
+  waiter.answered = true;  // it stays until its claim is back
+  if (waiter.has_deadline) deadlines_.erase({waiter.reserve.deadline, waiter.reserve.number});
+  waiter.has_deadline = false;
+  Done<JobBatch> done = std::move(waiter.reserve.done);
+  done(JobBatch{});
+}
+
+void Waiters::Remove(Waiter& waiter) {
+  if (waiter.has_deadline) deadlines_.erase({waiter.reserve.deadline, waiter.reserve.number});
+  --waiter.queue->waiters;
+  waiters_.erase(waiter.reserve.number);
+}
+
+}  // namespace tocsin

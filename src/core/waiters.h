@@ -1,0 +1,128 @@
+// Waiters: the reserves of the topics whose home is one shard. Owned by that shard and touched by its thread alone.
+//
+// A topic is served by `spread` shards; each is a lane, counted from the home shard. A lane may be marked ready: by an
+// announcement of its shard, or because the topic has just appeared or changed; a claim that came back short clears the
+// mark, unless an announcement came after that claim was sent (the announcement may be about jobs that the claim did
+// not see). Reserves park in the order of arrival; a ready lane is asked on behalf of the first one. A reserve has one
+// claim out at most; it answers with the first jobs that it gets, however few.
+//
+// A lane takes few claims at first and twice as many after each one that came back full, so that one job does not cause
+// as many claims as there are reserves parked.
+//
+// A reserve without a wait never parks: it asks every lane once, ready ones first, so that it misses nothing that was
+// submitted before it.
+//
+// Invariants: each reserve's `done` runs once. Jobs that come back for a reserve that has been answered are released.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/topic_registry.h"
+#include "model/job.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+using IoTime = std::chrono::steady_clock::time_point;
+
+class Waiters {
+ public:
+  static constexpr uint32_t kLanesMax = 64;
+
+  /// How claims are carried out. Both may call back at once.
+  class Claims {
+   public:
+    virtual ~Claims() = default;
+    /// Ends in Claimed(waiter, ...).
+    virtual void Claim(const std::string& topic, uint32_t lane, uint64_t waiter, size_t max, Millis lease) = 0;
+    virtual void Release(const std::string& topic, uint32_t lane, JobBatch jobs) = 0;
+  };
+
+  struct Reserve {
+    uint64_t number = 0;  // unique
+    std::string topic;
+    size_t max = 1;
+    Millis lease{0};
+    bool waits = false;
+    IoTime deadline{};  // when it waits
+    Done<JobBatch> done;
+  };
+
+  Waiters(Claims& claims, size_t waiters_max) : claims_(claims), waiters_max_(waiters_max) {}
+
+  /// The topic has appeared, or its settings have changed: all its lanes are worth asking.
+  void Open(std::string_view topic, uint32_t spread);
+  /// The topic was dropped. Its reserves stay parked: it may appear again.
+  void Forget(std::string_view topic);
+  /// A shard says that the topic has jobs to claim there.
+  void Announce(std::string_view topic, uint32_t lane);
+
+  void Add(Reserve reserve);
+  void Cancel(uint64_t number);
+  void Claimed(uint64_t number, Result<JobBatch> result);
+
+  /// Answers those whose deadline has come.
+  void Expire(IoTime now);
+  /// IoTime::max() where none is parked.
+  IoTime NextDeadline() const;
+
+  /// All are answered empty, now and from now on.
+  void Close();
+  /// Whether no reserve is parked and no claim is out.
+  bool Idle() const { return waiters_.empty(); }
+
+ private:
+  struct Lane {
+    uint32_t out = 0;
+    uint32_t window = 1;
+    uint64_t announced = 0;
+  };
+  struct Waiter;
+  struct Queue {
+    std::string topic;
+    std::vector<Lane> lanes;             // none while the topic is unknown
+    uint64_t ready = 0;                  // a bit for each lane
+    uint32_t next = 0;                   // the lane to look at first
+    std::map<uint64_t, Waiter*> parked;  // by arrival
+    size_t waiters = 0;                  // parked, or with a claim out
+    int busy = 0;                        // frames on the stack that use the queue
+    bool pumping = false;
+  };
+  struct Waiter {
+    Reserve reserve;
+    Queue* queue = nullptr;
+    uint64_t arrival = 0;
+    bool answered = false;
+    bool has_deadline = false;
+    bool claiming = false;
+    uint32_t lane = 0;       // of the claim that is out, or was last
+    uint64_t announced = 0;  // by that lane when the claim was sent
+    uint64_t unasked = 0;    // lanes that a reserve without a wait has still to ask
+  };
+  class Use;
+
+  void Pump(Queue& queue);
+  int PickLane(const Queue& queue, uint64_t among, bool windowed) const;
+  void Send(Waiter& waiter, uint32_t lane);
+  void Ask(Waiter& waiter);
+  void Settle(Queue& queue, const Waiter& waiter, size_t got);
+  void Answer(Waiter& waiter, Result<JobBatch> result);
+  void AnswerEmpty(Waiter& waiter);
+  void Remove(Waiter& waiter);
+
+  Claims& claims_;
+  const size_t waiters_max_;
+  TextMap<Queue> queues_;
+  std::unordered_map<uint64_t, Waiter> waiters_;     // by number
+  std::set<std::pair<IoTime, uint64_t>> deadlines_;  // with their numbers
+  uint64_t arrivals_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace tocsin
