@@ -142,11 +142,12 @@ Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) 
   if (old != nullptr && old->state == State::kLeased) return answer(SubmitOutcome::kInFlight, *old);
 
   const bool frees = old != nullptr && old->Live();
-  const uint64_t jobs_after = shelf.LiveJobs() - (frees ? 1 : 0) + 1;
-  const uint64_t bytes_after = shelf.LiveBytes() - (frees ? old->Bytes() : 0) + job.Bytes();
   const Topic& topic = shelf.topic;
-  if ((topic.capacity_jobs != 0 && jobs_after > topic.capacity_jobs) ||
-      (topic.capacity_bytes != 0 && bytes_after > topic.capacity_bytes)) {
+  if (topic.capacity_jobs != 0 && shelf.LiveJobs() - (frees ? 1 : 0) + 1 > topic.capacity_jobs) {
+    return {SubmitOutcome::kOverCapacity, 0, {}};
+  }
+  if (topic.capacity_bytes != 0 &&
+      shelf.LiveBytes() - (frees ? old->Bytes() : 0) + job.Bytes() > topic.capacity_bytes) {
     return {SubmitOutcome::kOverCapacity, 0, {}};
   }
   if (frees) ++shelf.counts.cancelled;

@@ -1,0 +1,213 @@
+// Contract of Store: claim, settle, leases and retries.
+#include "spi/store_contract.h"
+
+namespace tocsin {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST_P(StoreContract, ClaimTakesEachReadyJobOnceInOrder) {
+  SubmitAll({Job("c", 3ms), Job("a", 1ms), Job("b1", 2ms), Job("b2", 2ms), Job("later", 4ms)});
+  clock().Advance(3ms);
+  EXPECT_THAT(ClaimIds(2), ElementsAre("a", "b1"));
+  EXPECT_THAT(ClaimIds(5), ElementsAre("b2", "c"));
+  EXPECT_THAT(ClaimIds(5), IsEmpty());
+  EXPECT_EQ(Figures().leased, 4U);
+  EXPECT_EQ(Figures().delivered, 4U);
+}
+
+TEST_P(StoreContract, ClaimOfNoneTakesNone) {
+  Accept(Job("a"));
+  EXPECT_THAT(ClaimIds(0), IsEmpty());
+  EXPECT_EQ(StateOf("a"), State::kScheduled);
+}
+
+TEST_P(StoreContract, ClaimOfAPausedTopicIsEmptyUntilItGoesOn) {
+  Accept(Job("a"));
+  Set([](Topic& topic) { topic.paused = true; });
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Accept(Job("b"));
+  EXPECT_EQ(Cancel("b"), AmendOutcome::kDone) << "everything else works";
+  Set([](Topic& topic) { topic.paused = false; });
+  Scan();
+  EXPECT_THAT(found_.ready, testing::Contains(kTopic)) << "and consumers that wait are told";
+  EXPECT_THAT(ClaimIds(), ElementsAre("a"));
+}
+
+TEST_P(StoreContract, ClaimSeesOneTopicAlone) {
+  Put(DefaultTopic("other"));
+  Accept(Job("a"));
+  Accept(Job("a", 0s, "the other's"), "other");
+  const JobBatch batch = Claim(10, 30s, "other");
+  ASSERT_EQ(batch.jobs.size(), 1U);
+  EXPECT_EQ(batch.jobs[0].payload, "the other's");
+  EXPECT_EQ(Settle({.token = batch.jobs[0].token}), SettleOutcome::kStale) << "a token is good in its topic alone";
+  EXPECT_EQ(Settle({.token = batch.jobs[0].token}, "other"), SettleOutcome::kOk);
+  EXPECT_THAT(ClaimIds(), ElementsAre("a"));
+}
+
+TEST_P(StoreContract, AckEndsTheJob) {
+  Accept(Job("a"));
+  const Token token = ClaimOne().token;
+  EXPECT_EQ(Ack(token), SettleOutcome::kOk);
+  EXPECT_EQ(Ack(token), SettleOutcome::kStale);
+  EXPECT_EQ(Find("a").uid, 0U) << "without retention it is gone at once";
+  Pass(24h);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  EXPECT_EQ(Figures().acked, 1U);
+  Accept(Job("a"));
+}
+
+TEST_P(StoreContract, NackWithADelay) {
+  Accept(Job("a"));
+  EXPECT_EQ(Nack(ClaimOne().token, 5s, "try later"), SettleOutcome::kOk);
+  const JobView view = Find("a");
+  EXPECT_EQ(view.state, State::kScheduled);
+  EXPECT_EQ(view.attempt, 1U);
+  EXPECT_EQ(view.reason, "try later");
+  EXPECT_EQ(view.due, Now().utc + 5s);
+  Pass(4999ms);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Pass(1ms);
+  const JobView again = ClaimOne();
+  EXPECT_EQ(again.attempt, 2U);
+  EXPECT_EQ(again.reason, "try later");
+  EXPECT_EQ(Nack(again.token, 0ms), SettleOutcome::kOk);
+  EXPECT_EQ(ClaimOne().attempt, 3U) << "a delay of 0 is now";
+}
+
+TEST_P(StoreContract, NackWithoutADelayBacksOff) {
+  const Uid uid = Accept(Job("a")).uid;
+  const Topic topic = Figures().topic;
+  for (uint32_t attempt = 1; attempt <= 5; ++attempt) {
+    const JobView job = ClaimOne();
+    EXPECT_EQ(job.attempt, attempt);
+    EXPECT_EQ(Nack(job.token), SettleOutcome::kOk);
+    const Millis rest = BackOff(topic, attempt, uid);
+    EXPECT_EQ(Find("a").due, Now().utc + rest);
+    Pass(rest - 1ms);
+    EXPECT_THAT(ClaimIds(), IsEmpty());
+    Pass(1ms);
+  }
+  EXPECT_EQ(Figures().nacked, 5U);
+}
+
+TEST_P(StoreContract, NackOfTheLastAttemptMakesADeadLetter) {
+  NewJob job = Job("a");
+  job.max_attempts = 2;
+  Accept(job);
+  EXPECT_EQ(Nack(ClaimOne().token, 0ms, "first"), SettleOutcome::kOk);
+  EXPECT_EQ(Nack(ClaimOne().token, 0ms, "second"), SettleOutcome::kDead);
+  const JobView dead = Find("a");
+  EXPECT_EQ(dead.state, State::kDead);
+  EXPECT_EQ(dead.reason, "second");
+  EXPECT_EQ(dead.attempt, 2U);
+  EXPECT_EQ(dead.payload, "payload");
+  Pass(24h);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  EXPECT_EQ(Figures().died, 1U);
+  EXPECT_EQ(Figures().dead, 1U);
+}
+
+TEST_P(StoreContract, ExtendMovesTheDeadline) {
+  Accept(Job("a"));
+  const Token token = ClaimOne(10s).token;
+  Pass(9s);
+  EXPECT_EQ(Extend(token, 10s), SettleOutcome::kOk);
+  Pass(9s);
+  EXPECT_EQ(StateOf("a"), State::kLeased);
+  EXPECT_EQ(Find("a").lease_deadline, Now().utc + 1s);
+  EXPECT_EQ(Extend(token, 2s), SettleOutcome::kOk) << "also to an earlier moment";
+  EXPECT_EQ(Extend(token, 0s), SettleOutcome::kOk);
+  EXPECT_EQ(Find("a").lease_deadline, Now().utc + Figures().topic.lease) << "0: the topic's";
+  EXPECT_EQ(Extend(token, 1s), SettleOutcome::kOk);
+  Pass(1s);
+  EXPECT_EQ(StateOf("a"), State::kScheduled);
+  EXPECT_EQ(Extend(token, 10s), SettleOutcome::kStale);
+}
+
+TEST_P(StoreContract, ReleaseUndoesTheDelivery) {
+  const Submitted first = Accept(Job("a"));
+  Accept(Job("b"));
+  clock().Advance(1s);
+  const JobView job = ClaimOne();
+  EXPECT_EQ(job.own_id, "a");
+  EXPECT_EQ(Release(job.token), SettleOutcome::kOk);
+  EXPECT_EQ(Release(job.token), SettleOutcome::kStale);
+  EXPECT_EQ(Find("a").due, first.due);
+  EXPECT_EQ(Find("a").attempt, 0U);
+  EXPECT_EQ(Find("a").state, State::kScheduled);
+  const JobBatch again = Claim();
+  ASSERT_EQ(again.jobs.size(), 2U);
+  EXPECT_EQ(again.jobs[0].own_id, "a") << "in its old place";
+  EXPECT_EQ(again.jobs[0].attempt, 1U);
+}
+
+TEST_P(StoreContract, ReleaseOfTheLastAttemptIsNoDeadLetter) {
+  NewJob job = Job("a");
+  job.max_attempts = 1;
+  Accept(job);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Release(ClaimOne().token), SettleOutcome::kOk);
+  EXPECT_EQ(Ack(ClaimOne().token), SettleOutcome::kOk);
+}
+
+TEST_P(StoreContract, SettleAnswersEachTokenOfABatch) {
+  SubmitAll({Job("a"), Job("b"), Job("c")});
+  const JobBatch batch = Claim();
+  ASSERT_EQ(batch.jobs.size(), 3U);
+  Token wrong = batch.jobs[1].token;
+  ++wrong.fence;
+  Token nowhere = batch.jobs[1].token;
+  nowhere.handle = UINT64_MAX;
+  const std::vector<Settlement> settlements{{.token = batch.jobs[0].token},
+                                            {.token = wrong},
+                                            {.token = nowhere},
+                                            {.token = Token{}},
+                                            {.token = batch.jobs[2].token, .kind = SettleKind::kNack},
+                                            {.token = batch.jobs[0].token}};
+  const auto outcomes = Await<std::vector<SettleOutcome>>(
+      [&](auto done) { store().Settle(kTopic, settlements, Now(), std::move(done)); });
+  ASSERT_TRUE(outcomes);
+  EXPECT_THAT(*outcomes, ElementsAre(SettleOutcome::kOk, SettleOutcome::kStale, SettleOutcome::kStale,
+                                     SettleOutcome::kStale, SettleOutcome::kOk, SettleOutcome::kStale));
+  EXPECT_EQ(StateOf("b"), State::kLeased);
+}
+
+TEST_P(StoreContract, AnExpiredLeaseUsesAnAttemptAndBacksOff) {
+  const Uid uid = Accept(Job("a")).uid;
+  const Token token = ClaimOne(10s).token;
+  Pass(9999ms);
+  EXPECT_EQ(StateOf("a"), State::kLeased);
+  Pass(1ms);
+  const JobView view = Find("a");
+  EXPECT_EQ(view.state, State::kScheduled);
+  EXPECT_EQ(view.attempt, 1U);
+  EXPECT_EQ(view.reason, "lease expired");
+  const Millis rest = BackOff(Figures().topic, 1, uid);
+  EXPECT_EQ(view.due, Now().utc + rest);
+  EXPECT_EQ(Ack(token), SettleOutcome::kStale);
+  Pass(rest);
+  EXPECT_EQ(ClaimOne().attempt, 2U);
+  EXPECT_EQ(Figures().expired, 1U);
+}
+
+TEST_P(StoreContract, AnExpiredLastLeaseMakesADeadLetter) {
+  Set([](Topic& topic) {
+    topic.max_attempts = 3;
+    topic.backoff_base = topic.backoff_max = 0ms;
+  });
+  Accept(Job("a"));
+  for (uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    EXPECT_EQ(ClaimOne(1s).attempt, attempt);
+    Pass(1s);
+  }
+  EXPECT_EQ(StateOf("a"), State::kDead);
+  EXPECT_EQ(Find("a").reason, "lease expired");
+  EXPECT_EQ(Figures().expired, 3U);
+  EXPECT_EQ(Figures().died, 1U);
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,137 @@
+// The contract of Store as a test suite. A back end passes it by giving a StoreHarness and
+//
+//   INSTANTIATE_TEST_SUITE_P(Journal, StoreContract, testing::Values(StoreMaker{[] { return ...; }}));
+//
+// and linking the library store_contract. Tests named after invariants and peer bugs refer to the numbered lists in
+// docs/reliability.md. After every test the books are balanced: what was recovered and accepted is somewhere.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+/// One store under test, with its clock and its disk or server. Made anew, and empty, for every test.
+class StoreHarness {
+ public:
+  virtual ~StoreHarness() = default;
+
+  /// Another object after Restart and Crash.
+  virtual Store& store() = 0;
+  virtual VirtualClock& clock() = 0;
+  /// Runs until every pending `done` has run.
+  virtual void Pump() = 0;
+  /// Closes cleanly, and opens again.
+  virtual void Restart() = 0;
+  /// Loses everything that is not durable, without warning, and opens again. Pending `done`s never run.
+  virtual void Crash() = 0;
+
+  /// Whether what was acknowledged survives a Crash.
+  virtual bool durable() const { return true; }
+  /// False where the store has a clock of its own that a test cannot step.
+  virtual bool supports_clock_steps() const { return true; }
+  /// The next write to stable storage fails, and what it would have saved is lost. False: this store cannot show it.
+  virtual bool FailNextSync() { return false; }
+  /// Bytes on disk, after upkeep.
+  virtual std::optional<uint64_t> DiskBytes() { return std::nullopt; }
+};
+
+using StoreMaker = std::function<std::unique_ptr<StoreHarness>()>;
+
+class StoreContract : public testing::TestWithParam<StoreMaker> {
+ protected:
+  static constexpr const char* kTopic = "orders";
+
+  void SetUp() override;
+  void TearDown() override;
+
+  Store& store() { return harness_->store(); }
+  VirtualClock& clock() { return harness_->clock(); }
+  Moment Now() { return clock().Now(); }
+
+  /// Calls a method of the store and waits for its answer.
+  template <class T>
+  Result<T> Await(const std::function<void(Done<T>)>& call) {
+    // Shared, because after a crash in the middle of a call nobody knows when `done` is destroyed.
+    auto answer = std::make_shared<std::optional<Result<T>>>();
+    call([answer](Result<T> result) {
+      TOCSIN_CHECK(!answer->has_value());  // exactly once
+      answer->emplace(std::move(result));
+    });
+    if (!answer->has_value()) harness_->Pump();
+    if (!answer->has_value()) return Fail(Code::kInternal, "done did not run");
+    return std::move(**answer);
+  }
+
+  Topic DefaultSettings() const;
+  void Put(const Topic& topic);
+  /// Changes the settings of kTopic.
+  void Set(const std::function<void(Topic&)>& change);
+
+  /// A job on the slot that the service would give it.
+  static NewJob Job(std::string_view id = {}, Millis delay = Millis(0), std::string_view payload = "payload");
+  static NewJob JobAt(std::string_view id, Time due);
+  static NewJob CountJob(std::string_view id, uint32_t count, Trigger trigger = Trigger::kCount,
+                         Millis delay = Millis(0));
+  static NewJob Keyed(NewJob job, std::string_view key);
+  static NewJob Asking(NewJob job, OnConflict on_conflict);
+
+  std::vector<Submitted> SubmitAll(const std::vector<NewJob>& jobs, std::string_view topic = kTopic);
+  Submitted Submit(const NewJob& job, std::string_view topic = kTopic);
+  /// Submits and expects kAccepted.
+  Submitted Accept(const NewJob& job, std::string_view topic = kTopic);
+
+  /// Advances until there is nothing more to do now. What it found is in `found_`; `ready` adds up.
+  void Scan();
+  /// Time passes.
+  void Pass(Millis by);
+  /// Scans and claims.
+  JobBatch Claim(size_t max = 1000, Millis lease = std::chrono::seconds(30), std::string_view topic = kTopic);
+  /// Claims, and returns the ids in the order of delivery.
+  std::vector<std::string> ClaimIds(size_t max = 1000);
+  /// The same, and acks them.
+  std::vector<std::string> TakeIds(size_t max = 1000);
+  /// Claims one job that has to be there.
+  JobView ClaimOne(Millis lease = std::chrono::seconds(30));
+
+  SettleOutcome Settle(const Settlement& settlement, std::string_view topic = kTopic);
+  SettleOutcome Ack(const Token& token) { return Settle({.token = token, .kind = SettleKind::kAck}); }
+  SettleOutcome Nack(const Token& token, std::optional<Millis> delay = std::nullopt, std::string_view reason = {});
+  SettleOutcome Release(const Token& token) { return Settle({.token = token, .kind = SettleKind::kRelease}); }
+  SettleOutcome Extend(const Token& token, Millis lease);
+
+  Amended Amend(const Amendment& amendment);
+  AmendOutcome Cancel(std::string_view id, std::string_view key = {});
+  AmendOutcome Fire(std::string_view id);
+  AmendOutcome NewPayload(std::string_view id, std::string_view payload);
+  Amended Reschedule(std::string_view id, Millis delay);
+
+  Counted Count(std::string_view id, std::string_view event, uint32_t by = 1);
+  /// The job as Find shows it; uid 0 where it is not stored. Valid until the next call.
+  JobView Find(std::string_view id, std::string_view key = {});
+  std::optional<State> StateOf(std::string_view id);
+  /// Ids of all jobs in a state, through pages of `page` jobs.
+  std::multiset<std::string> List(State state, size_t page = 1000, std::string_view topic = kTopic);
+  size_t Sweep(SweepKind kind, size_t limit = 1000);
+  TopicFigures Figures(std::string_view topic = kTopic);
+
+  /// Claims and acks until nothing comes any more, moving time on by `step` each time. Every id, as often as it came.
+  std::multiset<std::string> Drain(int steps, Millis step);
+
+  std::unique_ptr<StoreHarness> harness_;
+  Advanced found_;
+  JobBatch last_;  // owns the bytes of what ClaimOne and Find returned
+};
+
+}  // namespace tocsin
