@@ -56,7 +56,7 @@ struct TopicFigures {
   uint64_t ready = 0;
   uint64_t leased = 0;
   uint64_t dead = 0;
-  uint64_t bytes = 0;  // ids, keys, headers, payloads of the three above
+  uint64_t bytes = 0;  // own ids, keys, headers, payloads of the three above
 
   uint64_t recovered = 0;
   uint64_t accepted = 0;
@@ -81,26 +81,34 @@ class Store {
   /// The topics that it holds, each with its figures.
   virtual std::vector<TopicFigures> Topics() const = 0;
 
-  /// One outcome for each job, in their order.
+  /// One outcome for each job, in their order; a job sees those before it in the batch. An own id is taken by (key, id), or
+  /// by a stored server id with that text; it stays taken while a finished job is retained. kReplace always stores a new
+  /// job, with a new uid and a new timer, also for the same content; it needs room only for what it adds.
   virtual void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                       Done<std::vector<Submitted>> done) = 0;
 
-  /// Leases up to `max` ready jobs in (due, sequence) order. Empty when none is ready or the topic is paused.
+  /// Leases up to `max` of the jobs that Advance made ready, in (due, sequence) order within a slot. Empty when none is
+  /// ready or the topic is paused.
   virtual void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) = 0;
 
+  /// A retry, after a nack or an expired lease, is due on the steady timeline after the given delay or the topic's BackOff
+  /// (seeded with the uid). A lease past its deadline is current until Advance has rolled it back.
   virtual void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                       Done<std::vector<SettleOutcome>> done) = 0;
 
+  /// kReschedule of a job that waits for a count alone makes it wait for either.
   virtual void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
                      Done<std::vector<Amended>> done) = 0;
 
+  /// A job that has fired, by either way or by kFire, counts no more: kNotCounted, whatever the event.
   virtual void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                      Done<std::vector<Counted>> done) = 0;
 
   /// One job for each reference, in their order; one with uid 0 in the place of a job that is not stored.
   virtual void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) = 0;
 
-  /// Every job that has the state during the whole listing is listed once. In no particular order.
+  /// Every job that has the state during the whole listing is listed once. In no particular order. kInvalidArgument for a
+  /// cursor that is not one.
   virtual void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                     Done<Page> done) = 0;
 
