@@ -155,7 +155,6 @@ Result<std::string> Docs(const std::string& which) {
 
 Result<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text;
   std::ostringstream bytes;
   if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) bytes << file.rdbuf();
   if (!file.is_open() || file.bad()) return Fail(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));

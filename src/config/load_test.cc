@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 Inputs With(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {},
-            std::string file = "") {
+            const std::string& file = "") {
   return {.arguments = std::move(arguments),
           .environment = std::move(environment),
           .read_file = [file](const std::string& path) -> Result<std::string> {
@@ -137,7 +137,7 @@ TEST(Load, DeeplyNestedTomlIsRefusedBeforeItTakesTheStack) {
   std::string tables = "shards = ";
   for (int i = 0; i < 10'000; ++i) tables += "{a=";
   EXPECT_THAT(ErrorOfFile(tables), HasSubstr("more than 256 brackets"));
-  EXPECT_THAT(ErrorOfFile("shards = " + std::string(256, '[')), HasSubstr("t.toml:1: "));
+  EXPECT_THAT(ErrorOfFile("shards = " + std::string(256, '[')), HasSubstr("invalid format"));
 }
 
 TEST(Load, ConfigCheckPrintsTomlThatGivesTheSameConfig) {
