@@ -12,7 +12,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 constexpr std::array<std::string_view, 3> kDurabilities{"fsync", "interval", "os"};
 constexpr std::array<std::string_view, 2> kClocks{"real", "virtual"};
-constexpr std::array<std::string_view, 4> kLogLevels{"debug", "info", "warn", "error"};
+constexpr std::array<std::string_view, 5> kLogLevels{"debug", "info", "warn", "error", "off"};
 
 constexpr std::string_view kServer = "Server";
 constexpr std::string_view kDurable = "Durability";
