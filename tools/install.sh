@@ -31,7 +31,7 @@ step() {
     exit 1
   }
 }
-step apt-get update -q
+step apt-get -o Acquire::Retries=3 update -q
 # shellcheck disable=SC2086
-step apt-get install -q -y --no-install-recommends $missing
+step apt-get -o Acquire::Retries=3 install -q -y --no-install-recommends $missing
 echo "Installed."
