@@ -129,10 +129,12 @@ void Shard::OnAdvanced(Result<Advanced> result) {
   Note(result);
   if (stopped_) return CheckQuiet();
   next_due_ = IoTime::max();
-  if (!result) {
-    LogWarn("shard {}: the store could not look for due jobs, next try within a second: {}", index_,
+  if (!result && !failing_) {
+    LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_,
             result.error().message);
-  } else {
+  }
+  failing_ = !result;
+  if (result) {
     const Moment now = Now();
     // A time that has passed without `more` would have the alarm spin.
     const auto in = [](Time next, Time at) { return next == kNever ? Millis::max() : std::max(next - at, Millis(1)); };

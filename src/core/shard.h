@@ -130,6 +130,7 @@ class Shard final : private Waiters::Claims {
   bool changed_ = false;      // since the last Advance began
   bool tick_posted_ = false;  // a task that will Advance is in the loop
   bool advancing_ = false;    // an Advance is under way
+  bool failing_ = false;      // the last Advance failed: it has been logged
   IoTime next_due_ = IoTime::max();
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();

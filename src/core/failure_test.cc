@@ -1,0 +1,193 @@
+// Stop, overload and failing stores.
+#include <gtest/gtest.h>
+
+#include "core/figures.h"
+#include "core/test_node.h"
+
+namespace tocsin {
+namespace {
+
+class FailureTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
+ protected:
+  TestNode node{std::get<0>(GetParam()), std::get<1>(GetParam())};
+  const size_t shards = std::get<0>(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Shards, FailureTest, testing::Combine(testing::Values(1, 2, 4), testing::Bool()),
+                         [](const auto& info) {
+                           return fmt::format("{}{}", std::get<0>(info.param),
+                                              std::get<1>(info.param) ? "late" : "at_once");
+                         });
+
+TEST_P(FailureTest, StopAnswersEveryoneAndThenNothingRuns) {
+  ASSERT_TRUE(node.Submit("t", std::vector<NewJob>(10, NewJob{.delay = Millis(50)})));
+  std::vector<TestNode::Reply<JobBatch>> waiting(10);
+  for (size_t i = 0; i < 10; ++i) {
+    node.service->Reserve(node.at(i), {i % 2 ? "t" : "unknown", 1, Millis(10'000), Millis(0)}, waiting[i].Catch());
+  }
+  TestNode::Reply<std::vector<Submitted>> last;
+  node.service->Submit(node.at(1), {"brand-new", std::vector<NewJob>(3), nullptr}, last.Catch());
+  bool stopped = false;
+  node.service->Stop(node.at(shards - 1), [&] {
+    stopped = true;
+    for (auto& reply : waiting) EXPECT_TRUE(reply.got);
+    EXPECT_TRUE(last.got);
+  });
+  TestNode::Reply<JobBatch> refused;
+  node.service->Reserve(node.at(0), {"t", 1, Millis(10'000), Millis(0)}, refused.Catch());
+  EXPECT_EQ(refused.got->error().code, Code::kShuttingDown);
+  node.Run();
+  ASSERT_TRUE(stopped);
+  for (auto& reply : waiting) EXPECT_TRUE((*reply.got)->jobs.empty());
+  size_t advances = 0;
+  for (auto& store : node.stores) advances += store->advances;
+  node.service.reset();
+  node.Pass(Millis(5000));
+  for (auto& store : node.stores) advances -= store->advances;
+  EXPECT_EQ(advances, 0U);
+}
+
+TEST_P(FailureTest, StopWaitsForAClaimAndGivesItsJobsBack) {
+  (void)node.PutTopic(DefaultTopic("t"));
+  std::vector<Task> held;
+  TestNode::Reply<JobBatch> waiting;
+  node.service->Reserve(node.at(0), {"t", 1, Millis(10'000), Millis(0)}, waiting.Catch());
+  node.Run();
+  for (auto& store : node.stores) store->held = &held;
+  ASSERT_TRUE(node.Submit("t", std::vector<NewJob>(1)));
+  ASSERT_EQ(held.size(), 1U);
+  bool stopped = false;
+  node.service->Stop(node.at(0), [&] { stopped = true; });
+  node.Run();
+  EXPECT_TRUE((*waiting.got)->jobs.empty());
+  EXPECT_FALSE(stopped);
+  held[0]();
+  node.Run();
+  EXPECT_TRUE(stopped);
+  for (auto& store : node.stores) {
+    for (const TopicFigures& figures : store->Topics()) EXPECT_EQ(figures.leased, 0U);
+  }
+}
+
+TEST_P(FailureTest, AFailedStoreFailsEveryCallAndIsToldOnce) {
+  int told = 0;
+  node.service->OnFailed([&](const Error& error) {
+    ++told;
+    EXPECT_EQ(error.code, Code::kStorageFailed);
+  });
+  (void)node.PutTopic(DefaultTopic("t"));
+  for (auto& store : node.stores) store->fail = Code::kStorageFailed;
+  EXPECT_EQ(node.Submit("t", std::vector<NewJob>(1)).error().code, Code::kStorageFailed);
+  for (auto& store : node.stores) store->fail.reset();
+  EXPECT_EQ(node.Submit("t", std::vector<NewJob>(1)).error().code, Code::kStorageFailed);
+  EXPECT_EQ(node.Reserve("t").error().code, Code::kStorageFailed);
+  EXPECT_EQ(node.PutTopic(DefaultTopic("u")).error().code, Code::kStorageFailed);
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(node.Stop());
+}
+
+TEST_P(FailureTest, AFailureOfTheScanIsToldToo) {
+  int told = 0;
+  node.service->OnFailed([&](const Error&) { ++told; });
+  node.stores.back()->fail = Code::kStorageFailed;
+  node.Pass(Millis(1000));
+  EXPECT_EQ(told, 1);
+}
+
+TEST_P(FailureTest, AScanThatFailedIsTriedAgain) {
+  ASSERT_TRUE(node.Submit("t", std::vector<NewJob>(1, NewJob{.delay = Millis(100)})));
+  TestNode::Reply<JobBatch> waiting;
+  node.service->Reserve(node.at(0), {"t", 1, Millis(10'000), Millis(0)}, waiting.Catch());
+  for (auto& store : node.stores) store->fail = Code::kIo;
+  node.Pass(Millis(2500));
+  for (auto& store : node.stores) store->fail.reset();
+  node.Pass(Millis(1000));
+  ASSERT_TRUE(waiting.got);
+}
+
+TEST_P(FailureTest, AStoreThatCannotTakeATopicLeavesItUnknown) {
+  node.stores.back()->fail = Code::kStorageFull;
+  EXPECT_EQ(node.Submit("t", std::vector<NewJob>(1)).error().code, Code::kStorageFull);
+  node.stores.back()->fail.reset();
+  EXPECT_TRUE(node.Submit("t", std::vector<NewJob>(1)));
+}
+
+TEST_P(FailureTest, ADropThatFailedCanBeRepeated) {
+  (void)node.PutTopic(DefaultTopic("t"));
+  node.stores.back()->fail = Code::kStorageFull;
+  TestNode::Reply<void> dropped;
+  node.service->DropTopic(node.at(0), "t", dropped.Catch());
+  node.Run();
+  EXPECT_EQ(dropped.got->error().code, Code::kStorageFull);
+  node.stores.back()->fail.reset();
+  node.service->DropTopic(node.at(0), "t", dropped.Catch());
+  node.Run();
+  EXPECT_TRUE(*dropped.got);
+  EXPECT_TRUE(node.Topics().empty());
+}
+
+TEST_P(FailureTest, TopicsAreBounded) {
+  TestNode small(shards, std::get<1>(GetParam()), {.topics = 2});
+  EXPECT_TRUE(small.Submit("a", std::vector<NewJob>(1)));
+  EXPECT_TRUE(small.Submit("b", std::vector<NewJob>(1)));
+  EXPECT_EQ(small.Submit("c", std::vector<NewJob>(1)).error().code, Code::kOverCapacity);
+  EXPECT_TRUE(small.Submit("a", std::vector<NewJob>(1)));
+}
+
+class OverloadTest : public testing::Test {
+ protected:
+  OverloadTest() {
+    for (int i = 0; i < 40; ++i) ids.push_back(std::to_string(i));
+    for (const std::string& id : ids) jobs.push_back({.id = id});
+    EXPECT_TRUE(node.PutTopic(DefaultTopic("t")));
+  }
+  TestNode node{2};
+  std::vector<std::string> ids;
+  std::vector<NewJob> jobs;
+};
+
+TEST_F(OverloadTest, OnlyThePartOfAFullShardIsRefused) {
+  node.loops[1]->full = true;
+  const auto submitted = node.Submit("t", jobs, 0);
+  ASSERT_TRUE(submitted);
+  size_t refused = 0;
+  for (const Submitted& one : *submitted) {
+    refused += one.outcome == SubmitOutcome::kOverloaded;
+    EXPECT_TRUE(one.outcome == SubmitOutcome::kOverloaded || one.outcome == SubmitOutcome::kAccepted);
+  }
+  EXPECT_GT(refused, 0U);
+  EXPECT_LT(refused, 40U);
+  EXPECT_EQ(node.Topics()[0].accepted, 40 - refused);
+  node.loops[1]->full = false;
+  const auto again = node.Submit("t", jobs, 0);
+  for (size_t i = 0; i < 40; ++i) {
+    EXPECT_EQ((*again)[i].outcome, (*submitted)[i].outcome == SubmitOutcome::kOverloaded ? SubmitOutcome::kAccepted
+                                                                                         : SubmitOutcome::kDuplicate);
+  }
+}
+
+TEST_F(OverloadTest, AFindNeedsAllItsParts) {
+  node.loops[1]->full = true;
+  std::vector<JobRef> refs;
+  for (const std::string& id : ids) refs.push_back({.id = id});
+  TestNode::Reply<JobBatch> found;
+  node.service->Find(node.at(0), {"t", refs, nullptr}, found.Catch());
+  node.Run();
+  EXPECT_EQ(found.got->error().code, Code::kOverloaded);
+}
+
+TEST_F(OverloadTest, ACallOfWhichNoPartGetsThroughIsRefusedAsAWhole) {
+  Topic topic = DefaultTopic("one-slot");
+  topic.slots = 1;
+  ASSERT_TRUE(node.PutTopic(topic));
+  TestNode::Reply<JobBatch> where;
+  const uint32_t home = node.service->Reserve(node.at(0), {"one-slot", 1, Millis(0), Millis(0)}, where.Catch()).shard;
+  node.Run();
+  node.loops[home]->full = true;
+  EXPECT_EQ(node.Submit("one-slot", jobs, home + 1).error().code, Code::kOverloaded);
+  EXPECT_EQ(node.Reserve("one-slot", 1, home + 1).error().code, Code::kOverloaded);
+  EXPECT_TRUE(node.Submit("one-slot", jobs, home));  // its own callers need no mailbox
+}
+
+}  // namespace
+}  // namespace tocsin
