@@ -5,34 +5,40 @@
 namespace tocsin {
 namespace {
 
-int64_t ReadMs(clockid_t id) {
+constexpr int64_t kNsPerMs = 1'000'000;
+
+int64_t ReadNs(clockid_t id) {
   timespec ts{};
   clock_gettime(id, &ts);
-  return int64_t{ts.tv_sec} * 1000 + ts.tv_nsec / 1'000'000;
+  return int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
 }  // namespace
 
-RealClock::RealClock()
-    : utc_ms_floor_(ReadMs(CLOCK_REALTIME)), steady_offset_ms_(ReadMs(CLOCK_REALTIME) - ReadMs(CLOCK_BOOTTIME)) {}
+RealClock::RealClock() {
+  const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
+  utc_ms_floor_ = wall_ns / kNsPerMs;
+  steady_offset_ns_ = wall_ns - ReadNs(CLOCK_BOOTTIME);
+}
 
 Moment RealClock::Now() const {
-  const int64_t wall_ms = ReadMs(CLOCK_REALTIME);
+  const int64_t wall_ms = ReadNs(CLOCK_REALTIME) / kNsPerMs;
   int64_t utc_ms = utc_ms_floor_.load(std::memory_order_relaxed);
   while (utc_ms < wall_ms && !utc_ms_floor_.compare_exchange_weak(utc_ms, wall_ms, std::memory_order_relaxed)) {
   }
   // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not.
-  return {FromMs(std::max(utc_ms, wall_ms)),
-          FromMs(ReadMs(CLOCK_BOOTTIME) + steady_offset_ms_.load(std::memory_order_relaxed))};
+  const int64_t steady_ns = ReadNs(CLOCK_BOOTTIME) + steady_offset_ns_.load(std::memory_order_relaxed);
+  return {FromMs(std::max(utc_ms, wall_ms)), FromMs(steady_ns / kNsPerMs)};
 }
 
 void RealClock::Restore(Moment last) {
-  const int64_t wall_ms = ReadMs(CLOCK_REALTIME);
+  const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
+  const int64_t wall_ms = wall_ns / kNsPerMs;
   // Time that passed while the server was down, as far as the wall clock can tell: none if it went back meanwhile, so
   // that what was relative fires late rather than early.
   const int64_t down_ms = std::max<int64_t>(0, wall_ms - ToMs(last.utc));
   utc_ms_floor_ = std::max(wall_ms, ToMs(last.utc));
-  steady_offset_ms_ = ToMs(last.steady) + down_ms - ReadMs(CLOCK_BOOTTIME);
+  steady_offset_ns_ = (ToMs(last.steady) + down_ms) * kNsPerMs + wall_ns % kNsPerMs - ReadNs(CLOCK_BOOTTIME);
 }
 
 VirtualClock::VirtualClock(Time start) : wall_(start), now_{start, start} {}

@@ -29,7 +29,9 @@ class RealClock final : public Clock {
 
  private:
   mutable std::atomic<int64_t> utc_ms_floor_;
-  std::atomic<int64_t> steady_offset_ms_;  // steady timeline = CLOCK_BOOTTIME + this
+  // Steady timeline = CLOCK_BOOTTIME + this. In ns, so that both timelines turn to the next ms together: otherwise a due
+  // time that is shown as UTC would be a ms off every other time.
+  std::atomic<int64_t> steady_offset_ns_;
 };
 
 class VirtualClock final : public Clock {
