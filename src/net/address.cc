@@ -19,7 +19,7 @@ Result<Address> MakeAddress(std::string_view host, uint16_t port) {
 Result<Address> ParseAddress(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
-    return Fail(Code::kInvalidArgument, "'{}' is not an address: write host:port, for example 127.0.0.1:7440", text);
+    return Fail(Code::kInvalidArgument, "'{}' is not an address: write host:port, for example 127.0.0.1:7420", text);
   }
   std::string_view host = text.substr(0, colon);
   const std::string_view digits = text.substr(colon + 1);
@@ -32,7 +32,7 @@ Result<Address> ParseAddress(std::string_view text) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   auto address = MakeAddress(host, port);
   if (address && address->v6 != bracketed) {
-    return Fail(Code::kInvalidArgument, "in '{}': an IPv6 address, and nothing else, stands in brackets: [::1]:7440",
+    return Fail(Code::kInvalidArgument, "in '{}': an IPv6 address, and nothing else, stands in brackets: [::1]:7420",
                 text);
   }
   return address;

@@ -1,4 +1,4 @@
-// Address: where a listener binds, as users write it: "127.0.0.1:7440", "localhost:7440", "[::1]:7440". A value.
+// Address: where a listener binds, as users write it: "127.0.0.1:7420", "localhost:7420", "[::1]:7420". A value.
 #pragma once
 
 #include <cstdint>

@@ -6,12 +6,12 @@ namespace tocsin::net {
 namespace {
 
 TEST(ParseAddress, TakesHostAndPort) {
-  const auto address = ParseAddress("127.0.0.1:7440");
+  const auto address = ParseAddress("127.0.0.1:7420");
   ASSERT_TRUE(address);
   EXPECT_EQ(address->host, "127.0.0.1");
-  EXPECT_EQ(address->port, 7440);
+  EXPECT_EQ(address->port, 7420);
   EXPECT_TRUE(address->loopback);
-  EXPECT_EQ(address->Text(), "127.0.0.1:7440");
+  EXPECT_EQ(address->Text(), "127.0.0.1:7420");
 }
 
 TEST(ParseAddress, TakesLocalhostWithoutAResolver) {

@@ -23,6 +23,14 @@ void Release(const Context& context, net::AsioLoop& loop, std::string topic, con
   context.service.Settle(loop, std::move(request), [](const auto&) {});
 }
 
+/// The service speaks of spans and moments, the wire of milliseconds.
+Error OnTheWire(Error error) {
+  for (const std::string_view name : {"delay", "due", "wait", "lease"}) {
+    if (error.field == name) error.field += "_ms";
+  }
+  return error;
+}
+
 }  // namespace
 
 void SubmitJobs(Call& call) {
@@ -37,7 +45,7 @@ void SubmitJobs(Call& call) {
   call.context.service.Submit(call.loop, *std::move(request),
                               [answer = std::move(call.answer), ids = std::move(own_ids),
                                document = *std::move(document)](auto result) mutable {
-                                if (!result) return answer.Fail(result.error());
+                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                 answer.Send({.status = StatusOf(*result), .body = EncodeSubmitted(*result, ids)});
                               });
 }
@@ -51,7 +59,7 @@ void ReserveJobs(Call& call) {
   const auto id = call.context.service.Reserve(call.loop, *std::move(request),
                                                [answer = std::move(call.answer), topic = call.params[0],
                                                 &context = call.context, &loop = call.loop](auto result) mutable {
-                                                 if (!result) return answer.Fail(result.error());
+                                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                                  if (!answer.Wanted())
                                                    return Release(context, loop, std::move(topic), *result);
                                                  answer.Send({.body = EncodeDelivered(*result)});
@@ -70,7 +78,7 @@ void AckJobs(Call& call) {
   for (const Settlement& settlement : request->settlements) tokens.push_back(settlement.token);
   call.context.service.Settle(call.loop, *std::move(request),
                               [answer = std::move(call.answer), tokens = std::move(tokens)](auto result) mutable {
-                                if (!result) return answer.Fail(result.error());
+                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                 answer.Send({.body = EncodeSettled(tokens, *result)});
                               });
 }
@@ -86,7 +94,7 @@ void CancelJob(Call& call) {
   AmendRequest request{.topic = std::move(call.params[0]), .bytes = names};
   request.amendments.push_back({.job = {.id = names->id, .key = names->key}, .kind = AmendKind::kCancel});
   call.context.service.Amend(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
-    if (!result) return answer.Fail(result.error());
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     if (result->front().outcome == AmendOutcome::kOverloaded) {
       return answer.Fail(Error{Code::kOverloaded, "the job's shard has too much to do; nothing was done", {}});
     }

@@ -22,6 +22,7 @@ std::string RefusalText(size_t connections_max) {
 Server::Server(const Context& context, const Router& router, net::AsioLoop& loop, Options options)
     : context_(context), router_(router), loop_(loop), options_(options), tick_(loop.io()) {
   connections_ = context.metrics.GetGauge("tocsin_http_connections", "Open HTTP connections.");
+  parked_ = context.metrics.GetGauge("tocsin_http_parked", "Long polls that wait for jobs.");
   for (size_t i = 0; i <= router.routes().size(); ++i) {
     const bool known = i < router.routes().size();
     const std::string route = known ? std::string(router.routes()[i].pattern) : "none";

@@ -44,6 +44,7 @@ class Server {
   net::AsioLoop& loop() { return loop_; }
   bool draining() const { return drained_ != nullptr; }
   void Remove(Session& session);
+  void CountParked(int by) { parked_->Add(by); }
   /// `route`: its place in the router's table, or the table's size for requests that no route took.
   void Record(size_t route, int status, std::chrono::nanoseconds took);
 
@@ -64,6 +65,7 @@ class Server {
   std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
   std::vector<RouteFigures> figures_;
   std::shared_ptr<metrics::Gauge> connections_;
+  std::shared_ptr<metrics::Gauge> parked_;
   Task drained_;
 };
 

@@ -44,7 +44,7 @@ void Session::Enter(Phase phase, Millis deadline) {
 void Session::Close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
-  if (parked_) server_.context().service.CancelReserve(*std::exchange(parked_, std::nullopt));
+  if (const auto parked = Unpark()) server_.context().service.CancelReserve(*parked);
   error_code ignored;
   socket_.close(ignored);
   pass_.reset();
@@ -176,7 +176,13 @@ void Session::Dispatch() {
 void Session::Park(ReserveId id) {
   if (phase_ != Phase::kHandling) return;  // it was answered at once
   parked_ = id;
+  server_.CountParked(1);
   Watch();
+}
+
+std::optional<ReserveId> Session::Unpark() {
+  if (parked_) server_.CountParked(-1);
+  return std::exchange(parked_, std::nullopt);
 }
 
 void Session::Watch() {
@@ -214,7 +220,7 @@ void Session::Refuse(const Error& error) {
 
 void Session::Send(Response response) {
   if (phase_ == Phase::kClosed) return;
-  parked_.reset();
+  Unpark();
   server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
   if (server_.draining()) keep_alive_ = false;
   const std::string_view reason = beast::http::obsolete_reason(static_cast<beast::http::status>(response.status));

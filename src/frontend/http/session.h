@@ -59,6 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void TakeBody();
   void Continue();
   void Dispatch();
+  std::optional<ReserveId> Unpark();
   void Watch();
   void OnWatch(const boost::system::error_code& error, size_t bytes);
   void Write();

@@ -1,0 +1,18 @@
+// What the server says on stdout when it is ready: where it listens, what it recovered, and a first job to paste.
+#pragma once
+
+#include <string>
+
+namespace tocsin {
+
+struct BannerFacts {
+  std::string version;
+  std::string data_dir;
+  std::string recovery;
+  std::string url;  // without a slash at the end
+  bool virtual_clock = false;
+};
+
+std::string BannerText(const BannerFacts& facts);
+
+}  // namespace tocsin

@@ -1,0 +1,194 @@
+#include "server/node.h"
+
+#include <csignal>
+#include <cstdlib>
+
+#include <pthread.h>
+
+#include "base/log.h"
+#include "config/docs.h"
+#include "server/banner.h"
+#include "server/exit_status.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Millis kStopTime{10'000};  // for what is under way when the server is told to stop
+
+journal::Options JournalOptions(const Config& config) {
+  return {.folder = config.data_dir,
+          .shards = static_cast<uint32_t>(config.shards),
+          .durability = static_cast<journal::Durability>(config.durability),
+          .sync_interval = config.durability_interval,
+          .segment_bytes = config.journal_segment_size,
+          .memory_limit_bytes = config.memory_limit};
+}
+// The cast above: one order for both.
+static_assert(static_cast<int>(journal::Durability::kFsync) == static_cast<int>(Durability::kFsync));
+static_assert(static_cast<int>(journal::Durability::kInterval) == static_cast<int>(Durability::kInterval));
+static_assert(static_cast<int>(journal::Durability::kOs) == static_cast<int>(Durability::kOs));
+
+Limits LimitsOf(const Config& config) {
+  Limits limits;
+  limits.payload_bytes = config.limits_payload_size;
+  limits.batch = static_cast<size_t>(config.limits_batch);
+  return limits;
+}
+
+std::unique_ptr<Clock> MakeClock(ClockKind kind) {
+  if (kind == ClockKind::kVirtual) return std::make_unique<VirtualClock>();
+  return std::make_unique<RealClock>();
+}
+
+std::string Recovery(const journal::Node& store) {
+  const journal::Scanned& scanned = store.scanned();
+  if (scanned.segment_bytes == 0) return "a new folder";
+  std::string text = fmt::format("{} jobs recovered from {} records", store.jobs_recovered(), scanned.records);
+  if (scanned.torn_tail_bytes > 0) {
+    text += fmt::format("; {} bytes of an unfinished write cut off", scanned.torn_tail_bytes);
+  }
+  return text;
+}
+
+void NameThread(const std::string& name) { pthread_setname_np(pthread_self(), name.c_str()); }
+
+}  // namespace
+
+ServerNode::ServerNode(const Config& config)
+    : config_(config),
+      clock_(MakeClock(config.clock)),
+      virtual_clock_(dynamic_cast<VirtualClock*>(clock_.get())),
+      main_loop_(*clock_),
+      signals_(main_loop_.io(), SIGINT, SIGTERM),
+      stop_timer_(main_loop_.io()),
+      file_system_(MakePosixFileSystem()),
+      router_(http::MakeRouter(virtual_clock_ != nullptr)) {}
+
+ServerNode::~ServerNode() = default;
+
+Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
+  auto address = net::MakeAddress(config.http_listen.host, config.http_listen.port);
+  if (!address) return std::unexpected(std::move(address).error().Prefixed("http.listen"));
+  if (!address->loopback) {
+    return FailField(Code::kInvalidArgument, "http.listen",
+                     "http.listen is {}, which other machines can reach, and this version has no authentication: bind "
+                     "127.0.0.1 or [::1]",
+                     address->Text());
+  }
+  std::unique_ptr<ServerNode> node(new ServerNode(config));
+  const auto connections = static_cast<size_t>(config.limits_connections);
+  auto listener = net::Listener::Open(node->main_loop_.io(), *address, {connections, http::RefusalText(connections)});
+  if (!listener) return std::unexpected(std::move(listener).error());
+  node->listener_ = *std::move(listener);
+  TOCSIN_TRY(node->OpenStore());
+  node->MakeShards();
+  return node;
+}
+
+Status ServerNode::OpenStore() {
+  for (int shard = 0; shard < config_.shards; ++shard) loops_.push_back(std::make_unique<net::AsioLoop>(*clock_));
+  auto store = journal::Node::Open(*file_system_, JournalOptions(config_), *clock_);
+  if (!store) return std::unexpected(std::move(store).error());
+  store_ = *std::move(store);
+  return {};
+}
+
+void ServerNode::MakeShards() {
+  std::vector<Service::ShardParts> parts;
+  for (uint32_t shard = 0; shard < loops_.size(); ++shard) {
+    store_->Bind(shard, *loops_[shard]);
+    parts.push_back({.loop = loops_[shard].get(), .store = &store_->store(shard)});
+  }
+  store_->Start();
+  service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_));
+  service_->OnFailed([](const Error& error) {
+    // Nothing may be acknowledged any more, and no destructor may touch the files: the next start recovers.
+    LogError("the store has failed: {}; exiting, start again to recover", error.message);
+    std::_Exit(kExitStoreFailed);
+  });
+  const http::Context context{*service_, *clock_, virtual_clock_, metrics_};
+  for (const auto& loop : loops_) {
+    servers_.push_back(std::make_unique<http::Server>(context, router_, *loop,
+                                                      http::Options{.body_bytes_max = config_.limits_body_size}));
+  }
+}
+
+std::string ServerNode::Banner() const {
+  return BannerText({.version = VersionText(),
+                     .data_dir = config_.data_dir,
+                     .recovery = Recovery(*store_),
+                     .url = "http://" + listener_->address().Text(),
+                     .virtual_clock = virtual_clock_ != nullptr});
+}
+
+void ServerNode::StartThreads() {
+  service_->Start();
+  std::vector<net::AsioLoop*> loops;
+  for (size_t shard = 0; shard < loops_.size(); ++shard) {
+    loops.push_back(loops_[shard].get());
+    threads_.emplace_back([loop = loops.back(), shard] {
+      NameThread(fmt::format("shard-{}", shard));
+      loop->Run();
+    });
+  }
+  listener_->Start(loops, [this](size_t shard, net::Socket socket, net::ConnectionPass pass) {
+    servers_[shard]->Accept(std::move(socket), std::move(pass));
+  });
+}
+
+int ServerNode::Run() {
+  StartThreads();
+  AwaitSignal();
+  main_loop_.Run();
+  for (const auto& loop : loops_) loop->Stop();
+  threads_.clear();
+  return Finish();
+}
+
+int ServerNode::Finish() {
+  int status = kExitOk;
+  if (const Status closed = store_->Close(); !closed) {
+    LogError("cannot close the store: {}", closed.error().message);
+    status = kExitStoreFailed;
+  }
+  if (parts_running_ > 0) std::_Exit(status);  // a call without its answer still refers to the service
+  servers_.clear();
+  service_.reset();
+  return status;
+}
+
+void ServerNode::AwaitSignal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    if (stopping_) {
+      LogWarn("second signal: exiting at once");
+      std::_Exit(128 + signal);
+    }
+    LogInfo("signal {}: stopping", signal);
+    Stop();
+    AwaitSignal();
+  });
+}
+
+void ServerNode::Stop() {
+  stopping_ = true;
+  listener_->Close();
+  parts_running_ = 1 + servers_.size();
+  loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
+  for (size_t shard = 0; shard < servers_.size(); ++shard) {
+    loops_[shard]->Post(
+        [this, shard] { servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); }); });
+  }
+  stop_timer_.expires_after(kStopTime);
+  stop_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    LogWarn("some requests were not answered within {} s; stopping without them", kStopTime.count() / 1000);
+    main_loop_.Stop();
+  });
+}
+
+void ServerNode::PartStopped() {
+  if (--parts_running_ == 0) main_loop_.Stop();
+}
+
+}  // namespace tocsin

@@ -1,0 +1,74 @@
+// ServerNode: everything that a server consists of, put together. The only place that names a concrete store.
+//
+// Made, run and destroyed by the main thread, whose loop accepts connections and hears signals; each shard has a thread
+// of its own. Members are declared in the order in which they depend on each other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/result.h"
+#include "config/config.h"
+#include "core/service.h"
+#include "frontend/http/handlers.h"
+#include "frontend/http/server.h"
+#include "metrics/registry.h"
+#include "net/asio_loop.h"
+#include "net/listener.h"
+#include "storage/journal/open.h"
+
+namespace tocsin {
+
+class ServerNode {
+ public:
+  /// Takes the address and the data folder, and recovers what is stored. Nothing is served yet.
+  static Result<std::unique_ptr<ServerNode>> Open(const Config& config);
+  ~ServerNode();
+  ServerNode(const ServerNode&) = delete;
+  ServerNode& operator=(const ServerNode&) = delete;
+
+  /// What is served where, for people.
+  std::string Banner() const;
+  /// Serves until a signal; the program's exit status. What was accepted is stored when this returns.
+  int Run();
+
+ private:
+  explicit ServerNode(const Config& config);
+  Status OpenStore();
+  void MakeShards();
+  void StartThreads();
+  void AwaitSignal();
+  void Stop();
+  void PartStopped();
+  int Finish();
+
+  const Config config_;
+  metrics::Registry metrics_;
+  std::unique_ptr<Clock> clock_;
+  VirtualClock* virtual_clock_ = nullptr;
+
+  net::AsioLoop main_loop_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer stop_timer_;
+  std::unique_ptr<net::Listener> listener_;
+
+  std::unique_ptr<FileSystem> file_system_;
+  std::vector<std::unique_ptr<net::AsioLoop>> loops_;
+  std::unique_ptr<journal::Node> store_;
+  std::unique_ptr<Service> service_;
+  http::Router router_;
+  std::vector<std::unique_ptr<http::Server>> servers_;
+  std::vector<std::jthread> threads_;
+
+  bool stopping_ = false;
+  size_t parts_running_ = 0;  // the service and the shards' servers, while stopping
+};
+
+}  // namespace tocsin

@@ -1,0 +1,164 @@
+"""Fixtures: the real server program on a free loopback port, with its data in the test's own folder.
+
+TOCSIN_BIN_DIR names the folder of the programs; build/release/bin unless set.
+"""
+
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+import httpx
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/bin"))
+DEADLINE_S = 30
+# The server takes TOCSIN_ variables for options; the tests' own are not.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "torture: kill -9 again and again; TOCSIN_TORTURE_CYCLES sets how often")
+    if not (BIN / "tocsind").exists():
+        raise pytest.UsageError(f"{BIN}/tocsind does not exist: build the release preset or set TOCSIN_BIN_DIR")
+
+
+def run(program, *arguments, timeout=DEADLINE_S):
+    """Runs a program to its end; the finished process with its text."""
+    return subprocess.run(
+        [BIN / program, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT
+    )
+
+
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
+class Server:
+    """One run of tocsind. Ready when the constructor returns."""
+
+    def __init__(self, folder, *flags, listen="127.0.0.1:0"):
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [BIN / "tocsind", "--data-dir", folder, "--http-listen", listen, *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+        )
+        self.errors = []
+        self._lines = queue.Queue()
+        self._readers = [
+            threading.Thread(target=self._read_stdout, daemon=True),
+            threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        self.banner = self._await_ready()
+        self.url = next(line.split()[1] for line in self.banner if line.startswith("http "))
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def _read_stdout(self):
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _await_ready(self):
+        banner = []
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            line = self._lines.get(timeout=max(0.01, end - time.monotonic()))
+            if line is None:
+                self.process.wait(DEADLINE_S)
+                self._readers[1].join(DEADLINE_S)
+                raise AssertionError(f"tocsind ended with {self.process.returncode}: {''.join(self.errors)}")
+            banner.append(line)
+            if line.startswith("Ready"):
+                return banner
+
+    def topic(self, name):
+        return f"{self.url}/v1/topics/{name}"
+
+    def stop(self, sig=signal.SIGTERM):
+        """Stops it and returns its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        status = self.process.wait(DEADLINE_S)
+        for reader in self._readers:
+            reader.join(DEADLINE_S)
+        return status
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(DEADLINE_S)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts servers; each must still be running, or stopped by the test itself, and end with 0 at the end."""
+    servers = []
+
+    def make(*flags, folder=None, **options):
+        server = Server(folder or tmp_path / "data", *flags, **options)
+        servers.append(server)
+        return server
+
+    yield make
+    for server in servers:
+        if server.process.returncode is None:
+            assert server.stop() == 0, "".join(server.errors)
+
+
+@pytest.fixture
+def server(start):
+    return start()
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory):
+    """One server for tests that only ask, and leave nothing behind that others see."""
+    one = Server(tmp_path_factory.mktemp("shared") / "data")
+    yield one
+    assert one.stop() == 0, "".join(one.errors)
+
+
+@pytest.fixture
+def client():
+    with httpx.Client(timeout=DEADLINE_S) as one:
+        yield one
+
+
+def submit(client, server, topic="t", **job):
+    answer = client.post(server.topic(topic) + "/jobs", json=job)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["jobs"][0]
+
+
+def reserve(client, server, topic="t", **fields):
+    answer = client.post(server.topic(topic) + "/reserve", json=fields)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["jobs"]
+
+
+def ack(client, server, *jobs, topic="t"):
+    answer = client.post(server.topic(topic) + "/ack", json={"tokens": [job["token"] for job in jobs]})
+    assert answer.status_code == 200, answer.text
+    return [result["outcome"] for result in answer.json()["results"]]
+
+
+def metric(client, server, name):
+    """The value of a series without labels."""
+    for line in client.get(server.url + "/metrics").text.splitlines():
+        if line.startswith(name + " "):
+            return float(line.split()[1])
+    raise AssertionError(f"no metric {name}")
+
+
+def await_metric(client, server, name, value):
+    end = time.monotonic() + DEADLINE_S
+    while metric(client, server, name) != value:
+        assert time.monotonic() < end, f"{name} never was {value}"
