@@ -62,6 +62,26 @@ TEST_P(LongPollTest, IsServedTheMomentAJobIsDue) {
   EXPECT_EQ((*reply.got)->jobs.size(), 1U);
 }
 
+TEST(LongPollOnTwoShards, AnAnswerThatCrossesTheCancelIsReleased) {
+  TestNode node(2);
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  TestNode::Reply<JobBatch> where;
+  const uint32_t home = node.service->Reserve(node.at(0), {"t", 1, Millis(0), Millis(0)}, where.Catch()).shard;
+  node.Run();
+  ASSERT_TRUE(node.Submit("t", {NewJob{}}, home));
+  TestNode::Reply<JobBatch> reply;
+  const ReserveId id = node.service->Reserve(node.at(home + 1), {"t", 1, Millis(1000), Millis(0)}, reply.Catch());
+  while (node.loops[home]->RunOne()) {
+  }
+  ASSERT_EQ(node.stores[home]->Topics()[0].leased, 1U);  // the answer is on its way
+  ASSERT_FALSE(reply.got);
+  node.service->CancelReserve(id);
+  node.Run();
+  EXPECT_TRUE((*reply.got)->jobs.empty());
+  EXPECT_EQ(node.Topics()[0].leased, 0U);
+  EXPECT_EQ(node.Reserve("t")->jobs.size(), 1U);
+}
+
 // Where the answer takes no message: the deadline does not wait for one.
 TEST(LongPollOnOneShard, AJobDueAtTheDeadlineIsStillDelivered) {
   TestNode node(1);

@@ -201,7 +201,8 @@ void Scatter(Node& node, TopicEntry& entry, typename Use::Request request, Call<
   Shard& caller = *call.caller;
   auto& items = Use::Items(request);
   const uint32_t batch_slot = NextBatchSlot(node.placement, entry, caller.index());
-  std::vector<uint32_t> shards(items.size());
+  static thread_local std::vector<uint32_t> shards;  // scratch: not used any more when a store is called
+  shards.resize(items.size());
   bool own = true;
   for (size_t i = 0; i < items.size(); ++i) {
     shards[i] = node.placement.ShardOf(entry.home, Use::SlotOf(items[i], entry.topic, batch_slot));

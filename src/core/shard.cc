@@ -43,21 +43,6 @@ Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store)
                                           "The longest time that one task kept the shard's thread.",
                                           {{"shard", std::to_string(index)}})) {}
 
-void Shard::Send(Task work) {
-  loop_.Post([this, work = std::move(work)]() mutable { RunTurn(work); });
-}
-
-bool Shard::TrySend(Task work) {
-  return loop_.TryPost([this, work = std::move(work)]() mutable { RunTurn(work); });
-}
-
-void Shard::RunTurn(Task& work) {
-  const IoTime from = node_.clock.IoNow();
-  work();
-  const double took = std::chrono::duration<double>(node_.clock.IoNow() - from).count();
-  if (took > longest_turn_->Value()) longest_turn_->Set(took);
-}
-
 void Shard::Begin(std::vector<Topic> missing) {
   loop_.OnAlarm([this] { OnAlarm(); });
   for (const Topic& topic : missing) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -56,9 +57,15 @@ class Shard final : private Waiters::Claims {
   ~Shard() override = default;
 
   /// Runs `work` on the shard's thread.
-  void Send(Task work);
+  template <class Work>
+  void Send(Work work) {
+    loop_.Post([this, work = std::move(work)]() mutable { RunTurn(work); });
+  }
   /// False, and nothing happens, when the mailbox is full.
-  [[nodiscard]] bool TrySend(Task work);
+  template <class Work>
+  [[nodiscard]] bool TrySend(Work work) {
+    return loop_.TryPost([this, work = std::move(work)]() mutable { RunTurn(work); });
+  }
 
   uint32_t index() const { return index_; }
   Loop& loop() { return loop_; }
@@ -115,7 +122,13 @@ class Shard final : private Waiters::Claims {
   void Announce(const std::vector<std::string>& topics);
   void Announced(Shard& from, std::span<const std::string> topics);
   void Rearm();
-  void RunTurn(Task& work);
+  template <class Work>
+  void RunTurn(Work& work) {
+    const IoTime from = node_.clock.IoNow();
+    work();
+    const double took = std::chrono::duration<double>(node_.clock.IoNow() - from).count();
+    if (took > longest_turn_->Value()) longest_turn_->Set(took);
+  }
   void CheckQuiet();
 
   Node& node_;
