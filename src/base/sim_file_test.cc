@@ -198,6 +198,7 @@ TEST_F(SimFileTest, AFailedSyncDropsTheDataAndTheNextOneSucceedsWithoutIt) {
   ASSERT_TRUE(other->Write(4, "-kept"));
   fs_.FailNth(SimOp::kSync, 1);
   EXPECT_FALSE(file->Sync());
+  EXPECT_EQ(Content(fs_, "f"), "base");
   EXPECT_TRUE(file->Sync());
   EXPECT_TRUE(other->Sync());
   EXPECT_EQ(After(Survive::kAll), "base");
