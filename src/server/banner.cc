@@ -7,7 +7,7 @@ namespace tocsin {
 std::string BannerText(const BannerFacts& facts) {
   const std::string topic = facts.url + "/v1/topics/demo";
   std::string text = fmt::format(
-      "{}\n"
+      "{}"
       "data     {} ({})\n"
       "http     {}\n"
       "metrics  {}/metrics\n",

@@ -6,7 +6,7 @@
 namespace tocsin {
 
 struct BannerFacts {
-  std::string version;
+  std::string version;  // a line
   std::string data_dir;
   std::string recovery;
   std::string url;  // without a slash at the end

@@ -34,7 +34,7 @@ class History:
     """What the clients know for certain, and what they do not. One lock: clients are slow."""
 
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()  # notified when something was settled
         self.accepted = {}  # id -> due_ms as answered
         self.unknown = set()  # ids whose submit had no answer
         self.delivered = {}  # id -> payloads seen
@@ -59,7 +59,8 @@ class Clients:
 
     def guard(self, work, number):
         try:
-            work(number)
+            with httpx.Client(timeout=DEADLINE_S) as client:
+                work(client, number)
         except Exception as error:  # a bug of the test, or an answer that must not be
             self.errors.append(repr(error))
             raise
@@ -71,10 +72,10 @@ class Clients:
         for thread in self.threads:
             thread.start()
 
-    def post(self, path, body):
+    def post(self, client, path, body):
         """The answer, or None where the connection was lost: then the outcome is unknown."""
         try:
-            answer = httpx.post(f"{self.url}/v1/topics/t/{path}", json=body, timeout=DEADLINE_S)
+            answer = client.post(f"{self.url}/v1/topics/t/{path}", json=body)
         except httpx.TransportError:
             return None
         if answer.status_code == 503:
@@ -82,7 +83,7 @@ class Clients:
         assert answer.status_code in (200, 201), answer.text
         return answer.json()
 
-    def produce(self, number):
+    def produce(self, client, number):
         draw = random.Random(self.random.random())
         count = 0
         while self.producing.is_set():
@@ -91,7 +92,7 @@ class Clients:
                 job_id = f"{number}-{count}"
                 count += 1
                 jobs.append({"id": job_id, "payload": job_id, "delay_ms": draw.randrange(0, 1500)})
-            answer = self.post("jobs", {"jobs": jobs})
+            answer = self.post(client, "jobs", {"jobs": jobs})
             with self.history.lock:
                 if answer is None:
                     self.history.unknown |= {job["id"] for job in jobs}
@@ -100,9 +101,9 @@ class Clients:
                     assert job["outcome"] == "accepted", job
                     self.history.accepted[job["id"]] = job["due_ms"]
 
-    def consume(self, number):
+    def consume(self, client, number):
         while self.consuming.is_set():
-            answer = self.post("reserve", {"max": 20, "wait_ms": 500, "lease_ms": 5000})
+            answer = self.post(client, "reserve", {"max": 20, "wait_ms": 500, "lease_ms": 5000})
             if not answer or not answer["jobs"]:
                 continue
             at = now_ms()
@@ -113,33 +114,34 @@ class Clients:
                         self.history.early.append(job["id"])
                     if job["id"] in self.history.acked:
                         self.history.after_ack.append(job["id"])
-            self.settle(answer["jobs"])
+            self.settle(client, answer["jobs"])
 
-    def settle(self, jobs):
-        settled = self.post("ack", {"tokens": [job["token"] for job in jobs]})
+    def settle(self, client, jobs):
+        settled = self.post(client, "ack", {"tokens": [job["token"] for job in jobs]})
         with self.history.lock:
             for job, result in zip(jobs, settled["results"] if settled else [None] * len(jobs)):
                 if result is None:
                     self.history.ack_unknown.add(job["id"])
                 elif result["outcome"] == "ok":
                     self.history.acked.add(job["id"])
+            self.history.lock.notify_all()
 
     def drain(self):
         """No more jobs; until every accepted one is acked for certain, or its ack has an unknown outcome."""
         self.producing.clear()
-        end = time.monotonic() + DEADLINE_S
-        while time.monotonic() < end and not self.errors:
-            with self.history.lock:
-                if not self.history.accepted.keys() - self.history.acked - self.history.ack_unknown:
-                    break
-            self.post("reserve", {"max": 1, "wait_ms": 0, "lease_ms": 1})
+        with self.history.lock:
+            self.history.lock.wait_for(lambda: self.errors or not unsettled(self.history), DEADLINE_S)
         self.consuming.clear()
         for thread in self.threads:
             thread.join(DEADLINE_S)
 
 
+def unsettled(history):
+    return history.accepted.keys() - history.acked - history.ack_unknown
+
+
 def check(history):
-    lost = history.accepted.keys() - history.acked - history.ack_unknown
+    lost = unsettled(history)
     phantoms = history.delivered.keys() - history.accepted.keys() - history.unknown
     wrong = [job_id for job_id, payloads in history.delivered.items() if set(payloads) != {job_id}]
     print(
@@ -153,11 +155,12 @@ def check(history):
     assert not wrong, f"another payload: {wrong[:10]}"
 
 
-def kill_loop(folder, cycles, until=float("inf")):
+def kill_loop(folder, segment_size, cycles, until=float("inf")):
     seed = int(os.environ.get("TOCSIN_TORTURE_SEED", random.randrange(1 << 32)))
     print(f"\nseed {seed}: TOCSIN_TORTURE_SEED={seed} repeats the choices")
     clients = Clients(seed)
-    server = Server(folder)
+    flags = ["--journal-segment-size", segment_size]
+    server = Server(folder, *flags)
     clients.start(server.url)
     done = 0
     try:
@@ -165,7 +168,7 @@ def kill_loop(folder, cycles, until=float("inf")):
             # The server lives for a while: this is the fault, not a wait for something to happen.
             threading.Event().wait(clients.random.uniform(0.02, 1.5))
             server.kill()
-            server = Server(folder, listen=f"127.0.0.1:{server.port}")
+            server = Server(folder, *flags, listen=f"127.0.0.1:{server.port}")
             done += 1
     finally:
         clients.drain()
@@ -176,12 +179,15 @@ def kill_loop(folder, cycles, until=float("inf")):
     assert server.stop() == 0, "".join(server.errors)
 
 
-def test_ten_kills_lose_nothing(tmp_path):
-    kill_loop(tmp_path / "data", 10)
+# Small segments make kills fall on the change from one to the next, large ones on the making of a new one.
+@pytest.mark.parametrize("segment_size", ["1MiB", "64MiB"])
+def test_ten_kills_lose_nothing(tmp_path, segment_size):
+    kill_loop(tmp_path / "data", segment_size, 10)
 
 
 @pytest.mark.torture
-def test_many_kills_lose_nothing(tmp_path):
+@pytest.mark.parametrize("segment_size", ["1MiB", "64MiB"])
+def test_many_kills_lose_nothing(tmp_path, segment_size):
     cycles = int(os.environ.get("TOCSIN_TORTURE_CYCLES", 1000))
     minutes = float(os.environ.get("TORTURE_MINUTES", 10))
-    kill_loop(tmp_path / "data", cycles, time.monotonic() + 60 * minutes)
+    kill_loop(tmp_path / "data", segment_size, cycles, time.monotonic() + 60 * minutes)
