@@ -102,7 +102,7 @@ constexpr std::array kOptions{
            .fallback = "10000",
            .min = 1,
            .max = 1'000'000,
-           .doc = "Connections open at once; more wait to be accepted."},
+           .doc = "Connections open at once; more are refused with 503."},
     Option{.group = kLimits,
            .key = "limits.batch",
            .member = &Config::limits_batch,
