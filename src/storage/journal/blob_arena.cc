@@ -76,21 +76,27 @@ void BlobArena::Free(Handle handle, size_t size) {
   }
 }
 
-uint32_t BlobArena::OpenChunk(size_t size_class) {
-  uint32_t id = 0;
-  if (!pool_.empty()) {
-    id = pool_.back();
-    pool_.pop_back();
-  } else {
-    if (chunks_.size() == kChunksMax) return 0;
-    // The first chunk of a class may never hold more than a few blocks: a huge page would make each size seen cost 2
-    // MiB.
-    Chunk memory = MapChunk(kChunkBytes, open_[size_class] == 0 ? PageSize::kSmall : PageSize::kHuge);
-    if (!memory) return 0;
-    id = static_cast<uint32_t>(chunks_.size());
-    chunks_.emplace_back().memory = std::move(memory);
-    held_bytes_ += kChunkBytes;
+bool BlobArena::MapIntoPool(PageSize page_size) {
+  if (chunks_.size() == kChunksMax) return false;
+  Chunk memory = MapChunk(kChunkBytes, page_size);
+  if (!memory) return false;
+  pool_.push_back(static_cast<uint32_t>(chunks_.size()));
+  chunks_.emplace_back().memory = std::move(memory);
+  held_bytes_ += kChunkBytes;
+  return true;
+}
+
+void BlobArena::Prefault(size_t bytes) {
+  while (pool_.size() * kChunkBytes < bytes && MapIntoPool(PageSize::kHuge)) {
+    journal::Prefault(chunks_.back().memory.get(), kChunkBytes);
   }
+}
+
+uint32_t BlobArena::OpenChunk(size_t size_class) {
+  // The first chunk of a class may never hold more than a few blocks: a huge page would make each size seen cost 2 MiB.
+  if (pool_.empty() && !MapIntoPool(open_[size_class] == 0 ? PageSize::kSmall : PageSize::kHuge)) return 0;
+  const uint32_t id = pool_.back();
+  pool_.pop_back();
   BlockChunk& chunk = chunks_[id];
   chunk.block_bytes = static_cast<uint32_t>(ClassBytes(size_class));
   chunk.blocks = static_cast<uint32_t>(kChunkBytes / chunk.block_bytes);

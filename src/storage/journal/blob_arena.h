@@ -38,6 +38,9 @@ class BlobArena {
     return chunk.memory.get() + size_t{handle & (kBlocksMax - 1)} * chunk.block_bytes;
   }
 
+  /// Maps and touches chunks, so that there are `bytes` of them in the pool.
+  void Prefault(size_t bytes);
+
   /// What a block for `size` bytes really takes.
   static size_t BlockBytes(size_t size);
 
@@ -75,6 +78,7 @@ class BlobArena {
   static size_t ClassOf(size_t size);
   static size_t ClassBytes(size_t size_class);
 
+  bool MapIntoPool(PageSize page_size);  // false when the system has no more memory or all chunk numbers are in use
   uint32_t OpenChunk(size_t size_class);
   void AddRoom(uint32_t id, size_t size_class);
   void DropRoom(uint32_t id, size_t size_class);

@@ -76,6 +76,29 @@ TEST(BlobArenaTest, AFreeChunkServesOtherSizes) {
   EXPECT_EQ(arena.held_bytes(), held);
 }
 
+TEST(BlobArenaTest, ABlockFreedInAFullChunkIsUsedAgain) {
+  BlobArena arena;
+  std::vector<BlobArena::Handle> handles;
+  for (int i = 0; i < 4 * 64; ++i) handles.push_back(arena.Allocate(32'768));
+  const size_t held = arena.held_bytes();
+  EXPECT_EQ(held, 4 * kChunkBytes);
+  for (const size_t gone : {70U, 71U, 10U, 200U, 130U}) {
+    arena.Free(handles[gone], 32'768);
+    EXPECT_EQ(arena.Allocate(32'768), handles[gone]);
+  }
+  EXPECT_EQ(arena.held_bytes(), held);
+}
+
+TEST(BlobArenaTest, PrefaultFillsThePoolThatAllSizesUse) {
+  BlobArena arena;
+  arena.Prefault(6 * kChunkBytes);
+  EXPECT_EQ(arena.held_bytes(), 6 * kChunkBytes);
+  for (const size_t size : {16U, 100U, 1'000U, 10'000U, 20'000U, 30'000U}) EXPECT_NE(arena.Allocate(size), 0U);
+  EXPECT_EQ(arena.held_bytes(), 6 * kChunkBytes);
+  EXPECT_NE(arena.Allocate(200), 0U);
+  EXPECT_EQ(arena.held_bytes(), 7 * kChunkBytes);
+}
+
 TEST(BlobArenaTest, LargeBlocksGiveTheirMemoryBack) {
   BlobArena arena;
   const BlobArena::Handle big = arena.Allocate(20'000'000);

@@ -59,6 +59,9 @@ class IdTable {
     __builtin_prefetch(&pages_[PageFor(tag)].slots[HomeOf(tag)]);
   }
 
+  /// Maps and touches memory, so that growing to `entries` faults no page.
+  void Prefault(size_t entries);
+
   size_t size() const { return size_; }
   size_t directory_size() const { return directory_.size(); }
   size_t held_bytes() const;
@@ -85,6 +88,7 @@ class IdTable {
 
   uint32_t PageFor(uint32_t tag) const { return directory_[static_cast<uint64_t>(tag) >> (32 - depth_)]; }
 
+  bool AddPages();                  // false when the system has no more memory
   uint32_t NewPage();               // 0 when the system has no more memory
   uint32_t MakeRoom(uint32_t tag);  // a page for `tag` that is not full; 0 as above
   bool MaySplit(const Page& page) const;

@@ -101,15 +101,27 @@ TEST(IdTableTest, HashesThatDifferInTheLowBitsAloneWork) {
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_EQ(FindExact(table, i, i), i % 2 == 0 ? i : 0);
 }
 
-TEST(IdTableTest, MemoryOfAChainIsUsedAgain) {
+TEST(IdTableTest, APageOfAChainIsUsedAgain) {
   IdTable table;
-  for (uint32_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Insert(7, i));
+  uint32_t entries = 0;
+  while (entries < 3'328) ASSERT_TRUE(table.Insert(7, ++entries));
+  ASSERT_TRUE(table.Insert(7, ++entries));  // alone in the second page
   const size_t held = table.held_bytes();
-  for (int round = 0; round < 2; ++round) {
-    for (uint32_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Erase(7, i));
-    for (uint32_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Insert(7, i));
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(table.Erase(7, entries));
+    ASSERT_EQ(FindExact(table, 7, entries), 0U);
+    ASSERT_TRUE(table.Insert(7, entries));
   }
   EXPECT_EQ(table.held_bytes(), held);
+  EXPECT_EQ(FindExact(table, 7, entries), entries);
+}
+
+TEST(IdTableTest, PrefaultHoldsWhatItPromises) {
+  IdTable table;
+  table.Prefault(500'000);
+  const size_t held = table.held_bytes();
+  for (uint32_t i = 1; i <= 500'000; ++i) ASSERT_TRUE(table.Insert(HashOf(i), i));
+  EXPECT_LT(table.held_bytes(), held + kChunkBytes);
 }
 
 }  // namespace

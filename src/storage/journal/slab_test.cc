@@ -76,6 +76,14 @@ TEST(SlabTest, AScanSeesExactlyTheUsedObjects) {
   EXPECT_EQ(slab.live(), model.size());
 }
 
+TEST(SlabTest, EveryFreedObjectIsUsedAgain) {
+  Slab<Thing> slab;
+  for (int i = 0; i < 1'000; ++i) ASSERT_NE(slab.Allocate(), 0U);
+  for (uint32_t i = 1; i <= 1'000; i += 3) slab.Free(i);
+  while (slab.live() < 1'000) ASSERT_NE(slab.Allocate(), 0U);
+  EXPECT_EQ(slab.end(), 1'001U);
+}
+
 TEST(SlabTest, PrefaultReservesAndKeepsContent) {
   Slab<Thing> slab;
   const uint32_t index = slab.Allocate();

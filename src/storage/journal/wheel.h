@@ -87,8 +87,9 @@ class Wheel {
 
   /// Calls expired(index) for nodes due at or before `now`, out of the wheel by then, in the order of (due, seq) over
   /// all calls; then moves nodes of the coming units down. Does at most `budget` units of work, an expiry or a move
-  /// each, and besides them sorts at most one bucket of out-of-order nodes. True when there is more to do right now.
-  /// `expired` may insert, remove and reschedule.
+  /// each. Only buckets filled out of the order of seq are sorted: those that the budget empties cost about as much
+  /// again, and at most one larger one is sorted whole. True when there is more to do right now. `expired` may insert,
+  /// remove and reschedule.
   template <class F>
   bool Advance(Time now, size_t budget, F&& expired) {
     const int64_t now_ms = std::min(ToMs(now), kTimeMaxMs);
@@ -302,8 +303,7 @@ class Wheel {
     const List& list = buckets_[bucket];
     size_t done = 0;
     while (done < budget && !list.empty()) {
-      // Charging a sort to the budget makes the next one wait for the next call; one unit is left to get on.
-      if (unsorted_.Test(bucket)) done += std::min(Sort(bucket), budget - done - 1);
+      if (unsorted_.Test(bucket)) Sort(bucket);
       const uint32_t index = list.front();
       Take(index);
       --size_;
@@ -314,7 +314,7 @@ class Wheel {
   }
 
   // Sorts copies of the keys: following the links of a large bucket once costs far less than merging lists.
-  size_t Sort(uint32_t bucket) {
+  void Sort(uint32_t bucket) {
     std::vector<std::pair<uint64_t, uint32_t>> order;
     for (uint32_t index = buckets_[bucket].front(); index != 0; index = nodes_(index).next) {
       order.emplace_back(nodes_(index).seq, index);
@@ -324,7 +324,6 @@ class Wheel {
     for (const auto& [seq, index] : order) list.PushBack(nodes_, index);
     buckets_[bucket] = list;
     unsorted_.Clear(bucket);
-    return order.size();
   }
 
   Nodes nodes_;
