@@ -17,6 +17,8 @@ class Clock {
   virtual Moment Now() const = 0;
   /// Monotonic time for socket deadlines and long polls; real even where Now() is virtual.
   virtual std::chrono::steady_clock::time_point IoNow() const { return std::chrono::steady_clock::now(); }
+  /// How much later than Now() it may be already. Added to delays, so that "in 5 ms" is never after 4.2.
+  virtual Millis Granularity() const { return Millis(0); }
   /// Called once at start with the last moment that the store knows of, before anything reads Now().
   virtual void Restore(Moment last) = 0;
 };
@@ -25,9 +27,11 @@ class RealClock final : public Clock {
  public:
   RealClock();
   Moment Now() const override;
+  Millis Granularity() const override { return Millis(1); }
   void Restore(Moment last) override;
 
  private:
+  mutable std::atomic<int64_t> steady_ms_floor_ = 0;
   mutable std::atomic<int64_t> utc_ms_floor_;
   // Steady timeline = CLOCK_BOOTTIME + this. In ns, so that both timelines turn to the next ms together: otherwise a due
   // time that is shown as UTC would be a ms off every other time.
@@ -41,6 +45,8 @@ class VirtualClock final : public Clock {
   void Restore(Moment last) override;
   std::chrono::steady_clock::time_point IoNow() const override;
 
+  /// The wall clock is set to utc: for a new process, whose virtual clock has no other past than the restored one.
+  void CatchUp();
   /// Time passes: both timelines advance.
   void Advance(Millis by);
   /// The wall clock is set: only utc is affected, and it never goes back.

@@ -39,6 +39,11 @@ size_t ManualLoop::RunAll() {
   return ran;
 }
 
+void ManualLoop::Forget() {
+  const std::scoped_lock lock(mutex_);
+  tasks_.clear();
+}
+
 size_t ManualLoop::Waiting() const {
   const std::scoped_lock lock(mutex_);
   return tasks_.size();

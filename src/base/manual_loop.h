@@ -27,6 +27,8 @@ class ManualLoop final : public Loop {
   /// Runs until nothing waits, with what the tasks themselves post. Returns how many it ran.
   size_t RunAll();
   size_t Waiting() const;
+  /// Drops what waits, as the end of a process does.
+  void Forget();
 
   /// The delay of the alarm that is set.
   std::optional<Millis> AlarmDelay() const { return alarm_; }

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "core/figures.h"
-#include "core/placement.h"
+#include "model/placement.h"
 #include "core/service.h"
 #include "core/topic_registry.h"
 #include "core/waiters.h"

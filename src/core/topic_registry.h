@@ -18,7 +18,7 @@
 
 #include "base/hash.h"
 #include "base/loop.h"
-#include "core/placement.h"
+#include "model/placement.h"
 #include "metrics/registry.h"
 #include "model/topic.h"
 #include "spi/store.h"

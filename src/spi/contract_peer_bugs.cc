@@ -78,7 +78,7 @@ TEST_P(StoreContract, PeerBug04_ADuplicateSubmitDoesNotHideTheJob) {
 }
 
 TEST_P(StoreContract, PeerBug05_NoStaleOrLargeJobBlocksTheTimer) {
-  const std::string large(1 << 20, 'x');
+  const std::string large(harness_->largest_payload(), 'x');
   Accept(Job("large", 1s, large));
   Accept(Job("replaced", 1s));
   for (int i = 0; i < 100; ++i) {

@@ -88,7 +88,7 @@ class Store {
                       Done<std::vector<Submitted>> done) = 0;
 
   /// Leases up to `max` of the jobs that Advance made ready, in (due, sequence) order within a slot. Empty when none is
-  /// ready or the topic is paused.
+  /// ready or the topic is paused; fewer, but at least one, where they are very large.
   virtual void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) = 0;
 
   /// A retry, after a nack or an expired lease, is due on the steady timeline after the given delay or the topic's BackOff

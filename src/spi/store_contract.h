@@ -43,6 +43,8 @@ class StoreHarness {
   virtual bool supports_clock_steps() const { return true; }
   /// The next write to stable storage fails, and what it would have saved is lost. False: this store cannot show it.
   virtual bool FailNextSync() { return false; }
+  /// The largest payload that it takes, as it is set up here.
+  virtual size_t largest_payload() const { return 1 << 20; }
   /// Bytes on disk, after upkeep.
   virtual std::optional<uint64_t> DiskBytes() { return std::nullopt; }
 };

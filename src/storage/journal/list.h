@@ -22,6 +22,21 @@ class List {
     tail_ = index;
   }
 
+  /// Behind `place`, or in front of all where that is 0.
+  template <class Nodes>
+  void PushAfter(Nodes&& nodes, uint32_t place, uint32_t index) {
+    auto& node = nodes(index);
+    node.prev = place;
+    node.next = place == 0 ? head_ : nodes(place).next;
+    (place == 0 ? head_ : nodes(place).next) = index;
+    (node.next == 0 ? tail_ : nodes(node.next).prev) = index;
+  }
+
+  template <class Nodes>
+  void PushBefore(Nodes&& nodes, uint32_t place, uint32_t index) {
+    PushAfter(nodes, nodes(place).prev, index);
+  }
+
   template <class Nodes>
   void Unlink(Nodes&& nodes, uint32_t index) {
     auto& node = nodes(index);

@@ -1,0 +1,107 @@
+// ShardStore: changes of stored jobs, each with a definite answer.
+#include "base/check.h"
+#include "base/hash.h"
+#include "storage/journal/shard_store.h"
+
+namespace tocsin::journal {
+
+void ShardStore::Amend(std::string_view name, std::span<const Amendment> amendments, Moment now,
+                       Done<std::vector<Amended>> done) {
+  uint16_t topic = kNoTopic;
+  if (!Ready(name, topic, done)) return;
+  lane_->Begin(now);
+  std::vector<Amended> outcomes;
+  outcomes.reserve(amendments.size());
+  for (const Amendment& amendment : amendments) outcomes.push_back(AmendOne(topic, amendment, now));
+  lane_->Append();
+  lane_->Reply(std::move(done), std::move(outcomes));
+}
+
+Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment now) {
+  const Index index = tier_.Find(topic, amendment.job);
+  if (index == 0) return {AmendOutcome::kUnknown, {}};
+  Entry& entry = tier_.at(index);
+  if (entry.state == State::kLeased) return {AmendOutcome::kInFlight, {}};
+  if (entry.state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
+  if (entry.state != State::kScheduled) return {AmendOutcome::kFinished, {}};
+  switch (amendment.kind) {
+    case AmendKind::kCancel:
+      ++tier_.topic(topic).figures.cancelled;
+      End(index, EntryType::kCancelled, now);
+      return {AmendOutcome::kDone, {}};
+    case AmendKind::kReschedule:
+      tier_.Detach(index);
+      if (entry.due() <= now.On(entry.timeline())) entry.flags |= kFiredFlag;
+      SetDue(entry, DueOf(amendment.timeline, amendment.delay, amendment.due, now));
+      if (entry.trigger() == Trigger::kCount) SetTrigger(entry, Trigger::kEither);
+      Move(index, State::kScheduled, now);
+      return {AmendOutcome::kDone, ShowAsUtc(entry.due(), entry.timeline(), now)};
+    case AmendKind::kPayload:
+      return {NewPayload(index, amendment.payload, now), {}};
+    case AmendKind::kFire:
+      tier_.Detach(index);
+      entry.flags |= kFiredFlag;
+      SetDue(entry, {Timeline::kSteady, now.steady});
+      Move(index, State::kScheduled, now);
+      return {AmendOutcome::kDone, now.utc};
+  }
+  return {AmendOutcome::kUnknown, {}};
+}
+
+AmendOutcome ShardStore::NewPayload(Index index, std::string_view payload, Moment now) {
+  const Entry& entry = tier_.at(index);
+  const std::string body = WithPayload(tier_.BodyOf(entry), payload);
+  const size_t grown = body.size() > entry.body_size ? body.size() - entry.body_size : 0;
+  if (grown > 0) {
+    const SubmitOutcome refusal = Refusal(grown);
+    if (refusal == SubmitOutcome::kStorageFull) return AmendOutcome::kStorageFull;
+    if (refusal == SubmitOutcome::kOverloaded) return AmendOutcome::kOverloaded;
+    if (refusal != SubmitOutcome::kAccepted || !tier_.TakeRoom(entry.topic, 0, grown)) {
+      return AmendOutcome::kOverCapacity;
+    }
+  }
+  ForgetPut(index);
+  TOCSIN_CHECK(tier_.ReplaceBody(index, body));
+  WritePut(lane_->Out(), index, now);
+  return AmendOutcome::kDone;
+}
+
+void ShardStore::Count(std::string_view name, std::span<const CountEvent> events, Moment now,
+                       Done<std::vector<Counted>> done) {
+  uint16_t topic = kNoTopic;
+  if (!Ready(name, topic, done)) return;
+  lane_->Begin(now);
+  std::vector<Counted> outcomes;
+  outcomes.reserve(events.size());
+  for (const CountEvent& event : events) outcomes.push_back(CountOne(topic, event, now));
+  lane_->Append();
+  lane_->Reply(std::move(done), std::move(outcomes));
+}
+
+Counted ShardStore::CountOne(uint16_t topic, const CountEvent& event, Moment now) {
+  const Index index = tier_.Find(topic, event.job);
+  if (index == 0) return {CountOutcome::kUnknown, 0};
+  Entry& entry = tier_.at(index);
+  if (entry.state != State::kScheduled && entry.state != State::kLeased) return {CountOutcome::kFinished, 0};
+  const bool fired = entry.trigger() == Trigger::kTime || entry.fired() || entry.due() <= now.On(entry.timeline());
+  if (entry.state == State::kLeased || fired) return {CountOutcome::kNotCounted, 0};
+  Details& details = tier_.MakeDetails(index);
+  const uint64_t hash = Hash64(event.event);
+  if (std::ranges::find(details.events, hash) != details.events.end()) {
+    return {CountOutcome::kRepeated, details.count_left};
+  }
+  details.events.push_back(hash);
+  details.count_left -= std::min(details.count_left, event.by);
+  // An event that fires is one change: the count and the move are in one record.
+  std::string& out = lane_->Out();
+  EncodeCount(out, {topic, entry.seq, hash, details.count_left});
+  if (details.count_left > 0) return {CountOutcome::kCounted, details.count_left};
+  tier_.Detach(index);
+  entry.flags |= kFiredFlag;
+  SetDue(entry, {Timeline::kSteady, now.steady});
+  tier_.Schedule(index);
+  WriteMove(out, index, now);
+  return {CountOutcome::kFired, 0};
+}
+
+}  // namespace tocsin::journal

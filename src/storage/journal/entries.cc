@@ -1,0 +1,233 @@
+#include "storage/journal/entries.h"
+
+#include "storage/journal/body.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr uint8_t kSteady = 1;
+constexpr uint8_t kNeverDue = 2;
+constexpr uint8_t kMore = 4;     // of a put: what is not as in a new job with a time trigger
+constexpr uint8_t kDeadNow = 4;  // of a move
+constexpr uint8_t kFired = 8;
+constexpr uint8_t kEither = 16;
+
+void PutStart(std::string& out, EntryType type, uint32_t topic, Uid uid) {
+  out.push_back(static_cast<char>(type));
+  PutVarint(out, topic);
+  PutFixed<uint64_t>(out, uid);
+}
+
+uint8_t DueFlags(Timeline timeline, Time due) {
+  return static_cast<uint8_t>((timeline == Timeline::kSteady ? kSteady : 0) | (due == kNever ? kNeverDue : 0));
+}
+
+void PutDue(std::string& out, Timeline timeline, Time due, Moment moment) {
+  if (due != kNever) PutVarint(out, ZigZag((due - moment.On(timeline)).count()));
+}
+
+Time ReadDue(Reader& reader, uint8_t flags, Moment moment) {
+  if (flags & kNeverDue) return kNever;
+  const Time base = moment.On(flags & kSteady ? Timeline::kSteady : Timeline::kUtc);
+  // Unsigned, so that a damaged value wraps instead of overflowing; the range of a sound one is checked on submit.
+  return FromMs(static_cast<int64_t>(static_cast<uint64_t>(ToMs(base)) +
+                                     static_cast<uint64_t>(UnZigZag(reader.Varint()))));
+}
+
+void PutMore(std::string& out, const PutEntry& entry) {
+  static const Details kNone;
+  const Details& details = entry.details ? *entry.details : kNone;
+  out.push_back(static_cast<char>(entry.state));
+  PutVarint(out, entry.attempts);
+  out.push_back(static_cast<char>(entry.trigger));
+  out.push_back(entry.fired ? '\1' : '\0');
+  PutVarint(out, details.count_left);
+  PutBytes(out, details.reason);
+  out.push_back(static_cast<char>(details.finished ? 1 + static_cast<int>(details.finished_timeline) : 0));
+  if (details.finished) PutFixed<int64_t>(out, ToMs(details.finished_due));
+  PutVarint(out, details.events.size());
+  for (const uint64_t event : details.events) PutFixed<uint64_t>(out, event);
+}
+
+bool ReadMore(Reader& reader, PutEntry& entry, Details& details) {
+  const auto state = reader.Fixed<uint8_t>();
+  entry.attempts = static_cast<uint32_t>(reader.Varint());
+  const auto trigger = reader.Fixed<uint8_t>();
+  entry.fired = reader.Fixed<uint8_t>() != 0;
+  details.count_left = static_cast<uint32_t>(reader.Varint());
+  details.reason = reader.Bytes();
+  const auto finished = reader.Fixed<uint8_t>();
+  details.finished = finished != 0;
+  details.finished_timeline = finished == 1 ? Timeline::kUtc : Timeline::kSteady;
+  if (details.finished) details.finished_due = FromMs(reader.Fixed<int64_t>());
+  const uint64_t events = reader.Varint();
+  if (!reader.ok() || events > reader.left() / sizeof(uint64_t)) return false;
+  if (state > static_cast<uint8_t>(State::kCancelled) || trigger > static_cast<uint8_t>(Trigger::kEither)) return false;
+  for (uint64_t i = 0; i < events; ++i) details.events.push_back(reader.Fixed<uint64_t>());
+  entry.state = static_cast<State>(state);
+  entry.trigger = static_cast<Trigger>(trigger);
+  entry.details = &details;
+  return true;
+}
+
+bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
+  PutEntry entry;
+  Details details;
+  entry.topic = static_cast<uint32_t>(reader.Varint());
+  entry.uid = reader.Fixed<uint64_t>();
+  const auto flags = reader.Fixed<uint8_t>();
+  entry.timeline = flags & kSteady ? Timeline::kSteady : Timeline::kUtc;
+  entry.due = ReadDue(reader, flags, moment);
+  entry.max_attempts = static_cast<uint32_t>(reader.Varint());
+  if (flags & kMore && !ReadMore(reader, entry, details)) return false;
+  entry.body = reader.Bytes();
+  Body body;
+  if (!reader.ok() || !DecodeBody(entry.body, body)) return false;
+  visitor.OnPut(entry);
+  return true;
+}
+
+bool ReadMove(Reader& reader, Moment moment, EntryVisitor& visitor) {
+  MoveEntry entry;
+  entry.topic = static_cast<uint32_t>(reader.Varint());
+  entry.uid = reader.Fixed<uint64_t>();
+  const auto flags = reader.Fixed<uint8_t>();
+  entry.timeline = flags & kSteady ? Timeline::kSteady : Timeline::kUtc;
+  entry.state = flags & kDeadNow ? State::kDead : State::kScheduled;
+  entry.fired = (flags & kFired) != 0;
+  entry.either = (flags & kEither) != 0;
+  entry.due = ReadDue(reader, flags, moment);
+  entry.attempts = static_cast<uint32_t>(reader.Varint());
+  entry.reason = reader.Bytes();
+  if (reader.ok()) visitor.OnMove(entry);
+  return reader.ok();
+}
+
+bool ReadCount(Reader& reader, EntryVisitor& visitor) {
+  CountEntry entry;
+  entry.topic = static_cast<uint32_t>(reader.Varint());
+  entry.uid = reader.Fixed<uint64_t>();
+  entry.event = reader.Fixed<uint64_t>();
+  entry.left = static_cast<uint32_t>(reader.Varint());
+  if (reader.ok()) visitor.OnCount(entry);
+  return reader.ok();
+}
+
+bool ReadTopic(Reader& reader, EntryVisitor& visitor) {
+  Topic topic;
+  const auto number = static_cast<uint32_t>(reader.Varint());
+  topic.name = reader.Bytes();
+  topic.slots = static_cast<uint32_t>(reader.Varint());
+  topic.capacity_jobs = reader.Varint();
+  topic.capacity_bytes = reader.Varint();
+  topic.lease = Millis(static_cast<int64_t>(reader.Varint()));
+  topic.max_attempts = static_cast<uint32_t>(reader.Varint());
+  topic.backoff_base = Millis(static_cast<int64_t>(reader.Varint()));
+  topic.backoff_max = Millis(static_cast<int64_t>(reader.Varint()));
+  topic.count_limit = static_cast<uint32_t>(reader.Varint());
+  topic.retention = Millis(static_cast<int64_t>(reader.Varint()));
+  topic.paused = reader.Fixed<uint8_t>() != 0;
+  topic.version = reader.Varint();
+  if (!reader.ok() || !Validate(topic)) return false;
+  visitor.OnTopic(number, topic);
+  return true;
+}
+
+}  // namespace
+
+void EncodePut(std::string& out, const PutEntry& entry, Moment moment) {
+  const bool more = entry.details != nullptr || entry.state != State::kScheduled || entry.attempts != 0 ||
+                    entry.trigger != Trigger::kTime || entry.fired;
+  PutStart(out, EntryType::kPut, entry.topic, entry.uid);
+  out.push_back(static_cast<char>(DueFlags(entry.timeline, entry.due) | (more ? kMore : 0)));
+  PutDue(out, entry.timeline, entry.due, moment);
+  PutVarint(out, entry.max_attempts);
+  if (more) PutMore(out, entry);
+  PutBytes(out, entry.body);
+}
+
+void EncodeMove(std::string& out, const MoveEntry& entry, Moment moment) {
+  PutStart(out, EntryType::kMove, entry.topic, entry.uid);
+  out.push_back(static_cast<char>(DueFlags(entry.timeline, entry.due) | (entry.state == State::kDead ? kDeadNow : 0) |
+                                  (entry.fired ? kFired : 0) | (entry.either ? kEither : 0)));
+  PutDue(out, entry.timeline, entry.due, moment);
+  PutVarint(out, entry.attempts);
+  PutBytes(out, entry.reason);
+}
+
+void EncodeCount(std::string& out, const CountEntry& entry) {
+  PutStart(out, EntryType::kCount, entry.topic, entry.uid);
+  PutFixed<uint64_t>(out, entry.event);
+  PutVarint(out, entry.left);
+}
+
+void EncodeEnd(std::string& out, const EndEntry& entry) { PutStart(out, entry.how, entry.topic, entry.uid); }
+
+void EncodeTopic(std::string& out, uint32_t number, const Topic& topic) {
+  out.push_back(static_cast<char>(EntryType::kTopic));
+  PutVarint(out, number);
+  PutBytes(out, topic.name);
+  PutVarint(out, topic.slots);
+  PutVarint(out, topic.capacity_jobs);
+  PutVarint(out, topic.capacity_bytes);
+  PutVarint(out, static_cast<uint64_t>(topic.lease.count()));
+  PutVarint(out, topic.max_attempts);
+  PutVarint(out, static_cast<uint64_t>(topic.backoff_base.count()));
+  PutVarint(out, static_cast<uint64_t>(topic.backoff_max.count()));
+  PutVarint(out, topic.count_limit);
+  PutVarint(out, static_cast<uint64_t>(topic.retention.count()));
+  out.push_back(topic.paused ? '\1' : '\0');
+  PutVarint(out, topic.version);
+}
+
+void EncodeDropTopic(std::string& out, uint32_t number) {
+  out.push_back(static_cast<char>(EntryType::kDropTopic));
+  PutVarint(out, number);
+}
+
+void EncodeUids(std::string& out, Uid used) {
+  out.push_back(static_cast<char>(EntryType::kUids));
+  PutFixed<uint64_t>(out, used);
+}
+
+bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor) {
+  Reader reader(entries);
+  while (!reader.done()) {
+    const auto type = reader.Fixed<EntryType>();
+    bool good = true;
+    switch (type) {
+      case EntryType::kPut:
+        good = ReadPut(reader, moment, visitor);
+        break;
+      case EntryType::kMove:
+        good = ReadMove(reader, moment, visitor);
+        break;
+      case EntryType::kCount:
+        good = ReadCount(reader, visitor);
+        break;
+      case EntryType::kDone:
+      case EntryType::kCancelled:
+      case EntryType::kPurged: {
+        const auto topic = static_cast<uint32_t>(reader.Varint());
+        const Uid uid = reader.Fixed<uint64_t>();
+        if (reader.ok()) visitor.OnEnd({topic, uid, type});
+        break;
+      }
+      case EntryType::kTopic:
+        good = ReadTopic(reader, visitor);
+        break;
+      case EntryType::kDropTopic:
+        if (const auto number = static_cast<uint32_t>(reader.Varint()); reader.ok()) visitor.OnDropTopic(number);
+        break;
+      case EntryType::kUids:
+        if (const Uid used = reader.Fixed<uint64_t>(); reader.ok()) visitor.OnUids(used);
+        break;
+      default:
+        good = false;
+    }
+    if (!good || !reader.ok()) return false;
+  }
+  return true;
+}
+
+}  // namespace tocsin::journal

@@ -1,0 +1,104 @@
+// What the records of type kEntries hold: changes of jobs and topics, one behind the other. Times are relative to the
+// record's moment, so that they are short. Topic numbers are those of the record's lane, defined by its kTopic entries.
+//
+// Replaying the entries of all segments in order gives the state. A put holds the whole job and replaces what was known of
+// it; the others change a job that a put before them made, and mean nothing where there is none (its put was in a segment
+// that is no longer needed).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/codec.h"
+#include "model/job.h"
+#include "model/topic.h"
+
+namespace tocsin::journal {
+
+enum class EntryType : uint8_t {
+  kPut = 1,
+  kMove = 2,       // a new due time, state, number of attempts
+  kCount = 3,      // an event was counted
+  kDone = 4,       // these three end a job
+  kCancelled = 5,
+  kPurged = 6,
+  kTopic = 7,      // a topic's number and settings
+  kDropTopic = 8,  // the topic and all its jobs are gone
+  kUids = 9,       // ids up to this one were given out
+};
+
+/// What few jobs have: kept aside in memory, and written only where there is some.
+struct Details {
+  std::string reason;            // of the last failed attempt
+  std::vector<uint64_t> events;  // hashes of the events that were counted
+  uint32_t count_left = 0;
+  bool finished = false;         // retained after its end, when these two hold its due time
+  Time finished_due = kNever;
+  Timeline finished_timeline = Timeline::kSteady;
+};
+
+struct PutEntry {
+  uint32_t topic = 0;
+  Uid uid = 0;
+  State state = State::kScheduled;
+  Timeline timeline = Timeline::kSteady;
+  Time due{};  // when retained after its end: when it is forgotten, on the steady timeline
+  uint32_t attempts = 0;
+  uint32_t max_attempts = 0;
+  Trigger trigger = Trigger::kTime;
+  bool fired = false;
+  const Details* details = nullptr;
+  std::string_view body;
+};
+
+struct MoveEntry {
+  uint32_t topic = 0;
+  Uid uid = 0;
+  State state = State::kScheduled;  // or kDead
+  Timeline timeline = Timeline::kSteady;
+  Time due{};
+  uint32_t attempts = 0;
+  bool fired = false;  // a count or either trigger is used up
+  bool either = false;  // a reschedule gave a count trigger a due time as well
+  std::string_view reason;
+};
+
+struct CountEntry {
+  uint32_t topic = 0;
+  Uid uid = 0;
+  uint64_t event = 0;
+  uint32_t left = 0;
+};
+
+struct EndEntry {
+  uint32_t topic = 0;
+  Uid uid = 0;
+  EntryType how = EntryType::kDone;
+};
+
+void EncodePut(std::string& out, const PutEntry& entry, Moment moment);
+void EncodeMove(std::string& out, const MoveEntry& entry, Moment moment);
+void EncodeCount(std::string& out, const CountEntry& entry);
+void EncodeEnd(std::string& out, const EndEntry& entry);
+void EncodeTopic(std::string& out, uint32_t number, const Topic& topic);
+void EncodeDropTopic(std::string& out, uint32_t number);
+void EncodeUids(std::string& out, Uid used);
+
+class EntryVisitor {
+ public:
+  virtual ~EntryVisitor() = default;
+  virtual void OnPut(const PutEntry& entry) = 0;
+  virtual void OnMove(const MoveEntry& entry) = 0;
+  virtual void OnCount(const CountEntry& entry) = 0;
+  virtual void OnEnd(const EndEntry& entry) = 0;
+  virtual void OnTopic(uint32_t number, const Topic& topic) = 0;
+  virtual void OnDropTopic(uint32_t number) = 0;
+  virtual void OnUids(Uid used) = 0;
+};
+
+/// Calls `visitor` for each entry in order. False, after the entries before it, at one that is malformed.
+bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor);
+
+}  // namespace tocsin::journal

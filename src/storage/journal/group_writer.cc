@@ -1,0 +1,51 @@
+#include "storage/journal/group_writer.h"
+
+#include <cstring>
+
+#include "base/check.h"
+
+namespace tocsin::journal {
+
+GroupWriter::GroupWriter() : buffer_(static_cast<char*>(std::aligned_alloc(kBlock, kBuffer))) {
+  std::memset(buffer_.get(), 0, kBuffer);
+}
+
+void GroupWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail) {
+  file_ = std::move(file);
+  start_ = offset - tail.size();
+  TOCSIN_CHECK(start_ % kBlock == 0 && tail.size() < kBlock);
+  std::ranges::copy(tail, buffer_.get());
+  filled_ = tail.size();
+}
+
+Status GroupWriter::Append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (filled_ == kBuffer) TOCSIN_TRY(WriteBuffer());
+    const size_t part = std::min(bytes.size(), kBuffer - filled_);
+    std::memcpy(buffer_.get() + filled_, bytes.data(), part);
+    filled_ += part;
+    bytes.remove_prefix(part);
+  }
+  return {};
+}
+
+Status GroupWriter::Flush() {
+  if (filled_ == 0) return {};
+  const size_t padded = (filled_ + kBlock - 1) / kBlock * kBlock;
+  std::memset(buffer_.get() + filled_, 0, padded - filled_);
+  TOCSIN_TRY(file_->Write(start_, {buffer_.get(), padded}));
+  const size_t whole = filled_ / kBlock * kBlock;
+  std::memmove(buffer_.get(), buffer_.get() + whole, filled_ - whole);
+  start_ += whole;
+  filled_ -= whole;
+  return {};
+}
+
+Status GroupWriter::WriteBuffer() {
+  TOCSIN_TRY(file_->Write(start_, {buffer_.get(), kBuffer}));
+  start_ += kBuffer;
+  filled_ = 0;
+  return {};
+}
+
+}  // namespace tocsin::journal

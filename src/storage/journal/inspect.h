@@ -1,0 +1,28 @@
+// The offline tools: `tocsin journal verify` and `tocsin journal repair`. Both take the folder's lock: no server runs on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "storage/journal/scan.h"
+
+namespace tocsin::journal {
+
+struct Report {
+  uint64_t segments = 0;
+  uint64_t records = 0;
+  uint64_t bytes = 0;  // of records
+  uint64_t jobs_live = 0;
+  uint64_t jobs_dead = 0;
+  uint64_t torn_tail_bytes = 0;
+  std::vector<Damage> damage;
+};
+
+/// Reads everything and changes nothing.
+Result<Report> Verify(FileSystem& fs, const std::string& folder);
+
+/// Writes what can be saved of `folder` into `output`, a new folder. What was damaged is in the report.
+Result<Report> Repair(FileSystem& fs, const std::string& folder, const std::string& output);
+
+}  // namespace tocsin::journal

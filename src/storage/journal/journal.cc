@@ -1,0 +1,320 @@
+#include "storage/journal/journal.h"
+
+#include "base/check.h"
+#include "base/codec.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr size_t kBuffersKept = 16;
+constexpr size_t kBufferBytesKept = 1 << 20;
+constexpr Millis kRestBeforeSeal{20};
+constexpr Millis kRetryWhenFull{200};
+
+}  // namespace
+
+Journal::Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<Segments> segments, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      segments_(std::move(segments)),
+      epoch_(end.epoch + 1),
+      lane_segment_(options.lanes, 0),
+      lane_needs_(options.lanes, end.first_needed),
+      first_needed_(end.first_needed),
+      writer_(std::make_unique<GroupWriter>()),
+      freeable_(end.first_needed) {}
+
+Journal::~Journal() { StopThreads(); }
+
+Result<std::unique_ptr<Journal>> Journal::Start(const JournalOptions& options, const JournalEnd& end,
+                                                std::unique_ptr<Segments> segments, const Clock& clock) {
+  std::unique_ptr<Journal> journal(new Journal(options, end, std::move(segments), clock));
+  TOCSIN_TRY(journal->Begin(end));
+  return journal;
+}
+
+Status Journal::Begin(const JournalEnd& end) {
+  const bool fresh = end.segment == 0;
+  auto file = fresh ? segments_->TakeNext() : segments_->OpenUsed(end.segment);
+  if (!file) return std::unexpected(std::move(file).error());
+  segment_ = fresh ? 1 : end.segment;
+  offset_ = fresh ? kBlock : end.offset;
+  std::string tail;
+  if (!fresh) {
+    auto read = segments_->ReadTail(segment_, offset_);
+    if (!read) return std::unexpected(std::move(read).error());
+    tail = std::move(*read);
+  }
+  writer_->Attach(std::move(*file), offset_, tail);
+  writing_segment_ = segment_;
+  written_ = synced_ = acknowledged_ = segment_ * options_.segment_bytes + offset_;
+  {
+    const std::scoped_lock lock(mutex_);
+    AppendSeal();
+  }
+  // The epoch is durable before a token of it is given out, whatever the durability of the rest.
+  Commit();
+  Sync();
+  if (failed()) return std::unexpected(error());
+  return {};
+}
+
+Appended Journal::Append(uint32_t lane, std::string records, const std::function<void(std::string&)>& prologue) {
+  const std::scoped_lock lock(mutex_);
+  std::string first;
+  if (lane_segment_[lane] != segment_) prologue(first);
+  if (offset_ + first.size() + records.size() + kCloseRoom > options_.segment_bytes) {
+    Rotate();
+    if (first.empty()) prologue(first);
+    TOCSIN_CHECK(offset_ + first.size() + records.size() + kCloseRoom <= options_.segment_bytes);
+  }
+  lane_segment_[lane] = segment_;
+  if (!first.empty()) AppendBatch(std::move(first));
+  AppendBatch(std::move(records));
+  sealed_ = false;
+  wake_.notify_one();
+  return {segment_ * options_.segment_bytes + offset_, segment_};
+}
+
+void Journal::AppendBatch(std::string records) {
+  pending_bytes_.fetch_add(records.size(), std::memory_order_relaxed);
+  const size_t size = records.size();
+  pending_.push_back({segment_, offset_, 0, std::move(records)});
+  offset_ += size;
+}
+
+void Journal::Rotate() {
+  std::string record;
+  EndRecord(record, BeginRecord(record, RecordType::kClose, kNoLane, epoch_, clock_.Now()));
+  AppendBatch(std::move(record));
+  ++segment_;
+  offset_ = kBlock;
+}
+
+void Journal::AppendSeal() {
+  uint64_t needed = segment_.load();
+  for (const uint64_t lane : lane_needs_) needed = std::min(needed, lane);
+  std::string record;
+  const size_t begin = BeginRecord(record, RecordType::kSeal, kNoLane, epoch_, clock_.Now());
+  PutVarint(record, needed);
+  EndRecord(record, begin);
+  if (offset_ + record.size() + kCloseRoom > options_.segment_bytes) Rotate();
+  AppendBatch(std::move(record));
+  pending_.back().first_needed = needed;
+  first_needed_ = needed;
+  sealed_ = true;
+}
+
+void Journal::Release(uint32_t lane, uint64_t first_needed) {
+  const std::scoped_lock lock(mutex_);
+  // The lane's own prologue is needed too: it names the topics of everything that follows it.
+  lane_needs_[lane] = std::min(first_needed, lane_segment_[lane]);
+  if (*std::ranges::min_element(lane_needs_) <= first_needed_) return;
+  AppendSeal();
+  wake_.notify_one();
+}
+
+std::string Journal::Buffer() {
+  const std::scoped_lock lock(mutex_);
+  if (buffers_.empty()) return {};
+  std::string buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+Error Journal::error() const {
+  const std::scoped_lock lock(mutex_);
+  return error_.value_or(Error{Code::kInternal, "the journal has not failed", {}});
+}
+
+uint64_t Journal::NeededBy(uint32_t lane) const {
+  const std::scoped_lock lock(mutex_);
+  return lane_needs_[lane];
+}
+
+bool Journal::Commit() {
+  std::vector<Batch> group;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (pending_.empty() || failed()) return false;
+    group.swap(pending_);
+  }
+  const Status done = WriteGroup(group);
+  if (!done) {
+    Fail(done.error());
+    return false;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    for (Batch& batch : group) {
+      if (buffers_.size() == kBuffersKept) break;
+      if (batch.records.capacity() < kRecordTarget || batch.records.capacity() > kBufferBytesKept) continue;
+      batch.records.clear();
+      buffers_.push_back(std::move(batch.records));
+    }
+  }
+  if (notify_) notify_();
+  return true;
+}
+
+Status Journal::WriteGroup(std::vector<Batch>& group) {
+  const Lsn synced = synced_.load(std::memory_order_relaxed);
+  uint64_t first_needed = 0;
+  size_t bytes = 0;
+  for (Batch& batch : group) {
+    if (batch.segment != writing_segment_) TOCSIN_TRY(Switch(batch.segment));
+    Lsn lsn = batch.segment * options_.segment_bytes + batch.offset;
+    for (size_t at = 0; at < batch.records.size(); at += RecordSize(&batch.records[at])) {
+      PlaceRecord(&batch.records[at], lsn + at, synced);
+      figures_.records.fetch_add(1, std::memory_order_relaxed);
+    }
+    TOCSIN_TRY(writer_->Append(batch.records));
+    bytes += batch.records.size();
+    lsn += batch.records.size();
+    written_ = lsn;
+    first_needed = std::max(first_needed, batch.first_needed);
+  }
+  TOCSIN_TRY(writer_->Flush());
+  figures_.bytes_written.fetch_add(bytes, std::memory_order_relaxed);
+  pending_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  const bool frees = first_needed > freeable_.load(std::memory_order_relaxed);
+  if (options_.durability == Durability::kFsync || frees) TOCSIN_TRY(SyncFile());
+  if (frees) {
+    freeable_ = first_needed;
+    const std::scoped_lock lock(mutex_);
+    make_.notify_one();
+  }
+  acknowledged_.store(options_.durability == Durability::kFsync ? synced_.load() : written_, std::memory_order_release);
+  return {};
+}
+
+Status Journal::Switch(uint64_t segment) {
+  TOCSIN_TRY(writer_->Flush());
+  TOCSIN_TRY(SyncFile());
+  auto next = segments_->TakeNext();
+  if (!next) return std::unexpected(std::move(next).error());
+  TOCSIN_CHECK(segments_->last() == segment);
+  writer_->Attach(std::move(*next), kBlock, {});
+  writing_segment_ = segment;
+  const std::scoped_lock lock(mutex_);
+  make_.notify_one();
+  return {};
+}
+
+Status Journal::SyncFile() {
+  const auto begun = std::chrono::steady_clock::now();
+  TOCSIN_TRY(writer_->Sync());
+  if (on_sync_) on_sync_(std::chrono::steady_clock::now() - begun);
+  figures_.syncs.fetch_add(1, std::memory_order_relaxed);
+  synced_.store(written_, std::memory_order_relaxed);
+  return {};
+}
+
+void Journal::Sync() {
+  if (failed() || synced_.load(std::memory_order_relaxed) == written_) return;
+  if (const Status done = SyncFile(); !done) Fail(done.error());
+}
+
+void Journal::SealRest() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (sealed_ || failed()) return;
+    AppendSeal();
+  }
+  Commit();
+  Sync();
+}
+
+void Journal::Maintain() {
+  if (failed()) return;
+  Status done = segments_->Free(freeable_);
+  if (done) done = segments_->Prepare();
+  if (done) {
+    full_ = false;
+  } else if (done.error().code == Code::kStorageFull) {
+    full_ = true;
+  } else {
+    Fail(done.error());
+  }
+}
+
+void Journal::Fail(Error error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (error_) return;
+    error.message += "; nothing is acknowledged any more: restart to recover";
+    error.code = Code::kStorageFailed;
+    error_ = std::move(error);
+    pending_.clear();
+  }
+  failed_.store(true, std::memory_order_release);
+  if (notify_) notify_();
+}
+
+void Journal::StartThreads() {
+  committer_ = std::thread([this] { CommitterLoop(); });
+  maker_ = std::thread([this] { MakerLoop(); });
+  pthread_setname_np(committer_.native_handle(), "tocsin-commit");
+  pthread_setname_np(maker_.native_handle(), "tocsin-segment");
+}
+
+void Journal::CommitterLoop() {
+  auto next_sync = std::chrono::steady_clock::now() + options_.sync_interval;
+  while (true) {
+    bool rested = false;
+    {
+      std::unique_lock lock(mutex_);
+      const auto work = [this] { return stop_ || !pending_.empty() || failed(); };
+      if (sealed_ && synced_.load(std::memory_order_relaxed) == written_) {
+        wake_.wait(lock, work);
+      } else {
+        rested = !wake_.wait_for(lock, std::min(kRestBeforeSeal, options_.sync_interval), work);
+      }
+      if (stop_ || failed()) return;
+    }
+    Commit();
+    if (rested) SealRest();
+    if (options_.durability == Durability::kInterval && std::chrono::steady_clock::now() >= next_sync) {
+      Sync();
+      next_sync = std::chrono::steady_clock::now() + options_.sync_interval;
+    }
+  }
+}
+
+void Journal::MakerLoop() {
+  while (true) {
+    Maintain();
+    std::unique_lock lock(mutex_);
+    if (stop_ || failed()) return;
+    if (full_) {
+      make_.wait_for(lock, kRetryWhenFull, [this] { return stop_; });
+    } else {
+      make_.wait(lock, [this] { return stop_ || !segments_->prepared() || segments_->first() < freeable_; });
+    }
+    if (stop_) return;
+  }
+}
+
+void Journal::StopThreads() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+    wake_.notify_all();
+    make_.notify_all();
+  }
+  if (committer_.joinable()) committer_.join();
+  if (maker_.joinable()) maker_.join();
+}
+
+Status Journal::Close() {
+  StopThreads();
+  notify_ = nullptr;  // the loops may have ended already: who closes runs the answers that still wait
+  while (Commit()) {
+  }
+  SealRest();
+  Sync();
+  if (failed()) return std::unexpected(error());
+  return {};
+}
+
+}  // namespace tocsin::journal

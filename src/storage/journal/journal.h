@@ -1,0 +1,179 @@
+// Journal: the append-only log under the embedded store, shared by all shards ("lanes" here) of a node. Lanes append
+// records; one committer writes everything that arrived meanwhile as one group, syncs it, and tells the lanes how far
+// their records may be acknowledged (group commit).
+//
+// Threads: Append, Release and the readers are called by any lane (one short lock for a batch, never during I/O). Commit,
+// Maintain, Sync and SealRest are the committer's: the thread that StartThreads starts, or the test that drives them by
+// hand.
+//
+// Invariants:
+//  - acknowledged() never passes what the configured durability allows.
+//  - After any failed write or sync nothing is acknowledged any more: failed() is true until the process restarts.
+//  - A segment is used again only after a seal that no longer needs it is durable.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "storage/journal/format.h"
+#include "storage/journal/group_writer.h"
+#include "storage/journal/segments.h"
+
+namespace tocsin::journal {
+
+enum class Durability : uint8_t {
+  kFsync,     // acknowledged after the sync: survives a power cut
+  kInterval,  // acknowledged after the write, synced every so often: a power cut may cost that interval
+  kOs,        // acknowledged after the write into the page cache: survives a crash of the process, not of the machine
+};
+
+struct JournalOptions {
+  Durability durability = Durability::kFsync;
+  Millis sync_interval{50};
+  uint64_t segment_bytes = 64 << 20;
+  uint32_t lanes = 1;
+};
+
+/// Where recovery found the end of the journal.
+struct JournalEnd {
+  uint64_t segment = 0;  // 0: the journal is empty
+  uint64_t offset = 0;
+  uint64_t first_needed = 1;
+  uint32_t epoch = 0;  // of the last server
+};
+
+struct Appended {
+  Lsn end = 0;
+  uint64_t segment = 0;
+};
+
+/// Counts and times of the committer, for the metrics.
+struct JournalFigures {
+  std::atomic<uint64_t> syncs = 0;
+  std::atomic<uint64_t> bytes_written = 0;
+  std::atomic<uint64_t> records = 0;
+};
+
+class Journal {
+ public:
+  /// Begins epoch end.epoch + 1, durably, behind `end`.
+  static Result<std::unique_ptr<Journal>> Start(const JournalOptions& options, const JournalEnd& end,
+                                                std::unique_ptr<Segments> segments, const Clock& clock);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// Appends finished records of one lane; they stay together in one segment. Where they are the lane's first in that
+  /// segment, what `prologue` writes goes before them: each segment can be read without the ones before it.
+  Appended Append(uint32_t lane, std::string records, const std::function<void(std::string&)>& prologue);
+  /// The lane has no use for segments below `first_needed` once all that it has appended so far is durable.
+  void Release(uint32_t lane, uint64_t first_needed);
+  /// An emptied buffer of a record batch, to be filled again without new memory.
+  std::string Buffer();
+
+  /// What is appended below this may be acknowledged.
+  Lsn acknowledged() const { return acknowledged_.load(std::memory_order_acquire); }
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  Error error() const;
+  /// False while the disk is full: what makes the journal grow for good is refused, the rest still finds room.
+  bool has_room() const { return !full_.load(std::memory_order_relaxed); }
+  /// Bytes appended and not yet written: lanes stop taking new jobs beyond a bound.
+  size_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
+
+  uint32_t epoch() const { return epoch_; }
+  uint64_t segment_bytes() const { return options_.segment_bytes; }
+  /// From the oldest segment that a lane needs to the last one.
+  uint64_t span_bytes() const { return (last_segment() - first_needed() + 1) * options_.segment_bytes; }
+  uint64_t last_segment() const { return segment_.load(std::memory_order_relaxed); }
+  uint64_t first_needed() const { return first_needed_.load(std::memory_order_relaxed); }
+  uint64_t NeededBy(uint32_t lane) const;
+  size_t segments() const { return segments_->used(); }
+  const JournalFigures& figures() const { return figures_; }
+  /// Called after each sync with how long it took; before StartThreads.
+  void OnSync(std::function<void(std::chrono::nanoseconds)> handler) { on_sync_ = std::move(handler); }
+
+  /// `notify` runs on the committer after each group and after a failure.
+  void OnAcknowledged(std::function<void()> notify) { notify_ = std::move(notify); }
+
+  /// Writes and, where the durability says so, syncs everything appended so far. False when there was nothing.
+  bool Commit();
+  /// Syncs what is written and not synced (kInterval).
+  void Sync();
+  /// Seals the last group, so that damage to it cannot pass for a torn tail.
+  void SealRest();
+  /// Frees segments that no lane needs, and prepares the next one.
+  void Maintain();
+
+  void StartThreads();
+  /// Commits, seals and syncs what is left. No thread runs afterwards.
+  Status Close();
+
+ private:
+  struct Batch {
+    uint64_t segment = 0;
+    uint64_t offset = 0;
+    uint64_t first_needed = 0;  // what a seal in it says; 0: there is none
+    std::string records;
+  };
+
+  Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<Segments> segments, const Clock& clock);
+
+  Status Begin(const JournalEnd& end);
+  void AppendBatch(std::string records);  // these three need mutex_
+  void AppendSeal();
+  void Rotate();
+  Status WriteGroup(std::vector<Batch>& group);
+  Status Switch(uint64_t segment);
+  Status SyncFile();
+  void Fail(Error error);
+  void StopThreads();
+  void CommitterLoop();
+  void MakerLoop();
+
+  const JournalOptions options_;
+  const Clock& clock_;
+  std::unique_ptr<Segments> segments_;
+  const uint32_t epoch_;
+  std::function<void()> notify_;
+  std::function<void(std::chrono::nanoseconds)> on_sync_;
+  JournalFigures figures_;
+
+  // Guarded by mutex_: the tail where the next records go, and what waits for the committer.
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<uint64_t> segment_ = 0;
+  uint64_t offset_ = 0;
+  std::vector<Batch> pending_;
+  std::vector<std::string> buffers_;
+  std::vector<uint64_t> lane_segment_;  // the segment that holds the lane's latest prologue
+  std::vector<uint64_t> lane_needs_;    // what each lane still needs
+  std::atomic<uint64_t> first_needed_ = 1;  // the least of these, as in the latest seal appended
+  bool sealed_ = true;                  // nothing but a seal was appended last
+  bool stop_ = false;
+  std::optional<Error> error_;
+
+  // Written by the committer alone.
+  std::unique_ptr<GroupWriter> writer_;
+  uint64_t writing_segment_ = 0;
+  Lsn written_ = 0;
+  std::atomic<uint64_t> freeable_ = 1;  // what the latest durable seal needs
+  std::atomic<Lsn> synced_ = 0;
+  std::atomic<Lsn> acknowledged_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::atomic<bool> full_ = false;
+  std::atomic<size_t> pending_bytes_ = 0;
+
+  std::condition_variable make_;  // wakes the maker
+  std::thread committer_;
+  std::thread maker_;
+};
+
+}  // namespace tocsin::journal

@@ -1,0 +1,71 @@
+#include "storage/journal/lane.h"
+
+namespace tocsin::journal {
+
+Lane::Lane(Journal& journal, uint32_t number, Prologue prologue, Placed placed)
+    : journal_(journal),
+      number_(number),
+      prologue_(std::move(prologue)),
+      placed_(std::move(placed)),
+      batch_max_(std::min<size_t>(1 << 20, journal.segment_bytes() / 4)) {}
+
+std::string& Lane::Out() {
+  if (record_ != std::string::npos) {
+    if (buffer_.size() - record_ < kRecordTarget) return buffer_;
+    EndRecord(buffer_, record_);
+  } else {
+    buffer_ = journal_.Buffer();
+  }
+  record_ = BeginRecord(buffer_, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
+  return buffer_;
+}
+
+void Lane::Append() {
+  if (record_ == std::string::npos) return;
+  EndRecord(buffer_, record_);
+  record_ = std::string::npos;
+  const Appended appended = journal_.Append(number_, std::move(buffer_), [this](std::string& out) {
+    const size_t begin =
+        BeginRecord(out, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
+    prologue_(out, now_);
+    EndRecord(out, begin);
+  });
+  buffer_.clear();
+  end_ = appended.end;
+  placed_(appended.segment);
+}
+
+void Lane::Reply(Done<void> done) {
+  Reply<std::monostate>(
+      [done = std::move(done)](Result<std::monostate> result) mutable {
+        if (result) {
+          done({});
+        } else {
+          done(std::unexpected(std::move(result).error()));
+        }
+      },
+      std::monostate{});
+}
+
+void Lane::Drain() {
+  const bool failed = journal_.failed();
+  const Lsn acknowledged = journal_.acknowledged();
+  const Error error = failed ? journal_.error() : Error{};
+  while (!waiting_.empty() && (failed || waiting_.front().end <= acknowledged)) {
+    // Even after a failure, what was acknowledged before it is reported as done: it is durable.
+    const bool durable = waiting_.front().end <= acknowledged;
+    auto complete = std::move(waiting_.front().complete);
+    waiting_.pop_front();
+    complete(durable ? nullptr : &error);
+  }
+}
+
+void Lane::Wake() {
+  if (loop_ == nullptr || waking_.exchange(true)) return;
+  loop_->Post([this] {
+    waking_ = false;
+    Drain();
+  });
+}
+
+}  // namespace tocsin::journal

@@ -1,0 +1,85 @@
+// Lane: one shard's way into the journal. It gathers entries into records, appends a call's records as one batch, and holds
+// back the answer of each call until its records may be acknowledged. The shard's thread owns it; only Wake is called by
+// the committer.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "spi/store.h"
+#include "storage/journal/entries.h"
+#include "storage/journal/journal.h"
+
+namespace tocsin::journal {
+
+class Lane {
+ public:
+  using Prologue = std::function<void(std::string&, Moment)>;
+  using Placed = std::function<void(uint64_t segment)>;
+
+  /// `prologue` writes the entries that each segment begins with; `placed` learns the segment of what was appended last.
+  Lane(Journal& journal, uint32_t number, Prologue prologue, Placed placed);
+
+  void Bind(Loop& loop) { loop_ = &loop; }
+
+  /// Begins to gather the entries of one call.
+  void Begin(Moment now) { now_ = now; }
+  /// Where the next entry is written. Entries that a crash must not part are written after one Out(): into one record.
+  std::string& Out();
+  /// Appends what was gathered.
+  void Append();
+  /// Appends early, so that no batch outgrows a segment.
+  void AppendIfLarge() {
+    if (buffer_.size() > batch_max_) Append();
+  }
+
+  /// Runs `done` with `value` once everything appended so far may be acknowledged, or with the journal's error.
+  template <class T>
+  void Reply(Done<T> done, T value) {
+    if (!journal_.failed() && end_ <= journal_.acknowledged() && waiting_.empty()) {
+      done(std::move(value));
+      return;
+    }
+    waiting_.push_back({end_, [done = std::move(done), value = std::move(value)](const Error* error) mutable {
+                          if (error != nullptr) {
+                            done(std::unexpected(*error));
+                          } else {
+                            done(std::move(value));
+                          }
+                        }});
+    if (journal_.failed()) Drain();
+  }
+  void Reply(Done<void> done);
+
+  /// Runs the answers whose records may be acknowledged by now.
+  void Drain();
+  /// From the committer: has Drain run on the shard's thread.
+  void Wake();
+
+  Journal& journal() { return journal_; }
+  bool failed() const { return journal_.failed(); }
+
+ private:
+  struct Waiting {
+    Lsn end = 0;
+    std::move_only_function<void(const Error*)> complete;
+  };
+
+  Journal& journal_;
+  const uint32_t number_;
+  const Prologue prologue_;
+  const Placed placed_;
+  const size_t batch_max_;
+  Loop* loop_ = nullptr;
+  Moment now_;
+  std::string buffer_;
+  size_t record_ = std::string::npos;  // where the open record begins in buffer_
+  Lsn end_ = 0;
+  std::deque<Waiting> waiting_;
+  std::atomic<bool> waking_ = false;
+};
+
+}  // namespace tocsin::journal

@@ -1,0 +1,57 @@
+#include "storage/journal/open.h"
+
+#include <filesystem>
+
+#include "storage/journal/replay.h"
+
+namespace tocsin::journal {
+
+Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Options& options, Clock& clock) {
+  TOCSIN_TRY(fs.MakeDir(options.folder));
+  TOCSIN_TRY(fs.SyncDir(std::filesystem::path(options.folder + "/").parent_path().parent_path().string()));
+  auto lock = fs.Lock(options.folder);
+  if (!lock) return std::unexpected(std::move(lock).error());
+  std::unique_ptr<Node> node(new Node(options));
+  node->lock_ = std::move(*lock);
+  for (uint32_t shard = 0; shard < options.shards; ++shard) {
+    node->shards_.push_back(std::make_unique<ShardStore>(node->use_, shard));
+  }
+
+  Replay replay(node->shards_);
+  auto scanned = Scan(fs, options.folder, [&](const RecordHeader& header, std::string_view body, uint64_t segment) {
+    return replay.Record(header, body, segment);
+  });
+  if (!scanned) return std::unexpected(std::move(scanned).error());
+  TOCSIN_TRY(RefuseDamage(*scanned));
+  if (scanned->records > 0) clock.Restore(scanned->last);
+  for (const auto& shard : node->shards_) node->jobs_recovered_ += shard->tier().size();
+
+  for (const std::string& name : scanned->unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
+
+  const uint64_t segment_bytes = scanned->segment_bytes != 0 ? scanned->segment_bytes : options.segment_bytes;
+  auto segments = std::make_unique<Segments>(fs, options.folder, segment_bytes, options.durability != Durability::kOs);
+  segments->Adopt(scanned->used, scanned->free);
+  const JournalOptions journal_options{options.durability, options.sync_interval, segment_bytes, options.shards};
+  auto journal = Journal::Start(journal_options, scanned->end, std::move(segments), clock);
+  if (!journal) return std::unexpected(std::move(journal).error());
+  node->journal_ = std::move(*journal);
+  node->scanned_ = std::move(*scanned);
+  const Moment now = clock.Now();
+  for (const auto& shard : node->shards_) shard->Attach(*node->journal_, now);
+  node->journal_->OnAcknowledged([raw = node.get()] {
+    for (const auto& shard : raw->shards_) shard->lane().Wake();
+  });
+  return node;
+}
+
+Node::~Node() = default;
+
+void Node::Start() { journal_->StartThreads(); }
+
+Status Node::Close() {
+  Status done = journal_->Close();
+  for (const auto& shard : shards_) shard->lane().Drain();
+  return done;
+}
+
+}  // namespace tocsin::journal

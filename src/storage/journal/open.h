@@ -1,0 +1,63 @@
+// The embedded store as the server opens it: the journal of one data folder and a store for each shard.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/loop.h"
+#include "spi/store.h"
+#include "storage/journal/journal.h"
+#include "storage/journal/scan.h"
+#include "storage/journal/shard_store.h"
+
+namespace tocsin::journal {
+
+struct Options {
+  std::string folder;
+  uint32_t shards = 1;
+  Durability durability = Durability::kFsync;
+  Millis sync_interval{50};             // of Durability::kInterval
+  uint64_t segment_bytes = 64 << 20;    // of a new folder; an old one keeps its own
+  uint64_t memory_limit_bytes = 0;      // 0: none
+};
+
+class Node {
+ public:
+  /// Locks the folder, recovers what is in it, brings `clock` up to the last moment that the journal knows, and begins a
+  /// new epoch. Refuses a folder that is in use, damaged, or of an unknown format.
+  static Result<std::unique_ptr<Node>> Open(FileSystem& fs, const Options& options, Clock& clock);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Store& store(uint32_t shard) { return *shards_[shard]; }
+  ShardStore& shard(uint32_t shard) { return *shards_[shard]; }
+  uint32_t shards() const { return static_cast<uint32_t>(shards_.size()); }
+  Journal& journal() { return *journal_; }
+
+  /// The answers of the shard's store run on `loop`. Before Start.
+  void Bind(uint32_t shard, Loop& loop) { shards_[shard]->Bind(loop); }
+  /// Starts the committer. Tests that drive the journal by hand do not.
+  void Start();
+  /// Once no loop calls the stores any more: everything is made durable. Answers that still wait run within the call.
+  Status Close();
+
+  /// What recovery found, for the log and the start-up message.
+  const Scanned& scanned() const { return scanned_; }
+  uint64_t jobs_recovered() const { return jobs_recovered_; }
+
+ private:
+  explicit Node(const Options& options) : use_(options.memory_limit_bytes) {}
+
+  std::unique_ptr<FolderLock> lock_;
+  NodeUse use_;
+  Scanned scanned_;
+  uint64_t jobs_recovered_ = 0;
+  std::vector<std::unique_ptr<ShardStore>> shards_;
+  std::unique_ptr<Journal> journal_;  // destroyed first: its committer wakes the shards' lanes
+};
+
+}  // namespace tocsin::journal

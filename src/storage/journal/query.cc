@@ -1,0 +1,138 @@
+// ShardStore: looking at jobs, and changing many at once.
+#include <charconv>
+
+#include "base/check.h"
+#include "storage/journal/shard_store.h"
+
+namespace tocsin::journal {
+namespace {
+
+/// Entries that one call looks at, at most: a listing of few jobs among many must not stall the shard.
+constexpr size_t kScanMax = 100'000;
+
+}  // namespace
+
+void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const {
+  const Entry& entry = tier_.at(index);
+  const Details* details = tier_.DetailsOf(index);
+  const std::string_view stored = tier_.BodyOf(entry);
+  std::memcpy(bytes, stored.data(), stored.size());
+  Body body;
+  TOCSIN_CHECK(DecodeBody({bytes, stored.size()}, body));
+  view.uid = entry.seq;
+  view.own_id = body.own_id;
+  view.key = body.key;
+  view.payload = body.payload;
+  if (!body.headers.empty()) TOCSIN_CHECK(DecodeHeaders(body.headers, view.headers));
+  view.state = entry.state;
+  view.trigger = entry.trigger();
+  view.attempt = entry.attempts;
+  view.max_attempts = entry.max_attempts;
+  view.due = ShowAsUtc(entry.due(), entry.timeline(), now);
+  if (entry.state == State::kLeased) {
+    view.lease_deadline = ShowAsUtc(FromMs(tier_.lease(entry.prev).due_ms), Timeline::kSteady, now);
+  }
+  if (details == nullptr) return;
+  view.count_left = details->count_left;
+  if (details->finished) view.due = ShowAsUtc(details->finished_due, details->finished_timeline, now);
+  std::memcpy(bytes + stored.size(), details->reason.data(), details->reason.size());
+  view.reason = {bytes + stored.size(), details->reason.size()};
+}
+
+JobBatch ShardStore::ViewAll(std::span<const Index> jobs, Moment now) const {
+  JobBatch batch;
+  batch.jobs.resize(jobs.size());
+  const auto size_of = [this](Index index) {
+    const Details* details = tier_.DetailsOf(index);
+    return tier_.at(index).body_size + (details == nullptr ? 0 : details->reason.size());
+  };
+  size_t bytes = 0;
+  for (const Index index : jobs) bytes += index == 0 ? 0 : size_of(index);
+  batch.bytes.push_back(std::make_unique_for_overwrite<char[]>(bytes));
+  char* at = batch.bytes.back().get();
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i] == 0) continue;
+    View(jobs[i], now, at, batch.jobs[i]);
+    at += size_of(jobs[i]);
+  }
+  return batch;
+}
+
+void ShardStore::Find(std::string_view name, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
+  uint16_t topic = kNoTopic;
+  if (!Ready(name, topic, done)) return;
+  std::vector<Index> found;
+  found.reserve(jobs.size());
+  for (const JobRef& job : jobs) found.push_back(tier_.Find(topic, job));
+  done(ViewAll(found, now));
+}
+
+void ShardStore::List(std::string_view name, State state, std::string_view cursor, size_t limit, Moment now,
+                      Done<Page> done) {
+  uint16_t topic = kNoTopic;
+  if (!Ready(name, topic, done)) return;
+  Index at = 1;
+  if (!cursor.empty()) {
+    const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), at);
+    if (error != std::errc() || end != cursor.data() + cursor.size() || at == 0) {
+      return done(FailField(Code::kInvalidArgument, "cursor", "'{}' is not a cursor of this listing", cursor));
+    }
+  }
+  std::vector<Index> found;
+  const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
+  for (; at < stop && found.size() < limit; ++at) {
+    const Entry& entry = tier_.at(at);
+    if (!entry.IsFree() && entry.topic == topic && entry.state == state) found.push_back(at);
+  }
+  Page page;
+  page.jobs = ViewAll(found, now);
+  if (at < tier_.end()) page.cursor = std::to_string(at);
+  done(std::move(page));
+}
+
+void ShardStore::Sweep(std::string_view name, SweepKind kind, size_t limit, Moment now, Done<size_t> done) {
+  uint16_t number = kNoTopic;
+  if (!Ready(name, number, done)) return;
+  lane_->Begin(now);
+  TopicState& topic = tier_.topic(number);
+  size_t changed = 0;
+  for (; changed < limit && !topic.dead.empty(); ++changed) {
+    const Index index = topic.dead.front();
+    if (kind == SweepKind::kRedrive) {
+      Redrive(index, now);
+    } else {
+      ++topic.figures.purged;
+      End(index, EntryType::kPurged, now);
+    }
+  }
+  if (kind == SweepKind::kPurge) changed += PurgeScheduled(number, limit - changed, now);
+  lane_->Append();
+  lane_->Reply(std::move(done), std::move(changed));
+}
+
+void ShardStore::Redrive(Index index, Moment now) {
+  Entry& entry = tier_.at(index);
+  ++tier_.topic(entry.topic).figures.redriven;
+  tier_.Detach(index);
+  entry.attempts = 0;
+  SetDue(entry, {Timeline::kSteady, now.steady});
+  Move(index, State::kScheduled, now);
+}
+
+size_t ShardStore::PurgeScheduled(uint16_t number, size_t limit, Moment now) {
+  TopicState& topic = tier_.topic(number);
+  size_t purged = 0;
+  // Once around, from where the last call stopped.
+  for (Index seen = 1; seen < tier_.end() && purged < limit && topic.figures.scheduled > 0; ++seen) {
+    if (topic.sweep_at >= tier_.end()) topic.sweep_at = 1;
+    const Index index = topic.sweep_at++;
+    const Entry& entry = tier_.at(index);
+    if (entry.IsFree() || entry.topic != number || entry.state != State::kScheduled) continue;
+    ++topic.figures.purged;
+    End(index, EntryType::kPurged, now);
+    ++purged;
+  }
+  return purged;
+}
+
+}  // namespace tocsin::journal

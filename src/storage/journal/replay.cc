@@ -1,0 +1,135 @@
+#include "storage/journal/replay.h"
+
+#include "base/check.h"
+#include "model/placement.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr uint32_t kLaneTopicsMax = 0xFFFF;
+
+}  // namespace
+
+bool Replay::Record(const RecordHeader& header, std::string_view body, uint64_t segment) {
+  if (header.epoch != epoch_) {
+    epoch_ = header.epoch;
+    lanes_.clear();
+  }
+  lane_ = &lanes_[header.lane];
+  moment_ = header.moment();
+  segment_ = segment;
+  return DecodeEntries(body, moment_, *this);
+}
+
+const Replay::LaneTopic* Replay::TopicOf(uint32_t number) const {
+  if (number >= lane_->size() || (*lane_)[number].name.empty()) return nullptr;
+  return &(*lane_)[number];
+}
+
+Replay::Job Replay::Find(uint32_t number, Uid uid) {
+  const LaneTopic* topic = TopicOf(number);
+  if (topic == nullptr) return {};
+  const Placement placement{static_cast<uint32_t>(shards_.size())};
+  const uint32_t at = placement.ShardOf(topic->home, SlotOf(uid));
+  ShardStore& shard = *shards_[at];
+  return {&shard, topic->numbers[at], shard.tier().FindUid(topic->numbers[at], uid)};
+}
+
+void Replay::OnPut(const PutEntry& put) {
+  const Job job = Find(put.topic, put.uid);
+  if (job.shard == nullptr) return;
+  if (job.index != 0) job.shard->EraseJob(job.index);
+  HotTier& tier = job.shard->tier();
+  const Index index = tier.Create(job.topic, put.uid, put.body.size());
+  TOCSIN_CHECK(index != 0);
+  std::memcpy(tier.BodyAt(index), put.body.data(), put.body.size());
+  TOCSIN_CHECK(tier.Link(index));
+  tier.AddUse(job.topic, 1, CountedBytes(put.body));
+  Entry& entry = tier.at(index);
+  entry.state = put.state;
+  SetDue(entry, {put.timeline, put.due});
+  entry.attempts = static_cast<uint16_t>(put.attempts);
+  entry.max_attempts = static_cast<uint16_t>(put.max_attempts);
+  SetTrigger(entry, put.trigger);
+  if (put.fired) entry.flags |= kFiredFlag;
+  if (put.details != nullptr) tier.MakeDetails(index) = *put.details;
+  job.shard->PutIn(index, segment_);
+  job.shard->RestoreUids(put.uid);
+}
+
+void Replay::OnMove(const MoveEntry& move) {
+  const Job job = Find(move.topic, move.uid);
+  if (job.index == 0) return;
+  HotTier& tier = job.shard->tier();
+  Entry& entry = tier.at(job.index);
+  entry.state = move.state;
+  SetDue(entry, {move.timeline, move.due});
+  entry.attempts = static_cast<uint16_t>(move.attempts);
+  if (move.fired) entry.flags |= kFiredFlag;
+  if (move.either) SetTrigger(entry, Trigger::kEither);
+  if (!move.reason.empty() || tier.DetailsOf(job.index) != nullptr) {
+    tier.MakeDetails(job.index).reason = move.reason;
+  }
+}
+
+void Replay::OnCount(const CountEntry& count) {
+  const Job job = Find(count.topic, count.uid);
+  if (job.index == 0) return;
+  Details& details = job.shard->tier().MakeDetails(job.index);
+  details.events.push_back(count.event);
+  details.count_left = count.left;
+}
+
+void Replay::OnEnd(const EndEntry& end) {
+  const Job job = Find(end.topic, end.uid);
+  if (job.index == 0) return;
+  HotTier& tier = job.shard->tier();
+  const Millis retention = tier.topic(job.topic).settings.retention;
+  if (retention <= Millis(0) || end.how == EntryType::kPurged) return job.shard->EraseJob(job.index);
+  Entry& entry = tier.at(job.index);
+  Details& details = tier.MakeDetails(job.index);
+  details.finished = true;
+  details.finished_due = entry.due();
+  details.finished_timeline = entry.timeline();
+  entry.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
+  SetDue(entry, {Timeline::kSteady, moment_.steady + retention});
+}
+
+void Replay::OnTopic(uint32_t number, const Topic& topic) {
+  if (number >= kLaneTopicsMax) return;
+  if (lane_->size() <= number) lane_->resize(number + 1);
+  LaneTopic& known = (*lane_)[number];
+  known.name = topic.name;
+  known.home = Placement{static_cast<uint32_t>(shards_.size())}.HomeOf(topic.name);
+  known.numbers.clear();
+  for (const auto& shard : shards_) {
+    // Lanes take up a change one after the other: the newest settings hold, whichever lane wrote last.
+    const uint16_t there = shard->tier().FindTopic(topic.name);
+    const bool newer = there == kNoTopic || shard->tier().topic(there).settings.version <= topic.version;
+    known.numbers.push_back(newer ? shard->EnsureTopic(topic) : there);
+  }
+}
+
+void Replay::OnDropTopic(uint32_t number) {
+  const LaneTopic* topic = TopicOf(number);
+  if (topic == nullptr) return;
+  for (const auto& shard : shards_) {
+    const uint16_t there = shard->tier().FindTopic(topic->name);
+    if (there == kNoTopic) continue;  // another lane's drop came first
+    shard->DropTopicJobs(there);
+    shard->tier().RemoveTopic(there);
+  }
+  // Other lanes may know it under numbers of their own, until their drop comes.
+  const std::string name = topic->name;
+  for (auto& [lane, topics] : lanes_) {
+    for (LaneTopic& each : topics) {
+      if (each.name == name) each = {};
+    }
+  }
+}
+
+void Replay::OnUids(Uid used) {
+  for (const auto& shard : shards_) shard->RestoreUids(used);
+}
+
+}  // namespace tocsin::journal

@@ -1,0 +1,54 @@
+// Replay: applies the records of a journal to the stores of a node's shards. The number of shards may differ from the one
+// that wrote them: each job goes to the shard that its slot lives on now.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "storage/journal/entries.h"
+#include "storage/journal/format.h"
+#include "storage/journal/shard_store.h"
+
+namespace tocsin::journal {
+
+class Replay final : private EntryVisitor {
+ public:
+  explicit Replay(std::vector<std::unique_ptr<ShardStore>>& shards) : shards_(shards) {}
+
+  /// False where the record is malformed.
+  bool Record(const RecordHeader& header, std::string_view body, uint64_t segment);
+
+ private:
+  struct Job {
+    ShardStore* shard = nullptr;
+    uint16_t topic = kNoTopic;
+    Index index = 0;
+  };
+
+  void OnPut(const PutEntry& entry) override;
+  void OnMove(const MoveEntry& entry) override;
+  void OnCount(const CountEntry& entry) override;
+  void OnEnd(const EndEntry& entry) override;
+  void OnTopic(uint32_t number, const Topic& topic) override;
+  void OnDropTopic(uint32_t number) override;
+  void OnUids(Uid used) override;
+
+  /// A topic of the current lane, as each shard numbers it.
+  struct LaneTopic {
+    std::string name;
+    uint32_t home = 0;
+    std::vector<uint16_t> numbers;
+  };
+  const LaneTopic* TopicOf(uint32_t number) const;
+  Job Find(uint32_t topic, Uid uid);
+
+  std::vector<std::unique_ptr<ShardStore>>& shards_;
+  uint32_t epoch_ = 0;
+  std::map<uint16_t, std::vector<LaneTopic>> lanes_;  // of the current epoch
+  std::vector<LaneTopic>* lane_ = nullptr;
+  Moment moment_;
+  uint64_t segment_ = 0;
+};
+
+}  // namespace tocsin::journal

@@ -1,0 +1,245 @@
+#include "storage/journal/scan.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/codec.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr std::string_view kSuffix = ".segment";
+
+class Scanner {
+ public:
+  Scanner(FileSystem& fs, const std::string& folder, const OnRecord& on_record)
+      : fs_(fs), folder_(folder), on_record_(on_record) {}
+
+  Result<Scanned> Run() {
+    TOCSIN_TRY(ReadHeaders());
+    ChooseRun();
+    for (size_t i = 0; i < scanned_.used.size(); ++i) TOCSIN_TRY(ScanSegment(i));
+    CheckEnds();
+    return std::move(scanned_);
+  }
+
+ private:
+  /// A place where a record should be and none is. Harmless if nothing proves that there was one.
+  struct Gap {
+    std::string file;
+    uint64_t segment = 0;
+    uint64_t offset = 0;
+    Lsn lsn = 0;
+  };
+  /// A valid record behind a gap: taken if a witness comes, part of the torn tail if none does.
+  struct Pending {
+    RecordHeader header;
+    std::string body;
+    const SegmentFile* segment = nullptr;
+    uint64_t offset = 0;
+  };
+
+  Status ReadHeaders();
+  void ChooseRun();
+  Status ScanSegment(size_t position);
+  void ScanRecords(std::string_view bytes, const SegmentFile& segment);
+  void Witness(const RecordHeader& header);
+  void Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset);
+  void CheckEnds();
+  Lsn LsnOf(uint64_t segment, uint64_t offset) const { return segment * scanned_.segment_bytes + offset; }
+  static size_t NextRecord(std::string_view bytes, size_t from, Lsn base);
+
+  FileSystem& fs_;
+  const std::string& folder_;
+  const OnRecord& on_record_;
+  Scanned scanned_;
+  std::string buffer_;
+  std::deque<Gap> gaps_;          // not, or not yet, proved to be damage
+  std::deque<Pending> pending_;   // behind the first of them
+  std::vector<std::pair<std::string, uint64_t>> free_sizes_;
+  std::vector<std::string> odd_;  // files whose header is neither valid nor empty
+  uint64_t first_needed_ = 1;
+  uint32_t epoch_ = 0;
+  bool closed_ = true;  // the segment before ended with a close record, or there was none
+};
+
+Status Scanner::ReadHeaders() {
+  auto names = fs_.List(folder_);
+  if (!names) return std::unexpected(std::move(names).error());
+  for (const std::string& name : *names) {
+    if (!name.ends_with(kSuffix)) continue;
+    auto file = fs_.Open(folder_ + "/" + name, OpenMode::kRead);
+    if (!file) return std::unexpected(std::move(file).error());
+    auto size = (*file)->Size();
+    if (!size) return std::unexpected(std::move(size).error());
+    std::string block(kBlock, '\0');
+    auto read = (*file)->Read(0, block);
+    if (!read) return std::unexpected(std::move(read).error());
+    auto header = DecodeSegmentHeader(block);
+    if (!header && header.error().code == Code::kUnsupportedFormat) {
+      return std::unexpected(std::move(header).error().Prefixed(folder_ + "/" + name));
+    }
+    if (!header) {
+      // A file that was being made, or whose header was being rewritten for its next use, when the power went. What is
+      // not of full size is not worth keeping.
+      free_sizes_.emplace_back(name, *size);
+      if (block.find_first_not_of('\0') != std::string::npos) odd_.push_back(name);
+      continue;
+    }
+    scanned_.segment_bytes = header->segment_bytes;
+    if (*size < header->segment_bytes) {
+      scanned_.damage.push_back({name, *size, fmt::format("the file is cut off; it should have {} bytes",
+                                                          header->segment_bytes)});
+    }
+    scanned_.used.push_back({name, header->number});
+  }
+  return {};
+}
+
+void Scanner::ChooseRun() {
+  // Freed files may still be there: only those that lead up to the last one without a gap belong to the journal.
+  std::ranges::sort(scanned_.used, {}, &SegmentFile::number);
+  size_t first = scanned_.used.empty() ? 0 : scanned_.used.size() - 1;
+  while (first > 0 && scanned_.used[first - 1].number + 1 == scanned_.used[first].number) --first;
+  for (const auto& [name, size] : free_sizes_) {
+    (size == scanned_.segment_bytes ? scanned_.free : scanned_.unfit).push_back(name);
+  }
+  for (size_t i = 0; i < first; ++i) {
+    scanned_.free.push_back(std::move(scanned_.used.front().name));
+    scanned_.used.pop_front();
+  }
+}
+
+Status Scanner::ScanSegment(size_t position) {
+  const SegmentFile& segment = scanned_.used[position];
+  auto file = fs_.Open(folder_ + "/" + segment.name, OpenMode::kRead);
+  if (!file) return std::unexpected(std::move(file).error());
+  buffer_.resize(scanned_.segment_bytes);
+  auto read = (*file)->Read(0, buffer_);
+  if (!read) return std::unexpected(std::move(read).error());
+  ScanRecords(std::string_view(buffer_).substr(0, *read), segment);
+  return {};
+}
+
+void Scanner::ScanRecords(std::string_view bytes, const SegmentFile& segment) {
+  const Lsn base = LsnOf(segment.number, 0);
+  size_t expected = kBlock;
+  closed_ = false;
+  for (size_t at = kBlock; at < bytes.size();) {
+    const auto header = CheckRecord(bytes.substr(at), base + at);
+    if (!header || header->epoch < epoch_) {
+      if (at == expected) gaps_.push_back({segment.name, segment.number, at, base + at});
+      at = NextRecord(bytes, at + 1, base);
+      continue;
+    }
+    const std::string_view body = bytes.substr(at + sizeof(RecordHeader), header->size - sizeof(RecordHeader));
+    Witness(*header);
+    if (gaps_.empty()) {
+      Take(*header, body, segment, at);
+    } else {
+      pending_.push_back({*header, std::string(body), &segment, at});
+    }
+    at += header->size;
+    expected = at;
+    if (header->type == RecordType::kClose) {
+      closed_ = true;
+      return;
+    }
+  }
+  // A segment that is full, or cut off, and does not end with a close record.
+  if (expected == bytes.size()) gaps_.push_back({segment.name, segment.number, expected, base + expected});
+}
+
+/// What lies below header.synced was durable when it was written: a gap there is damage, and records there were good.
+void Scanner::Witness(const RecordHeader& header) {
+  if (gaps_.empty()) return;
+  while (!gaps_.empty() && gaps_.front().lsn < header.synced) {
+    scanned_.damage.push_back({gaps_.front().file, gaps_.front().offset, "a record is damaged or missing"});
+    gaps_.pop_front();
+  }
+  const Lsn good = gaps_.empty() ? header.lsn : gaps_.front().lsn;
+  while (!pending_.empty() && pending_.front().header.lsn < good) {
+    const Pending& first = pending_.front();
+    Take(first.header, first.body, *first.segment, first.offset);
+    pending_.pop_front();
+  }
+}
+
+/// A record names its own position, so a search for the next one needs no other mark.
+size_t Scanner::NextRecord(std::string_view bytes, size_t from, Lsn base) {
+  constexpr size_t kLsnAt = offsetof(RecordHeader, lsn);
+  for (size_t at = from; at + sizeof(RecordHeader) <= bytes.size(); ++at) {
+    Lsn lsn = 0;
+    std::memcpy(&lsn, bytes.data() + at + kLsnAt, sizeof(lsn));
+    if (lsn == base + at) return at;
+  }
+  return bytes.size();
+}
+
+void Scanner::Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset) {
+  epoch_ = header.epoch;
+  scanned_.last.utc = std::max(scanned_.last.utc, header.moment().utc);
+  scanned_.last.steady = std::max(scanned_.last.steady, header.moment().steady);
+  ++scanned_.records;
+  scanned_.bytes += header.size;
+  bool good = true;
+  if (header.type == RecordType::kSeal) {
+    Reader reader(body);
+    first_needed_ = std::max<uint64_t>(first_needed_, reader.Varint());
+    good = reader.ok();
+  } else if (header.type == RecordType::kEntries) {
+    good = on_record_(header, body, segment.number);
+  } else {
+    good = header.type == RecordType::kClose;
+  }
+  if (!good) scanned_.damage.push_back({segment.name, offset, "a record holds what this program cannot read"});
+}
+
+void Scanner::CheckEnds() {
+  scanned_.end.first_needed = first_needed_;
+  scanned_.end.epoch = epoch_;
+  if (scanned_.used.empty()) {
+    for (const std::string& name : odd_) scanned_.damage.push_back({name, 0, "the segment header is damaged"});
+    return;
+  }
+  const uint64_t first = scanned_.used.front().number;
+  if (first > first_needed_) {
+    const std::string hint = odd_.empty() ? "" : fmt::format(" (the header of {} is damaged)", odd_.front());
+    scanned_.damage.push_back({odd_.empty() ? scanned_.used.front().name : odd_.front(), 0,
+                               fmt::format("segments {} to {} are missing{}", first_needed_, first - 1, hint)});
+  }
+  for (const Pending& pending : pending_) scanned_.torn_tail_bytes += pending.header.size;
+  if (!gaps_.empty()) {
+    scanned_.end.segment = gaps_.front().segment;
+    scanned_.end.offset = gaps_.front().offset;
+  } else if (closed_) {
+    const SegmentFile& last = scanned_.used.back();
+    scanned_.damage.push_back({last.name, scanned_.segment_bytes,
+                               fmt::format("segment {}, in which the journal goes on, is missing", last.number + 1)});
+    scanned_.end.segment = last.number;
+    scanned_.end.offset = scanned_.segment_bytes;
+  }
+  // Segments behind the end were prepared, or hold only what was never acknowledged: free for use.
+  while (!scanned_.used.empty() && scanned_.used.back().number > scanned_.end.segment) {
+    scanned_.free.push_back(std::move(scanned_.used.back().name));
+    scanned_.used.pop_back();
+  }
+}
+
+}  // namespace
+
+Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record) {
+  return Scanner(fs, folder, on_record).Run();
+}
+
+Status RefuseDamage(const Scanned& scanned) {
+  if (scanned.damage.empty()) return {};
+  const Damage& first = scanned.damage.front();
+  return Fail(Code::kCorrupt,
+              "the journal is damaged: {} at offset {}: {}{}; `tocsin journal verify` lists all damage, `tocsin journal "
+              "repair` makes a new folder with what can be saved",
+              first.file, first.offset, first.what,
+              scanned.damage.size() > 1 ? fmt::format(" ({} more)", scanned.damage.size() - 1) : "");
+}
+
+}  // namespace tocsin::journal

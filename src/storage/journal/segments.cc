@@ -1,0 +1,156 @@
+#include "storage/journal/segments.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include "base/check.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr size_t kFreeKept = 1;
+constexpr size_t kFillBytes = 1 << 20;
+
+struct FreeAligned {
+  void operator()(char* p) const { std::free(p); }
+};
+using AlignedBuffer = std::unique_ptr<char[], FreeAligned>;
+
+AlignedBuffer MakeAligned(size_t bytes) {
+  return AlignedBuffer(static_cast<char*>(std::aligned_alloc(kBlock, bytes)));
+}
+
+uint64_t NumberInName(std::string_view name) {
+  uint64_t number = 0;
+  std::from_chars(name.data(), name.data() + name.size(), number);
+  return number;
+}
+
+}  // namespace
+
+void Segments::Adopt(std::deque<SegmentFile> used, std::deque<std::string> free) {
+  const std::scoped_lock lock(mutex_);
+  used_ = std::move(used);
+  free_ = std::move(free);
+  for (const SegmentFile& file : used_) names_ = std::max(names_, NumberInName(file.name));
+  for (const std::string& name : free_) names_ = std::max(names_, NumberInName(name));
+}
+
+Result<std::unique_ptr<File>> Segments::OpenUsed(uint64_t number) {
+  const std::scoped_lock lock(mutex_);
+  TOCSIN_CHECK(!used_.empty() && number >= used_.front().number && number <= used_.back().number);
+  const SegmentFile& file = used_[number - used_.front().number];
+  return fs_.Open(PathOf(file.name), direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
+}
+
+Result<std::string> Segments::ReadTail(uint64_t number, uint64_t offset) {
+  std::string path;
+  {
+    const std::scoped_lock lock(mutex_);
+    path = PathOf(used_[number - used_.front().number].name);
+  }
+  auto file = fs_.Open(path, OpenMode::kRead);
+  if (!file) return std::unexpected(std::move(file).error());
+  std::string tail(offset % kBlock, '\0');
+  auto read = (*file)->Read(offset - tail.size(), tail);
+  if (!read) return std::unexpected(std::move(read).error());
+  if (*read != tail.size()) return Fail(Code::kIo, "{}: read {} of {} bytes", path, *read, tail.size());
+  return tail;
+}
+
+Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
+  const std::string path = PathOf(name);
+  auto created = fs_.Open(path, OpenMode::kCreate);
+  if (!created) return created;
+  // Zeros are written, not merely allocated: an unwritten extent would be converted, with a journal commit of the file
+  // system's own, when it is first synced.
+  const std::string zeros(kFillBytes, '\0');
+  for (uint64_t offset = 0; offset < segment_bytes_; offset += kFillBytes) {
+    const uint64_t left = segment_bytes_ - offset;
+    auto written = (*created)->Write(offset, std::string_view(zeros).substr(0, std::min<uint64_t>(left, kFillBytes)));
+    if (!written) {
+      created->reset();
+      TOCSIN_TRY(fs_.Remove(path));
+      return std::unexpected(std::move(written).error().Prefixed("making a journal segment"));
+    }
+  }
+  TOCSIN_TRY((*created)->Sync());
+  TOCSIN_TRY(fs_.SyncDir(folder_));
+  return fs_.Open(path, direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
+}
+
+Status Segments::Prepare() {
+  const std::scoped_lock preparing(preparing_);
+  uint64_t number = 0;
+  bool recycled = false;
+  std::string name;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (next_ != nullptr) return {};
+    number = used_.empty() ? 1 : used_.back().number + 1;
+    recycled = !free_.empty();
+    if (recycled) {
+      name = std::move(free_.front());
+      free_.pop_front();
+    } else {
+      name = fmt::format("{:08}.segment", ++names_);
+    }
+  }
+  auto file = recycled ? fs_.Open(PathOf(name), direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite) : Make(name);
+  if (!file) return std::unexpected(std::move(file).error());
+  const std::string header = EncodeSegmentHeader({segment_bytes_, number});
+  const AlignedBuffer block = MakeAligned(kBlock);
+  std::memcpy(block.get(), header.data(), kBlock);
+  TOCSIN_TRY((*file)->Write(0, {block.get(), kBlock}));
+  TOCSIN_TRY((*file)->Sync());
+  const std::scoped_lock lock(mutex_);
+  next_ = std::move(*file);
+  next_name_ = std::move(name);
+  return {};
+}
+
+Result<std::unique_ptr<File>> Segments::TakeNext() {
+  TOCSIN_TRY(Prepare());
+  const std::scoped_lock lock(mutex_);
+  used_.push_back({std::move(next_name_), used_.empty() ? 1 : used_.back().number + 1});
+  return std::move(next_);
+}
+
+Status Segments::Free(uint64_t first_needed) {
+  std::vector<std::string> removed;
+  {
+    const std::scoped_lock lock(mutex_);
+    while (used_.size() > 1 && used_.front().number < first_needed) {
+      free_.push_back(std::move(used_.front().name));
+      used_.pop_front();
+    }
+    while (free_.size() > kFreeKept) {
+      removed.push_back(std::move(free_.front()));
+      free_.pop_front();
+    }
+  }
+  for (const std::string& name : removed) TOCSIN_TRY(fs_.Remove(PathOf(name)));
+  return removed.empty() ? Status{} : fs_.SyncDir(folder_);
+}
+
+uint64_t Segments::first() const {
+  const std::scoped_lock lock(mutex_);
+  return used_.empty() ? 0 : used_.front().number;
+}
+
+uint64_t Segments::last() const {
+  const std::scoped_lock lock(mutex_);
+  return used_.empty() ? 0 : used_.back().number;
+}
+
+size_t Segments::used() const {
+  const std::scoped_lock lock(mutex_);
+  return used_.size();
+}
+
+bool Segments::prepared() const {
+  const std::scoped_lock lock(mutex_);
+  return next_ != nullptr;
+}
+
+}  // namespace tocsin::journal

@@ -1,0 +1,290 @@
+// Topics, upkeep, and what the other parts of ShardStore (submit.cc, deliver.cc, amend.cc, query.cc) share.
+#include "storage/journal/shard_store.h"
+
+#include "base/check.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr int kFenceCountBits = 40;
+// The journal may span this many times what its live puts take, and at least so many segments, before old segments are
+// emptied. Together with the files kept for use this stays within three times the live bytes.
+constexpr uint64_t kSpanPercent = 250;
+constexpr uint64_t kSpanSegmentsMin = 4;
+constexpr size_t kPutOverhead = 24;  // of a put besides the body, about
+
+size_t PutBytes(const Entry& entry) { return entry.body_size + kPutOverhead; }
+
+}  // namespace
+
+std::shared_ptr<SharedUse> NodeUse::OfTopic(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  std::shared_ptr<SharedUse> use = topics_[name].lock();
+  if (!use) topics_[name] = use = std::make_shared<SharedUse>();
+  return use;
+}
+
+uint16_t ShardStore::EnsureTopic(const Topic& settings) {
+  const uint16_t number = tier_.FindTopic(settings.name);
+  if (number == kNoTopic) return tier_.AddTopic(settings, node_.OfTopic(settings.name));
+  tier_.topic(number).settings = settings;
+  return number;
+}
+
+void ShardStore::DropTopicJobs(uint16_t topic) {
+  for (Index index = 1; index < tier_.end(); ++index) {
+    if (!tier_.at(index).IsFree() && tier_.at(index).topic == topic) EraseJob(index);
+  }
+}
+
+void ShardStore::PutIn(Index index, uint64_t segment) {
+  Entry& entry = tier_.at(index);
+  entry.segment = static_cast<uint32_t>(segment);
+  puts_.Add(segment, index);
+  node_.put_bytes.fetch_add(PutBytes(entry), std::memory_order_relaxed);
+}
+
+void ShardStore::ForgetPut(Index index) {
+  const Entry& entry = tier_.at(index);
+  if (entry.segment == 0) {  // written by this very call
+    std::erase(unplaced_puts_, index);
+    return;
+  }
+  puts_.Remove(entry.segment);
+  node_.put_bytes.fetch_sub(PutBytes(entry), std::memory_order_relaxed);
+}
+
+void ShardStore::RestoreUids(Uid used) {
+  uids_.Restore(used);
+  last_uid_ = std::max(last_uid_, used);
+}
+
+void ShardStore::Attach(Journal& journal, Moment now) {
+  Time oldest_steady = now.steady;
+  Time oldest_utc = now.utc;
+  for (Index index = 1; index < tier_.end(); ++index) {
+    const Entry& entry = tier_.at(index);
+    if (entry.IsFree()) continue;
+    Time& oldest = entry.flags & kOnSteady ? oldest_steady : oldest_utc;
+    oldest = std::min(oldest, entry.due());
+  }
+  tier_.ResetWheels(std::max(Time{}, oldest_steady - Millis(1)), std::max(Time{}, oldest_utc - Millis(1)));
+  for (Index index = 1; index < tier_.end(); ++index) {
+    const Entry& entry = tier_.at(index);
+    if (entry.IsFree()) continue;
+    if (entry.state == State::kScheduled) {
+      tier_.Schedule(index);
+    } else if (entry.state == State::kDead) {
+      tier_.MakeDead(index);
+    } else {
+      tier_.Retain(index, entry.state, entry.due());
+      continue;
+    }
+    ++tier_.topic(entry.topic).figures.recovered;
+  }
+  fence_ = uint64_t{journal.epoch()} << kFenceCountBits;
+  lane_ = std::make_unique<Lane>(
+      journal, shard_, [this](std::string& out, Moment) { WritePrologue(out); },
+      [this](uint64_t segment) {
+        for (const Index index : unplaced_puts_) PutIn(index, segment);
+        unplaced_puts_.clear();
+      });
+  // The lane's first record in this epoch: from here on its topics have numbers.
+  lane_->Begin(now);
+  EncodeUids(lane_->Out(), last_uid_);
+  lane_->Append();
+}
+
+void ShardStore::WritePrologue(std::string& out) const {
+  EncodeUids(out, last_uid_);
+  for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
+    const TopicState& topic = tier_.topic(static_cast<uint16_t>(number));
+    if (topic.used) EncodeTopic(out, static_cast<uint32_t>(number), topic.settings);
+  }
+}
+
+void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
+  if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  const uint16_t known = tier_.FindTopic(topic.name);
+  if (known == kNoTopic && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
+    return done(FailField(Code::kOverCapacity, "topic", "there are more topics than journal.segment_size has room for"));
+  }
+  const bool resumed = known != kNoTopic && tier_.topic(known).settings.paused && !topic.paused;
+  const uint16_t number = EnsureTopic(topic);
+  if (number == kNoTopic) {
+    return done(FailField(Code::kOverCapacity, "topic", "there are {} topics already, the most there can be", kNoTopic));
+  }
+  if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
+  EncodeTopic(lane_->Out(), number, topic);
+  lane_->Append();
+  lane_->Reply(std::move(done));
+}
+
+size_t ShardStore::TopicsBytes() const {
+  constexpr size_t kSettingsMax = 96;  // encoded, besides the name
+  size_t bytes = 0;
+  for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
+    bytes += tier_.topic(static_cast<uint16_t>(number)).settings.name.size() + kSettingsMax;
+  }
+  return bytes;
+}
+
+void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
+  if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  const uint16_t number = tier_.FindTopic(topic);
+  if (number != kNoTopic) {
+    DropTopicJobs(number);
+    tier_.RemoveTopic(number);
+    EncodeDropTopic(lane_->Out(), number);
+    lane_->Append();
+  }
+  lane_->Reply(std::move(done));
+}
+
+std::vector<TopicFigures> ShardStore::Topics() const {
+  std::vector<TopicFigures> all;
+  for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
+    const TopicState& topic = tier_.topic(static_cast<uint16_t>(number));
+    if (!topic.used) continue;
+    all.push_back(topic.figures);
+    all.back().topic = topic.settings;
+  }
+  return all;
+}
+
+void ShardStore::WritePut(std::string& out, Index index, Moment now) {
+  const Entry& entry = tier_.at(index);
+  PutEntry put;
+  put.topic = entry.topic;
+  put.uid = entry.seq;
+  // A lease is not stored: after a restart a leased job is scheduled.
+  put.state = entry.state == State::kLeased ? State::kScheduled : entry.state;
+  put.timeline = entry.timeline();
+  put.due = entry.due();
+  put.attempts = entry.attempts;
+  put.max_attempts = entry.max_attempts;
+  put.trigger = entry.trigger();
+  put.fired = entry.fired();
+  put.details = tier_.DetailsOf(index);
+  put.body = tier_.BodyOf(entry);
+  EncodePut(out, put, now);
+  tier_.at(index).segment = 0;
+  unplaced_puts_.push_back(index);
+  lane_->AppendIfLarge();
+}
+
+void ShardStore::Move(Index index, State state, Moment now) {
+  if (state == State::kDead) {
+    tier_.MakeDead(index);
+  } else {
+    tier_.Schedule(index);
+  }
+  WriteMove(lane_->Out(), index, now);
+}
+
+void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
+  const Entry& entry = tier_.at(index);
+  const Details* details = tier_.DetailsOf(index);
+  MoveEntry move;
+  move.topic = entry.topic;
+  move.uid = entry.seq;
+  move.state = entry.state;
+  move.timeline = entry.timeline();
+  move.due = entry.due();
+  move.attempts = entry.attempts;
+  move.fired = entry.fired();
+  move.either = entry.trigger() == Trigger::kEither;
+  if (details != nullptr) move.reason = details->reason;
+  EncodeMove(out, move, now);
+  lane_->AppendIfLarge();
+}
+
+void ShardStore::End(Index index, EntryType how, Moment now) {
+  const Entry& entry = tier_.at(index);
+  const Millis retention = tier_.topic(entry.topic).settings.retention;
+  EncodeEnd(lane_->Out(), {entry.topic, entry.seq, how});
+  lane_->AppendIfLarge();
+  if (retention <= Millis(0) || how == EntryType::kPurged) return EraseJob(index);
+  tier_.Detach(index);
+  tier_.Retain(index, how == EntryType::kDone ? State::kDone : State::kCancelled, now.steady + retention);
+}
+
+void ShardStore::EraseJob(Index index) {
+  ForgetPut(index);
+  tier_.Erase(index);
+}
+
+void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
+  if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  lane_->Begin(now);
+  Advanced advanced;
+  advanced.more = tier_.MakeDueReady(now, budget, [this](Index index) { EraseJob(index); });
+  advanced.more |= tier_.ExpireLeases(now, budget, [&](Index index) {
+    ++tier_.topic(tier_.at(index).topic).figures.expired;
+    FailAttempt(index, std::nullopt, "lease expired", now);
+  });
+  advanced.more |= Upkeep(now, budget);
+  lane_->Append();
+  for (const uint16_t number : tier_.TakeAnnounced()) {
+    TopicState& topic = tier_.topic(number);
+    if (!topic.used) continue;
+    // One that is paused is announced when it is resumed.
+    topic.announced = !topic.settings.paused;
+    if (topic.announced) advanced.ready.push_back(topic.settings.name);
+  }
+  advanced.next_steady = tier_.NextSteady(now);
+  advanced.next_utc = tier_.NextUtc(now);
+  ReportMemory();
+  done(std::move(advanced));
+}
+
+void ShardStore::ReportMemory() {
+  const uint64_t memory = tier_.used_bytes();
+  node_.memory_bytes.fetch_add(memory - memory_reported_, std::memory_order_relaxed);
+  memory_reported_ = memory;
+}
+
+bool ShardStore::Upkeep(Moment now, size_t budget) {
+  Journal& journal = lane_->journal();
+  const uint64_t span_max = std::max(kSpanSegmentsMin * journal.segment_bytes(),
+                                     node_.put_bytes.load(std::memory_order_relaxed) * kSpanPercent / 100);
+  const bool crowded = journal.span_bytes() > span_max;
+  uint64_t oldest = puts_.Oldest(journal.last_segment());
+  const bool holds_back = crowded && journal.first_needed() >= journal.NeededBy(shard_);
+  if (holds_back) {
+    if (oldest > journal.NeededBy(shard_)) {
+      // Only this lane's prologue is in the oldest segment: any record brings a new one into the last.
+      EncodeUids(lane_->Out(), last_uid_);
+    } else {
+      CopyForward(now, budget);
+    }
+    lane_->Append();
+    oldest = puts_.Oldest(journal.last_segment());
+  }
+  if (oldest > journal.NeededBy(shard_)) journal.Release(shard_, oldest);
+  return holds_back;
+}
+
+void ShardStore::CopyForward(Moment now, size_t budget) {
+  const uint64_t oldest = puts_.Oldest(0);
+  for (size_t work = 0; work < budget; ++work) {
+    const Index index = puts_.NextOfOldest();
+    if (index == 0) return;
+    const Entry& entry = tier_.at(index);
+    if (entry.IsFree() || entry.segment != oldest) continue;
+    ForgetPut(index);
+    WritePut(lane_->Out(), index, now);
+  }
+}
+
+void ShardStore::Rewrite(Moment now) {
+  puts_ = {};
+  lane_->Begin(now);
+  for (Index index = 1; index < tier_.end(); ++index) {
+    if (!tier_.at(index).IsFree()) WritePut(lane_->Out(), index, now);
+    if (index % 100'000 == 0) lane_->journal().Commit();  // no committer runs
+  }
+  lane_->Append();
+}
+
+}  // namespace tocsin::journal
