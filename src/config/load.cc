@@ -161,6 +161,16 @@ Result<std::string> ReadFile(const std::string& path) {
   return std::move(bytes).str();
 }
 
+/// What no option can check by itself.
+Status CheckTogether(const Config& config) {
+  // A record, the batch that it ends and the list of topics before them share a segment.
+  constexpr uint64_t kPayloadsInSegment = 5;
+  if (config.limits_payload_size * kPayloadsInSegment <= config.journal_segment_size) return {};
+  return FailField(Code::kInvalidArgument, "journal.segment_size",
+                   "journal.segment_size is {} bytes, but has to be at least {} times limits.payload_size, {} bytes",
+                   config.journal_segment_size, kPayloadsInSegment, config.limits_payload_size);
+}
+
 }  // namespace
 
 Inputs ProcessInputs(int argc, const char* const* argv, const char* const* environment) {
@@ -202,6 +212,7 @@ Result<Loaded> LoadConfig(const Inputs& inputs) {
   TOCSIN_TRY(draft.Apply(environment->settings));
   TOCSIN_TRY(draft.Apply(line->settings));
   draft.Resolve(inputs.machine);
+  TOCSIN_TRY(CheckTogether(draft.config));
   Loaded loaded{.config = std::move(draft.config)};
   if (line->config_check) {
     draft.config = loaded.config;

@@ -67,12 +67,12 @@ TEST(Load, TheLastOfTwoEqualFlagsWins) { EXPECT_EQ(MustLoad(With({"--shards", "2
 TEST(Load, FileValuesMayStandInTablesOrDotted) {
   const Config config = MustLoad(With({"--config=t.toml"}, {},
                                       "data_dir = \"/d\"\nlog.level = \"warn\"\nmemory_limit = 134217728\n"
-                                      "[http]\nlisten = \"[::1]:1\"\n[journal]\nsegment_size = \"2MiB\"\n"));
+                                      "[http]\nlisten = \"[::1]:1\"\n[journal]\nsegment_size = \"8MiB\"\n"));
   EXPECT_EQ(config.data_dir, "/d");
   EXPECT_EQ(config.log_level, LogLevel::kWarn);
   EXPECT_EQ(config.memory_limit, 128U << 20);
   EXPECT_EQ(config.http_listen, (Address{"::1", 1}));
-  EXPECT_EQ(config.journal_segment_size, 2U << 20);
+  EXPECT_EQ(config.journal_segment_size, 8U << 20);
 }
 
 TEST(Load, TheFileMayBeNamedInTheEnvironment) {
@@ -181,6 +181,13 @@ TEST(Load, ProcessInputsSplitsWhatMainGets) {
   EXPECT_FALSE(inputs.read_file("/nonesuch/file"));
   EXPECT_FALSE(inputs.read_file("/"));
   EXPECT_TRUE(inputs.read_file("/dev/null"));
+}
+
+TEST(Load, ASegmentHasRoomForSeveralPayloads) {
+  const auto refused = LoadConfig(With({"--journal-segment-size", "4MiB"}));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("at least 5 times limits.payload_size"));
+  EXPECT_TRUE(LoadConfig(With({"--journal-segment-size", "4MiB", "--limits-payload-size", "512KiB"})));
 }
 
 }  // namespace

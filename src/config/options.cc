@@ -81,7 +81,9 @@ constexpr std::array kOptions{
            .fallback = "64MiB",
            .min = kMiB,
            .max = kGiB,
-           .doc = "The size of one file of the journal. Space is given back in these units."},
+           .doc =
+               "The size of one file of the journal, at least five times limits.payload_size. Space is given back in "
+               "these units. A data folder keeps the size that it was made with."},
     Option{.group = kLimits,
            .key = "limits.payload_size",
            .member = &Config::limits_payload_size,

@@ -23,6 +23,11 @@ std::unexpected<Error> NoTopic(std::string_view topic) {
 
 std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
 
+/// A delay counts from a moment that lies up to a tick of the clock before now: one more tick, and it is never too short.
+Millis RoundUp(Millis delay, const Clock& clock) {
+  return delay > Millis(0) ? delay + clock.Granularity() : delay;
+}
+
 /// Runs `work` on the shard: at once where that is the thread we are on.
 template <class Work>
 void RunOn(Shard& here, Shard& there, Work work) {
@@ -285,6 +290,7 @@ void Service::Impl::Submit(Loop& caller, SubmitRequest request, Done<std::vector
   if (Status valid = Validate(request, limits, clock.Now()); !valid) {
     return Refuse(std::move(*call), std::move(valid).error());
   }
+  for (NewJob& job : request.jobs) job.delay = RoundUp(job.delay, clock);
   Shard& shard = *call->caller;
   if (TopicEntry* entry = shard.topics().Find(request.topic)) {
     return Scatter<SubmitUse>(*this, *entry, std::move(request), std::move(*call));
@@ -492,11 +498,17 @@ void Service::CancelReserve(ReserveId id) { impl_->CancelReserve(id); }
 
 void Service::Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done) {
   Status valid = Validate(request, impl_->limits);
+  for (Settlement& each : request.settlements) {
+    if (valid && each.delay) each.delay = RoundUp(*each.delay, impl_->clock);
+  }
   impl_->OnKnownTopic<SettleUse>(caller, std::move(request), std::move(valid), std::move(done));
 }
 
 void Service::Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done) {
   Status valid = Validate(request, impl_->limits, impl_->clock.Now());
+  for (Amendment& each : request.amendments) {
+    if (valid) each.delay = RoundUp(each.delay, impl_->clock);
+  }
   impl_->OnKnownTopic<AmendUse>(caller, std::move(request), std::move(valid), std::move(done));
 }
 

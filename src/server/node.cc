@@ -90,6 +90,7 @@ Status ServerNode::OpenStore() {
   auto store = journal::Node::Open(*file_system_, JournalOptions(config_), *clock_);
   if (!store) return std::unexpected(std::move(store).error());
   store_ = *std::move(store);
+  if (virtual_clock_ != nullptr) virtual_clock_->CatchUp();
   return {};
 }
 
@@ -99,6 +100,7 @@ void ServerNode::MakeShards() {
     store_->Bind(shard, *loops_[shard]);
     parts.push_back({.loop = loops_[shard].get(), .store = &store_->store(shard)});
   }
+  store_->Observe(metrics_);
   store_->Start();
   service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_));
   service_->OnFailed([](const Error& error) {

@@ -159,7 +159,7 @@ def kill_loop(folder, segment_size, cycles, until=float("inf")):
     seed = int(os.environ.get("TOCSIN_TORTURE_SEED", random.randrange(1 << 32)))
     print(f"\nseed {seed}: TOCSIN_TORTURE_SEED={seed} repeats the choices")
     clients = Clients(seed)
-    flags = ["--journal-segment-size", segment_size]
+    flags = ["--journal-segment-size", segment_size, "--limits-payload-size", "64KiB"]
     server = Server(folder, *flags)
     clients.start(server.url)
     done = 0

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/loop.h"
+#include "metrics/registry.h"
 #include "spi/store.h"
 #include "storage/journal/journal.h"
 #include "storage/journal/scan.h"
@@ -40,6 +41,8 @@ class Node {
 
   /// The answers of the shard's store run on `loop`. Before Start.
   void Bind(uint32_t shard, Loop& loop) { shards_[shard]->Bind(loop); }
+  /// The journal's figures are shown among `metrics`, which outlives this. Before Start.
+  void Observe(metrics::Registry& metrics);
   /// Starts the committer. Tests that drive the journal by hand do not.
   void Start();
   /// Once no loop calls the stores any more: everything is made durable. Answers that still wait run within the call.
@@ -57,7 +60,8 @@ class Node {
   Scanned scanned_;
   uint64_t jobs_recovered_ = 0;
   std::vector<std::unique_ptr<ShardStore>> shards_;
-  std::unique_ptr<Journal> journal_;  // destroyed first: its committer wakes the shards' lanes
+  std::unique_ptr<Journal> journal_;  // destroyed before the shards: its committer wakes their lanes
+  metrics::Registry::Registration shown_;
 };
 
 }  // namespace tocsin::journal
