@@ -57,6 +57,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void Advance();
   void TakeHeader();
   void TakeBody();
+  void AckNow();
   void Continue();
   void Dispatch();
   std::optional<ReserveId> Unpark();
