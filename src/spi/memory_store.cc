@@ -143,11 +143,13 @@ Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) 
 
   const bool frees = old != nullptr && old->Live();
   const Topic& topic = shelf.topic;
-  if (topic.capacity_jobs != 0 && shelf.LiveJobs() - (frees ? 1 : 0) + 1 > topic.capacity_jobs) {
+  // Settings may have shrunk below what is stored: what adds nothing is taken even then.
+  if (!frees && topic.capacity_jobs != 0 && shelf.LiveJobs() + 1 > topic.capacity_jobs) {
     return {SubmitOutcome::kOverCapacity, 0, {}};
   }
-  if (topic.capacity_bytes != 0 &&
-      shelf.LiveBytes() - (frees ? old->Bytes() : 0) + job.Bytes() > topic.capacity_bytes) {
+  const uint64_t freed = frees ? old->Bytes() : 0;
+  if (topic.capacity_bytes != 0 && job.Bytes() > freed &&
+      shelf.LiveBytes() - freed + job.Bytes() > topic.capacity_bytes) {
     return {SubmitOutcome::kOverCapacity, 0, {}};
   }
   if (frees) ++shelf.counts.cancelled;

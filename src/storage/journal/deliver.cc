@@ -45,7 +45,8 @@ void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment n
     view.lease_deadline = ShowAsUtc(deadline, Timeline::kSteady, now);
   }
   topic.figures.delivered += claimed.size();
-  if (topic.ready.empty()) topic.announced = false;
+  // Whoever came away empty-handed, from a paused topic too, waits for the next announcement.
+  if (topic.ready.empty() || topic.settings.paused) topic.announced = false;
   done(std::move(batch));
 }
 

@@ -266,7 +266,8 @@ bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
     } else if (steady_next < utc_next) {
       more = steady_.Advance(std::min(now.steady, utc_next - Millis(1)), budget - work, hand_over);
     } else {
-      more = utc_.Advance(std::min(now.utc, steady_next + apart_ - Millis(1)), budget - work, hand_over);
+      const Time bound = steady_next == kNever ? kNever : steady_next + apart_ - Millis(1);
+      more = utc_.Advance(std::min(now.utc, bound), budget - work, hand_over);
     }
     if (more) return true;
   }

@@ -12,6 +12,16 @@ constexpr size_t kScanMax = 100'000;
 
 }  // namespace
 
+Time ShardStore::ShownDue(Index index, Moment now) const {
+  const Entry& entry = tier_.at(index);
+  const Details* details = tier_.DetailsOf(index);
+  // Of a retained job the entry's own due time is when it is forgotten.
+  if (details != nullptr && details->finished) {
+    return ShowAsUtc(details->finished_due, details->finished_timeline, now);
+  }
+  return ShowAsUtc(entry.due(), entry.timeline(), now);
+}
+
 void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const {
   const Entry& entry = tier_.at(index);
   const Details* details = tier_.DetailsOf(index);
@@ -28,13 +38,12 @@ void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const
   view.trigger = entry.trigger();
   view.attempt = entry.attempts;
   view.max_attempts = entry.max_attempts;
-  view.due = ShowAsUtc(entry.due(), entry.timeline(), now);
+  view.due = ShownDue(index, now);
   if (entry.state == State::kLeased) {
     view.lease_deadline = ShowAsUtc(FromMs(tier_.lease(entry.prev).due_ms), Timeline::kSteady, now);
   }
   if (details == nullptr) return;
   view.count_left = details->count_left;
-  if (details->finished) view.due = ShowAsUtc(details->finished_due, details->finished_timeline, now);
   std::memcpy(bytes + stored.size(), details->reason.data(), details->reason.size());
   view.reason = {bytes + stored.size(), details->reason.size()};
 }

@@ -118,6 +118,7 @@ class ShardStore final : public Store {
   void WritePut(std::string& out, Index index, Moment now);
   void ReportMemory();
 
+  Time ShownDue(Index index, Moment now) const;
   void View(Index index, Moment now, char* bytes, JobView& view) const;
   JobBatch ViewAll(std::span<const Index> jobs, Moment now) const;
 

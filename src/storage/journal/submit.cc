@@ -49,8 +49,7 @@ std::optional<SubmitOutcome> ShardStore::SubmitAgain(const NewJob& job, Index st
 
 Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   const auto answer = [&](SubmitOutcome outcome, Index index) {
-    const Entry& entry = tier_.at(index);
-    return Submitted{outcome, entry.seq, ShowAsUtc(entry.due(), entry.timeline(), now)};
+    return Submitted{outcome, tier_.at(index).seq, ShownDue(index, now)};
   };
   const Index stored = job.id.empty() ? 0 : tier_.Find(topic, {job.id, job.key});
   if (stored != 0) {
