@@ -79,7 +79,7 @@ constexpr std::array kOptions{
            .key = "journal.segment_size",
            .member = &Config::journal_segment_size,
            .fallback = "64MiB",
-           .min = kMiB,
+           .min = 4 * kMiB,
            .max = kGiB,
            .doc =
                "The size of one file of the journal, at least five times limits.payload_size. Space is given back in "

@@ -30,7 +30,7 @@ TEST(Value, DurationsNeedAUnit) {
 
 TEST(Value, SizesAreBytesWhereNoUnitIsGiven) {
   EXPECT_EQ(Through("journal.segment_size", "64MiB"), "64MiB");
-  EXPECT_EQ(Through("journal.segment_size", "1048576"), "1MiB");
+  EXPECT_EQ(Through("journal.segment_size", "8388608"), "8MiB");
   EXPECT_EQ(Through("journal.segment_size", "65536kib"), "64MiB");
   EXPECT_EQ(Through("limits.payload_size", "1000001B"), "1000001B");
   EXPECT_THAT(Through("journal.segment_size", "64MB"), HasSubstr("units B, KiB, MiB, GiB, TiB"));

@@ -6,7 +6,6 @@ namespace tocsin {
 namespace {
 
 constexpr uint32_t kAttemptsMax = 1000;
-constexpr uint32_t kCountMax = 1'000'000;
 
 template <class T>
 Status InRange(std::string_view field, T value, T low, T high, std::string_view unit = "") {

@@ -14,7 +14,6 @@ constexpr Millis kLeaseMax = std::chrono::hours(12);
 constexpr uint32_t kAttemptsMax = 1000;
 constexpr Millis kBackoffBaseMax = std::chrono::hours(24);
 constexpr Millis kBackoffMax = std::chrono::days(30);
-constexpr uint32_t kCountMax = 1'000'000;
 constexpr Millis kRetentionMax = std::chrono::days(365);
 
 Status InRange(std::string_view field, Millis value, Millis low, Millis high) {

@@ -10,6 +10,9 @@
 
 namespace tocsin {
 
+/// Events that one trigger can wait for. They are kept until it fires, and a job has to fit into a journal segment.
+constexpr uint32_t kCountMax = 100'000;
+
 struct Topic {
   std::string name;
   uint32_t slots = 8;                             // a power of two, fixed when the topic is created

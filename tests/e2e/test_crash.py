@@ -180,13 +180,13 @@ def kill_loop(folder, segment_size, cycles, until=float("inf")):
 
 
 # Small segments make kills fall on the change from one to the next, large ones on the making of a new one.
-@pytest.mark.parametrize("segment_size", ["1MiB", "64MiB"])
+@pytest.mark.parametrize("segment_size", ["4MiB", "64MiB"])
 def test_ten_kills_lose_nothing(tmp_path, segment_size):
     kill_loop(tmp_path / "data", segment_size, 10)
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("segment_size", ["1MiB", "64MiB"])
+@pytest.mark.parametrize("segment_size", ["4MiB", "64MiB"])
 def test_many_kills_lose_nothing(tmp_path, segment_size):
     cycles = int(os.environ.get("TOCSIN_TORTURE_CYCLES", 1000))
     minutes = float(os.environ.get("TORTURE_MINUTES", 10))

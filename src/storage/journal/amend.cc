@@ -87,10 +87,7 @@ Counted ShardStore::CountOne(uint16_t topic, const CountEvent& event, Moment now
   if (entry.state == State::kLeased || fired) return {CountOutcome::kNotCounted, 0};
   Details& details = tier_.MakeDetails(index);
   const uint64_t hash = Hash64(event.event);
-  if (std::ranges::find(details.events, hash) != details.events.end()) {
-    return {CountOutcome::kRepeated, details.count_left};
-  }
-  details.events.push_back(hash);
+  if (!details.events.insert(hash).second) return {CountOutcome::kRepeated, details.count_left};
   details.count_left -= std::min(details.count_left, event.by);
   // An event that fires is one change: the count and the move are in one record.
   std::string& out = lane_->Out();

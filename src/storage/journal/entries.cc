@@ -63,7 +63,7 @@ bool ReadMore(Reader& reader, PutEntry& entry, Details& details) {
   const uint64_t events = reader.Varint();
   if (!reader.ok() || events > reader.left() / sizeof(uint64_t)) return false;
   if (state > static_cast<uint8_t>(State::kCancelled) || trigger > static_cast<uint8_t>(Trigger::kEither)) return false;
-  for (uint64_t i = 0; i < events; ++i) details.events.push_back(reader.Fixed<uint64_t>());
+  for (uint64_t i = 0; i < events; ++i) details.events.insert(reader.Fixed<uint64_t>());
   entry.state = static_cast<State>(state);
   entry.trigger = static_cast<Trigger>(trigger);
   entry.details = &details;

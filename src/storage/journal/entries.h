@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/codec.h"
@@ -32,7 +33,7 @@ enum class EntryType : uint8_t {
 /// What few jobs have: kept aside in memory, and written only where there is some.
 struct Details {
   std::string reason;            // of the last failed attempt
-  std::vector<uint64_t> events;  // hashes of the events that were counted
+  std::unordered_set<uint64_t> events;  // hashes of the events that were counted
   uint32_t count_left = 0;
   bool finished = false;         // retained after its end, when these two hold its due time
   Time finished_due = kNever;

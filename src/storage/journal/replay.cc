@@ -76,7 +76,7 @@ void Replay::OnCount(const CountEntry& count) {
   const Job job = Find(count.topic, count.uid);
   if (job.index == 0) return;
   Details& details = job.shard->tier().MakeDetails(job.index);
-  details.events.push_back(count.event);
+  details.events.insert(count.event);
   details.count_left = count.left;
 }
 

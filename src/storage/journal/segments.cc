@@ -43,6 +43,13 @@ Result<std::unique_ptr<File>> Segments::OpenUsed(uint64_t number) {
   return fs_.Open(PathOf(file.name), direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
 }
 
+Status Segments::SyncBefore(uint64_t number) {
+  if (first() == number) return {};
+  auto file = OpenUsed(number - 1);
+  if (!file) return std::unexpected(std::move(file).error());
+  return (*file)->Sync();
+}
+
 Result<std::string> Segments::ReadTail(uint64_t number, uint64_t offset) {
   std::string path;
   {

@@ -34,6 +34,8 @@ class Segments {
   /// Opens the segment in use that has this number, for writing.
   Result<std::unique_ptr<File>> OpenUsed(uint64_t number);
 
+  /// Syncs the segment in use before `number`, if there is one. Older ones were synced before that was begun.
+  Status SyncBefore(uint64_t number);
   /// What the block of `offset` holds before it.
   Result<std::string> ReadTail(uint64_t number, uint64_t offset);
 
