@@ -40,12 +40,12 @@ struct Inode {
 
 struct Names {
   std::map<std::string, std::shared_ptr<Inode>> files;
-  std::set<std::string> folders{"", ".", "/"};
+  std::set<std::string> folders{".", "/"};
 };
 
 inline std::string Parent(const std::string& path) {
   const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return "";
+  if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 

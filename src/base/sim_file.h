@@ -3,7 +3,7 @@
 // it can show anything that a disk could hold. Thread-safe; open files must not outlive it.
 //
 // Stricter than most disks: syncing a new file does not make its name durable, and a folder's name is durable only
-// after its parent was synced. A rename counts with the folder that it moves into. The folders "", "." and "/" always
+// after its parent was synced. A rename counts with the folder that it moves into. The folders "." and "/" always
 // exist.
 #pragma once
 

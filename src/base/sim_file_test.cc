@@ -28,7 +28,7 @@ class SimFileTest : public testing::Test {
     auto file = fs_.Open(path, OpenMode::kCreate).value();
     EXPECT_TRUE(file->Write(0, "base"));
     EXPECT_TRUE(file->Sync());
-    EXPECT_TRUE(fs_.SyncDir(""));
+    EXPECT_TRUE(fs_.SyncDir("."));
     return file;
   }
   std::string After(Survive choice, uint64_t seed = 0, const std::string& path = "f") {
@@ -56,7 +56,7 @@ TEST_F(SimFileTest, BehavesAsAFileSystem) {
   EXPECT_EQ(file->Read(9, out).value(), 0U);
   ASSERT_TRUE(fs_.Open("d/g", OpenMode::kCreate));
   EXPECT_THAT(fs_.List("d").value(), ElementsAre("f", "g"));
-  EXPECT_THAT(fs_.List("").value(), ElementsAre("d"));
+  EXPECT_THAT(fs_.List(".").value(), ElementsAre("d"));
   EXPECT_FALSE(fs_.List("e"));
   ASSERT_TRUE(fs_.Rename("d/f", "d/g"));
   EXPECT_THAT(fs_.List("d").value(), ElementsAre("g"));
@@ -127,16 +127,16 @@ TEST_F(SimFileTest, NamesAreDurableAfterTheSyncOfTheirFolderAlone) {
   ASSERT_TRUE(file->Write(0, "x"));
   ASSERT_TRUE(file->Sync());
   EXPECT_EQ(After(Survive::kNothing, 0, "new"), "(no such file)");
-  ASSERT_TRUE(fs_.SyncDir(""));
+  ASSERT_TRUE(fs_.SyncDir("."));
   EXPECT_EQ(After(Survive::kNothing, 0, "new"), "x");
   ASSERT_TRUE(fs_.Rename("new", "moved"));
   EXPECT_EQ(After(Survive::kNothing, 0, "new"), "x");
   EXPECT_EQ(After(Survive::kAll, 0, "new"), "(no such file)");
   EXPECT_EQ(After(Survive::kAll, 0, "moved"), "x");
-  ASSERT_TRUE(fs_.SyncDir(""));
+  ASSERT_TRUE(fs_.SyncDir("."));
   ASSERT_TRUE(fs_.Remove("moved"));
   EXPECT_EQ(After(Survive::kNothing, 0, "moved"), "x");
-  ASSERT_TRUE(fs_.SyncDir(""));
+  ASSERT_TRUE(fs_.SyncDir("."));
   EXPECT_EQ(After(Survive::kNothing, 0, "moved"), "(no such file)");
 }
 
@@ -144,7 +144,7 @@ TEST_F(SimFileTest, NameChangesAreKeptInTheirOrder) {
   for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(fs_.Open(name, OpenMode::kCreate));
   for (const Survive choice : {Survive::kPrefix, Survive::kSectors}) {
     std::set<std::vector<std::string>> seen;
-    for (uint64_t seed = 0; seed < 100; ++seed) seen.insert(fs_.Survivors(choice, seed)->List("").value());
+    for (uint64_t seed = 0; seed < 100; ++seed) seen.insert(fs_.Survivors(choice, seed)->List(".").value());
     EXPECT_THAT(seen, ElementsAre(IsEmpty(), ElementsAre("a"), ElementsAre("a", "b"), ElementsAre("a", "b", "c")));
   }
 }
@@ -154,7 +154,7 @@ TEST_F(SimFileTest, AFolderWhoseNameIsNotDurableTakesItsFilesAlong) {
   ASSERT_TRUE(fs_.Open("d/f", OpenMode::kCreate));
   ASSERT_TRUE(fs_.SyncDir("d"));
   EXPECT_FALSE(fs_.Survivors(Survive::kNothing, 0)->List("d"));
-  ASSERT_TRUE(fs_.SyncDir(""));
+  ASSERT_TRUE(fs_.SyncDir("."));
   EXPECT_THAT(fs_.Survivors(Survive::kNothing, 0)->List("d").value(), ElementsAre("f"));
 }
 
@@ -183,12 +183,12 @@ TEST_F(SimFileTest, FaultsHitTheNthOperationOfTheirKind) {
   EXPECT_EQ(fs_.Open("f", OpenMode::kRead).error().code, Code::kStorageFull);
   for (const SimOp op : {SimOp::kAny, SimOp::kList}) {
     fs_.FailNth(op, 1);
-    EXPECT_FALSE(fs_.List(""));
-    EXPECT_TRUE(fs_.List(""));
+    EXPECT_FALSE(fs_.List("."));
+    EXPECT_TRUE(fs_.List("."));
   }
   fs_.FailNth(SimOp::kCreate, 1);
   EXPECT_FALSE(fs_.Open("g", OpenMode::kCreate));
-  EXPECT_THAT(fs_.List("").value(), ElementsAre("f"));
+  EXPECT_THAT(fs_.List(".").value(), ElementsAre("f"));
 }
 
 TEST_F(SimFileTest, AFailedSyncDropsTheDataAndTheNextOneSucceedsWithoutIt) {
@@ -231,7 +231,7 @@ TEST_F(SimFileTest, AfterAPowerCutEverythingFails) {
   EXPECT_TRUE(fs_.PowerLost());
   EXPECT_FALSE(file->Sync());
   EXPECT_FALSE(file->Size());
-  EXPECT_FALSE(fs_.List(""));
+  EXPECT_FALSE(fs_.List("."));
   EXPECT_FALSE(fs_.Open("f", OpenMode::kRead));
   EXPECT_EQ(fs_.IoCount(), start + 2);
   EXPECT_EQ(After(Survive::kNothing), "base");

@@ -25,7 +25,6 @@ Node::~Node() = default;
 
 void Node::NoteFailure(const Error& error) {
   if (failed.exchange(true)) return;
-  LogError("the store has failed: {}", error.message);
   if (on_failed) on_failed(error);
 }
 

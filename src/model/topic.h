@@ -20,7 +20,7 @@ struct Topic {
   uint64_t capacity_bytes = 0;                    // of their ids, keys, headers and payloads; 0 = no limit
   Millis lease{30'000};                           // unless a reserve names its own
   uint32_t max_attempts = 16;                     // unless the job names its own
-  Millis backoff_base{1'000};                     // attempt n waits base * 2^n ...
+  Millis backoff_base{1'000};                     // after attempt n: base * 2^(n - 1) ...
   Millis backoff_max{3'600'000};                  // ... up to this, plus a jitter of up to a quarter
   uint32_t count_limit = 1;                       // events that a count trigger waits for, unless the job names its own
   Millis retention{0};                            // how long finished and cancelled jobs can still be looked up

@@ -3,7 +3,8 @@
 #include <array>
 
 #include <boost/asio/write.hpp>
-#include <spdlog/spdlog.h>
+
+#include "base/log.h"
 
 namespace tocsin::net {
 namespace {
@@ -102,7 +103,7 @@ void Listener::Accept() {
       return Accept();
     }
     // Most often no descriptor is left: connections wait in the backlog until one is.
-    spdlog::warn("cannot accept a connection: {}", error.message());
+    LogWarn("cannot accept a connection: {}", error.message());
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([this](const error_code& stopped) {
       if (!stopped) Accept();

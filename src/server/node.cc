@@ -43,7 +43,7 @@ std::unique_ptr<Clock> MakeClock(ClockKind kind) {
 std::string Recovery(const journal::Node& store) {
   const journal::Scanned& scanned = store.scanned();
   if (scanned.segment_bytes == 0) return "a new folder";
-  std::string text = fmt::format("{} jobs recovered from {} records", store.jobs_recovered(), scanned.records);
+  std::string text = fmt::format("jobs recovered: {}, from {} records", store.jobs_recovered(), scanned.records);
   if (scanned.torn_tail_bytes > 0) {
     text += fmt::format("; {} bytes of an unfinished write cut off", scanned.torn_tail_bytes);
   }

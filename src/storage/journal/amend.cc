@@ -1,5 +1,4 @@
 // ShardStore: changes of stored jobs, each with a definite answer.
-#include "base/check.h"
 #include "base/hash.h"
 #include "storage/journal/shard_store.h"
 
@@ -61,9 +60,10 @@ AmendOutcome ShardStore::NewPayload(Index index, std::string_view payload, Momen
     }
   }
   ForgetPut(index);
-  TOCSIN_CHECK(tier_.ReplaceBody(index, body));
+  const bool replaced = tier_.ReplaceBody(index, body);
+  if (!replaced) tier_.GiveBack(entry.topic, 0, grown);
   WritePut(lane_->Out(), index, now);
-  return AmendOutcome::kDone;
+  return replaced ? AmendOutcome::kDone : AmendOutcome::kOverCapacity;
 }
 
 void ShardStore::Count(std::string_view name, std::span<const CountEvent> events, Moment now,

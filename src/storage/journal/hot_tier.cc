@@ -72,6 +72,11 @@ bool HotTier::Link(Index index) {
   return true;
 }
 
+void HotTier::Discard(Index index) {
+  bodies_.Free(entries_[index].body, entries_[index].body_size);
+  entries_.Free(index);
+}
+
 void HotTier::Erase(Index index) {
   Detach(index);
   Entry& entry = entries_[index];
@@ -84,8 +89,7 @@ void HotTier::Erase(Index index) {
     by_own_.Erase(OwnHash(topics_[entry.topic].hash, body.key, body.own_id), index);
   }
   if (entry.flags & kHasDetails) details_.erase(index);
-  bodies_.Free(entry.body, entry.body_size);
-  entries_.Free(index);
+  Discard(index);
 }
 
 uint64_t& HotTier::GaugeOf(const Entry& entry) {
@@ -102,10 +106,13 @@ bool HotTier::TakeRoom(uint16_t number, uint64_t jobs, uint64_t bytes) {
   const uint64_t bytes_after = shared.bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const bool fits = (settings.capacity_jobs == 0 || jobs == 0 || jobs_after <= settings.capacity_jobs) &&
                     (settings.capacity_bytes == 0 || bytes == 0 || bytes_after <= settings.capacity_bytes);
-  if (fits) return true;
-  shared.jobs.fetch_sub(jobs, std::memory_order_relaxed);
-  shared.bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  return false;
+  if (!fits) GiveBack(number, jobs, bytes);
+  return fits;
+}
+
+void HotTier::GiveBack(uint16_t topic, uint64_t jobs, uint64_t bytes) {
+  topics_[topic].shared->jobs.fetch_sub(jobs, std::memory_order_relaxed);
+  topics_[topic].shared->bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 void HotTier::AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes) {
@@ -119,8 +126,7 @@ void HotTier::Discharge(Entry& entry) {
   TopicState& topic = topics_[entry.topic];
   const size_t bytes = CountedBytes(BodyOf(entry));
   topic.figures.bytes -= bytes;
-  topic.shared->jobs.fetch_sub(1, std::memory_order_relaxed);
-  topic.shared->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  GiveBack(entry.topic, 1, bytes);
 }
 
 void HotTier::Detach(Index index) {
@@ -247,7 +253,7 @@ bool HotTier::ReplaceBody(Index index, std::string_view body) {
   const size_t after = CountedBytes(body);
   TopicState& topic = topics_[entry.topic];
   topic.figures.bytes += after - before;
-  if (after < before) topic.shared->bytes.fetch_sub(before - after, std::memory_order_relaxed);
+  if (after < before) GiveBack(entry.topic, 0, before - after);
   bodies_.Free(entry.body, entry.body_size);
   entry.body = fresh;
   entry.body_size = static_cast<uint32_t>(body.size());

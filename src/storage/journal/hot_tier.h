@@ -129,8 +129,11 @@ class HotTier {
   /// Takes room in the topic, over all shards; false, and takes none, where its capacity does not allow it. Room goes back
   /// when the entry is erased or retained.
   bool TakeRoom(uint16_t topic, uint64_t jobs, uint64_t bytes);
+  void GiveBack(uint16_t topic, uint64_t jobs, uint64_t bytes);
   /// The same for what is stored already, or was freed before.
   void AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes);
+  /// Undoes Create, where Link failed.
+  void Discard(Index index);
   /// Takes it out of wherever it is (Detach) and out of existence.
   void Erase(Index index);
   /// Takes it out of the list, wheel or lease that its state puts it in, and out of the gauge of that state. The ones below

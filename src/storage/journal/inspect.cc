@@ -20,11 +20,19 @@ Result<std::unique_ptr<Salvaged>> Salvage(FileSystem& fs, const std::string& fol
   auto lock = fs.Lock(folder);
   if (!lock) return std::unexpected(std::move(lock).error());
   salvaged->lock = std::move(*lock);
+  const auto look = Scan(fs, folder, [](const RecordHeader&, std::string_view, uint64_t) { return true; });
+  if (!look) return std::unexpected(look.error());
+  // Where a needed segment is missing, those before it are worth reading too.
+  std::optional<uint64_t> from;
+  if (!look->used.empty() && look->used.front().number > look->end.first_needed) from = look->end.first_needed;
   salvaged->shards.push_back(std::make_unique<ShardStore>(salvaged->use, 0));
   Replay replay(salvaged->shards);
-  auto scanned = Scan(fs, folder, [&](const RecordHeader& header, std::string_view body, uint64_t segment) {
-    return replay.Record(header, body, segment);
-  });
+  auto scanned = Scan(
+      fs, folder,
+      [&](const RecordHeader& header, std::string_view body, uint64_t segment) {
+        return replay.Record(header, body, segment);
+      },
+      from);
   if (!scanned) return std::unexpected(std::move(scanned).error());
   if (scanned->segment_bytes == 0 && scanned->damage.empty()) {
     return Fail(Code::kNotFound, "{} holds no journal", folder);

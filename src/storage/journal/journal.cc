@@ -83,7 +83,7 @@ Appended Journal::Append(uint32_t lane, std::string records, const std::function
 void Journal::AppendBatch(std::string records) {
   pending_bytes_.fetch_add(records.size(), std::memory_order_relaxed);
   const size_t size = records.size();
-  pending_.push_back({segment_, offset_, 0, std::move(records)});
+  pending_.push_back({.segment = segment_, .offset = offset_, .records = std::move(records)});
   offset_ += size;
 }
 
@@ -91,6 +91,7 @@ void Journal::Rotate() {
   std::string record;
   EndRecord(record, BeginRecord(record, RecordType::kClose, kNoLane, epoch_, clock_.Now()));
   AppendBatch(std::move(record));
+  pending_.back().closes = true;
   ++segment_;
   offset_ = kBlock;
 }
@@ -167,6 +168,8 @@ Status Journal::WriteGroup(std::vector<Batch>& group) {
   size_t bytes = 0;
   for (Batch& batch : group) {
     if (batch.segment != writing_segment_) TOCSIN_TRY(Switch(batch.segment));
+    // A close record promises the next segment: its file is durable first.
+    if (batch.closes) TOCSIN_TRY(segments_->Prepare());
     Lsn lsn = batch.segment * options_.segment_bytes + batch.offset;
     for (size_t at = 0; at < batch.records.size(); at += RecordSize(&batch.records[at])) {
       PlaceRecord(&batch.records[at], lsn + at, synced);

@@ -121,6 +121,7 @@ class Journal {
     uint64_t segment = 0;
     uint64_t offset = 0;
     uint64_t first_needed = 0;  // what a seal in it says; 0: there is none
+    bool closes = false;        // it is the close record of its segment
     std::string records;
   };
 

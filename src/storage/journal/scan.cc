@@ -12,13 +12,16 @@ constexpr std::string_view kSuffix = ".segment";
 
 class Scanner {
  public:
-  Scanner(FileSystem& fs, const std::string& folder, const OnRecord& on_record)
-      : fs_(fs), folder_(folder), on_record_(on_record) {}
+  Scanner(FileSystem& fs, const std::string& folder, const OnRecord& on_record, std::optional<uint64_t> from)
+      : fs_(fs), folder_(folder), on_record_(on_record), from_(from) {}
 
   Result<Scanned> Run() {
     TOCSIN_TRY(ReadHeaders());
     ChooseRun();
-    for (size_t i = 0; i < scanned_.used.size(); ++i) TOCSIN_TRY(ScanSegment(i));
+    for (size_t i = 0; i < scanned_.used.size(); ++i) {
+      if (i > 0 && scanned_.used[i].number != scanned_.used[i - 1].number + 1) PassGap(i);
+      TOCSIN_TRY(ScanSegment(i));
+    }
     CheckEnds();
     return std::move(scanned_);
   }
@@ -41,6 +44,7 @@ class Scanner {
 
   Status ReadHeaders();
   void ChooseRun();
+  void PassGap(size_t position);
   Status ScanSegment(size_t position);
   void ScanRecords(std::string_view bytes, const SegmentFile& segment);
   void Witness(const RecordHeader& header);
@@ -52,6 +56,7 @@ class Scanner {
   FileSystem& fs_;
   const std::string& folder_;
   const OnRecord& on_record_;
+  const std::optional<uint64_t> from_;
   Scanned scanned_;
   std::string buffer_;
   std::deque<Gap> gaps_;          // not, or not yet, proved to be damage
@@ -100,14 +105,32 @@ void Scanner::ChooseRun() {
   // Freed files may still be there: only those that lead up to the last one without a gap belong to the journal.
   std::ranges::sort(scanned_.used, {}, &SegmentFile::number);
   size_t first = scanned_.used.empty() ? 0 : scanned_.used.size() - 1;
-  while (first > 0 && scanned_.used[first - 1].number + 1 == scanned_.used[first].number) --first;
+  const auto belongs = [&](size_t i) {
+    return from_ ? scanned_.used[i].number >= *from_ : scanned_.used[i].number + 1 == scanned_.used[i + 1].number;
+  };
+  while (first > 0 && belongs(first - 1)) --first;
   for (const auto& [name, size] : free_sizes_) {
-    (size == scanned_.segment_bytes ? scanned_.free : scanned_.unfit).push_back(name);
+    const bool whole = scanned_.segment_bytes != 0 && size == scanned_.segment_bytes;
+    (whole ? scanned_.free : scanned_.unfit).push_back(name);
   }
   for (size_t i = 0; i < first; ++i) {
     scanned_.free.push_back(std::move(scanned_.used.front().name));
     scanned_.used.pop_front();
   }
+}
+
+void Scanner::PassGap(size_t position) {
+  const SegmentFile& before = scanned_.used[position - 1];
+  const SegmentFile& after = scanned_.used[position];
+  scanned_.damage.push_back(
+      {after.name, 0,
+       after.number == before.number
+           ? fmt::format("it says that it is segment {}, as {} does", after.number, before.name)
+           : fmt::format("segments {} to {} before it are missing", before.number + 1, after.number - 1)});
+  // What the last segment before the gap ended with is good: there is a journal behind it.
+  for (const Pending& each : pending_) Take(each.header, each.body, *each.segment, each.offset);
+  pending_.clear();
+  gaps_.clear();
 }
 
 Status Scanner::ScanSegment(size_t position) {
@@ -228,8 +251,9 @@ void Scanner::CheckEnds() {
 
 }  // namespace
 
-Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record) {
-  return Scanner(fs, folder, on_record).Run();
+Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record,
+                     std::optional<uint64_t> from) {
+  return Scanner(fs, folder, on_record, from).Run();
 }
 
 Status RefuseDamage(const Scanned& scanned) {

@@ -38,7 +38,10 @@ using OnRecord = std::function<bool(const RecordHeader&, std::string_view body, 
 
 /// Hands every valid record to `on_record`, in order. Damage does not stop it: it goes on behind it and reports it. An error
 /// only where the folder cannot be read or has an unknown format version.
-Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record);
+/// Segments before a missing one are left out: mostly they were freed. Where they turn out to be needed, that is damage;
+/// reading again with `from` = the first one needed takes them in.
+Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record,
+                     std::optional<uint64_t> from = std::nullopt);
 
 /// kCorrupt, naming the first damage and what to do about it.
 Status RefuseDamage(const Scanned& scanned);

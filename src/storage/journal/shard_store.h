@@ -101,6 +101,7 @@ class ShardStore final : public Store {
   Submitted SubmitOne(uint16_t topic, const NewJob& job, Moment now);
   std::optional<SubmitOutcome> SubmitAgain(const NewJob& job, Index stored) const;
   SubmitOutcome Refusal(size_t bytes) const;
+  /// 0 where memory is short.
   Index MakeEntry(uint16_t topic, const NewJob& job, Moment now);
   SettleOutcome SettleOne(uint16_t topic, const Settlement& settlement, Moment now);
   Amended AmendOne(uint16_t topic, const Amendment& amendment, Moment now);

@@ -61,6 +61,11 @@ Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   const bool swaps = stored != 0 && (tier_.at(stored).flags & kAdmitted) != 0;
   const size_t freed = swaps ? std::min(bytes, CountedBytes(tier_.BodyOf(tier_.at(stored)))) : 0;
   if (!tier_.TakeRoom(topic, swaps ? 0 : 1, bytes - freed)) return {SubmitOutcome::kOverCapacity, 0, {}};
+  const Index index = MakeEntry(topic, job, now);
+  if (index == 0) {
+    tier_.GiveBack(topic, swaps ? 0 : 1, bytes - freed);
+    return {SubmitOutcome::kOverCapacity, 0, {}};
+  }
   if (swaps) tier_.AddUse(topic, 1, freed);
 
   TopicFigures& figures = tier_.topic(topic).figures;
@@ -71,7 +76,6 @@ Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
     EncodeEnd(out, {topic, tier_.at(stored).seq, EntryType::kPurged});
     EraseJob(stored);
   }
-  const Index index = MakeEntry(topic, job, now);
   tier_.Schedule(index);
   WritePut(out, index, now);
   ++figures.accepted;
@@ -83,10 +87,12 @@ Index ShardStore::MakeEntry(uint16_t topic, const NewJob& job, Moment now) {
   last_uid_ = uids_.Next(now.steady, job.slot);
   const size_t size = BodySize(job);
   const Index index = tier_.Create(topic, last_uid_, size);
-  // Within memory_limit there is memory; a machine that has none left cannot go on.
-  TOCSIN_CHECK(index != 0);
+  if (index == 0) return 0;
   EncodeBody(job, tier_.BodyAt(index));
-  TOCSIN_CHECK(tier_.Link(index));
+  if (!tier_.Link(index)) {
+    tier_.Discard(index);
+    return 0;
+  }
   Entry& entry = tier_.at(index);
   entry.max_attempts = static_cast<uint16_t>(job.max_attempts != 0 ? job.max_attempts : settings.max_attempts);
   SetTrigger(entry, job.trigger);

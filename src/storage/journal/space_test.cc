@@ -1,0 +1,92 @@
+// The disk follows what is live: old segments are emptied by copying forward, whatever passes through.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "storage/journal/sim_node.h"
+
+namespace tocsin::journal {
+namespace {
+
+class SpaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(node_.Open());
+    Topic topic;
+    topic.name = "t";
+    topic.backoff_base = topic.backoff_max = Millis(0);
+    topic.max_attempts = 1000;
+    node_.store().PutTopic(topic, [](Status) {});
+    node_.Pump();
+  }
+
+  void Submit(size_t count, Millis delay) {
+    const std::string payload(200, 'x');
+    std::vector<NewJob> jobs(count);
+    for (NewJob& job : jobs) {
+      job.delay = delay;
+      job.payload = payload;
+    }
+    node_.store().Submit("t", jobs, node_.clock().Now(), [&](Result<std::vector<Submitted>> result) {
+      ASSERT_TRUE(result);
+      for (const Submitted& each : *result) ASSERT_EQ(each.outcome, SubmitOutcome::kAccepted);
+    });
+    Settle();
+  }
+
+  void ClaimAll(SettleKind kind) {
+    node_.store().Claim("t", SIZE_MAX, Millis(1000), node_.clock().Now(), [&](Result<JobBatch> batch) {
+      ASSERT_TRUE(batch);
+      std::vector<Settlement> settlements;
+      for (const JobView& job : batch->jobs) settlements.push_back({.token = job.token, .kind = kind});
+      node_.store().Settle("t", settlements, node_.clock().Now(), [](Result<std::vector<SettleOutcome>>) {});
+    });
+    Settle();
+  }
+
+  void Settle() {
+    for (bool more = true; more;) {
+      node_.store().Advance(node_.clock().Now(), 1000, [&](Result<Advanced> advanced) { more = advanced->more; });
+      node_.Pump();
+    }
+    node_.Pump();
+  }
+
+  uint64_t LiveBytes() { return node_.store().Topics()[0].bytes; }
+  /// Of small files there are always a few: the last, the prepared, one to use again, and what the span allows.
+  uint64_t Allowed() { return std::max(7 * node_.options().segment_bytes, 3 * LiveBytes()); }
+
+  SimNode node_;
+};
+
+TEST_F(SpaceTest, ThreeTimesTheLiveBytesAreEnough) {
+  Submit(20'000, std::chrono::hours(24 * 365));
+  EXPECT_GT(3 * LiveBytes(), 100 * node_.options().segment_bytes);
+  for (int i = 0; i < 200; ++i) {
+    Submit(500, Millis(0));
+    ClaimAll(SettleKind::kAck);
+    ASSERT_LE(node_.disk().BytesUsed(), Allowed()) << "round " << i;
+  }
+  EXPECT_EQ(node_.store().Topics()[0].scheduled, 20'000U) << "and a job far ahead pins nothing but itself";
+  ASSERT_TRUE(node_.CloseAndOpen());
+  EXPECT_EQ(node_.store().Topics()[0].recovered, 20'000U);
+}
+
+TEST_F(SpaceTest, RetriesTakeNoSpaceForGood) {
+  Submit(1000, Millis(0));
+  for (int i = 0; i < 300; ++i) {
+    ClaimAll(SettleKind::kNack);
+    ASSERT_LE(node_.disk().BytesUsed(), Allowed()) << "round " << i;
+  }
+}
+
+TEST_F(SpaceTest, WhatHasEndedGivesItsSpaceBack) {
+  Submit(20'000, Millis(0));
+  const uint64_t before = node_.disk().BytesUsed();
+  ClaimAll(SettleKind::kAck);
+  Submit(100, Millis(0));
+  EXPECT_LT(node_.disk().BytesUsed(), before / 4);
+}
+
+}  // namespace
+}  // namespace tocsin::journal
