@@ -69,7 +69,7 @@ Millis Generator::Delay() {
 }
 
 std::string Generator::Bytes() {
-  const uint64_t size = Chance(5) ? Below(1'500) : Below(60);
+  const uint64_t size = Chance(large_percent_) ? Below(1'500) : Below(60);
   return fmt::format("{:0>{}}", ++payloads_, size);
 }
 

@@ -12,7 +12,8 @@ namespace tocsin::sim {
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) {}
+  /// `large_percent` of the payloads are large.
+  explicit Generator(uint64_t seed, int large_percent = 5) : random_(seed), large_percent_(large_percent) {}
 
   /// Makes the topics.
   std::vector<Operation> Begin();
@@ -49,6 +50,7 @@ class Generator {
   std::optional<Operation> Relief(const Side& oracle);
 
   std::mt19937_64 random_;
+  const int large_percent_;
   std::vector<Topic> topics_;
   std::vector<std::vector<std::string>> server_ids_;
   std::vector<Delivery> open_;  // deliveries not yet settled

@@ -6,8 +6,9 @@
 
 namespace tocsin::journal {
 
-GroupWriter::GroupWriter() : buffer_(static_cast<char*>(std::aligned_alloc(kBlock, kBuffer))) {
-  std::memset(buffer_.get(), 0, kBuffer);
+GroupWriter::GroupWriter(size_t buffer_bytes)
+    : buffer_bytes_(buffer_bytes), buffer_(static_cast<char*>(std::aligned_alloc(kBlock, buffer_bytes))) {
+  std::memset(buffer_.get(), 0, buffer_bytes_);
 }
 
 void GroupWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail) {
@@ -20,8 +21,8 @@ void GroupWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::strin
 
 Status GroupWriter::Append(std::string_view bytes) {
   while (!bytes.empty()) {
-    if (filled_ == kBuffer) TOCSIN_TRY(WriteBuffer());
-    const size_t part = std::min(bytes.size(), kBuffer - filled_);
+    if (filled_ == buffer_bytes_) TOCSIN_TRY(WriteBuffer());
+    const size_t part = std::min(bytes.size(), buffer_bytes_ - filled_);
     std::memcpy(buffer_.get() + filled_, bytes.data(), part);
     filled_ += part;
     bytes.remove_prefix(part);
@@ -42,8 +43,8 @@ Status GroupWriter::Flush() {
 }
 
 Status GroupWriter::WriteBuffer() {
-  TOCSIN_TRY(file_->Write(start_, {buffer_.get(), kBuffer}));
-  start_ += kBuffer;
+  TOCSIN_TRY(file_->Write(start_, {buffer_.get(), buffer_bytes_}));
+  start_ += buffer_bytes_;
   filled_ = 0;
   return {};
 }

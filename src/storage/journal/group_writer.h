@@ -1,6 +1,6 @@
 // GroupWriter: turns a stream of bytes into whole-block writes of one segment. The last, partly filled block stays in
-// memory and is written again with the next group; what was in it is written unchanged, so a torn rewrite cannot harm it.
-// The committer's alone.
+// memory and is written again with the next group; what was in it is written unchanged, so a torn rewrite cannot harm
+// it. The committer's alone.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,8 @@ namespace tocsin::journal {
 
 class GroupWriter {
  public:
-  GroupWriter();
+  /// `buffer_bytes`, a multiple of kBlock: what is gathered into one write.
+  explicit GroupWriter(size_t buffer_bytes);
 
   /// Continues `file` at `offset`; `tail` is what the block of `offset` holds before it.
   void Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail);
@@ -25,14 +26,13 @@ class GroupWriter {
   Status Sync() { return file_->Sync(); }
 
  private:
-  static constexpr size_t kBuffer = 1 << 20;
-
   struct FreeAligned {
     void operator()(char* p) const { std::free(p); }
   };
 
   Status WriteBuffer();
 
+  const size_t buffer_bytes_;
   std::unique_ptr<File> file_;
   std::unique_ptr<char[], FreeAligned> buffer_;
   uint64_t start_ = 0;  // file offset of buffer_[0], a multiple of kBlock

@@ -6,6 +6,7 @@
 namespace tocsin::journal {
 namespace {
 
+constexpr size_t kWriteBytes = 1 << 20;
 constexpr size_t kBuffersKept = 16;
 constexpr size_t kBufferBytesKept = 1 << 20;
 constexpr Millis kRestBeforeSeal{20};
@@ -21,7 +22,7 @@ Journal::Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<
       lane_segment_(options.lanes, 0),
       lane_needs_(options.lanes, end.first_needed),
       first_needed_(end.first_needed),
-      writer_(std::make_unique<GroupWriter>()),
+      writer_(std::make_unique<GroupWriter>(std::min<size_t>(kWriteBytes, options.segment_bytes))),
       freeable_(end.first_needed) {}
 
 Journal::~Journal() { StopThreads(); }

@@ -71,7 +71,7 @@ Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   if (!created) return created;
   // Zeros are written, not merely allocated: an unwritten extent would be converted, with a journal commit of the file
   // system's own, when it is first synced.
-  const std::string zeros(kFillBytes, '\0');
+  const std::string zeros(std::min<uint64_t>(kFillBytes, segment_bytes_), '\0');
   for (uint64_t offset = 0; offset < segment_bytes_; offset += kFillBytes) {
     const uint64_t left = segment_bytes_ - offset;
     auto written = (*created)->Write(offset, std::string_view(zeros).substr(0, std::min<uint64_t>(left, kFillBytes)));
