@@ -5,8 +5,8 @@ namespace tocsin {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* expression);
 }  // namespace tocsin
 
-#define TOCSIN_CHECK(expression)                                              \
-  do {                                                                        \
-    if (!(expression)) [[unlikely]]                                           \
-      ::tocsin::CheckFailed(__FILE__, __LINE__, #expression);                 \
+#define TOCSIN_CHECK(expression)                              \
+  do {                                                        \
+    if (!(expression)) [[unlikely]]                           \
+      ::tocsin::CheckFailed(__FILE__, __LINE__, #expression); \
   } while (false)

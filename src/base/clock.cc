@@ -32,8 +32,8 @@ Moment RealClock::Now() const {
   const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
   // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not.
   const int64_t steady_ns = ReadNs(CLOCK_BOOTTIME) + steady_offset_ns_.load(std::memory_order_relaxed);
-  // The steady timeline is counted from the wall clock's milliseconds, so that both turn over at the same instant: until
-  // somebody steps the clock they are equal, whatever passes between the two readings.
+  // The steady timeline is counted from the wall clock's milliseconds, so that both turn over at the same instant:
+  // until somebody steps the clock they are equal, whatever passes between the two readings.
   const int64_t wall_ms = wall_ns / kNsPerMs;
   const int64_t apart_ns = steady_ns - wall_ns;
   const int64_t apart_ms = (apart_ns + (apart_ns < 0 ? -kNsPerMs / 2 : kNsPerMs / 2)) / kNsPerMs;

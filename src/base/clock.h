@@ -33,8 +33,8 @@ class RealClock final : public Clock {
  private:
   mutable std::atomic<int64_t> steady_ms_floor_ = 0;
   mutable std::atomic<int64_t> utc_ms_floor_;
-  // Steady timeline = CLOCK_BOOTTIME + this. In ns, so that both timelines turn to the next ms together: otherwise a due
-  // time that is shown as UTC would be a ms off every other time.
+  // Steady timeline = CLOCK_BOOTTIME + this. In ns, so that both timelines turn to the next ms together: otherwise a
+  // due time that is shown as UTC would be a ms off every other time.
   std::atomic<int64_t> steady_offset_ns_;
 };
 

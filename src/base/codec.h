@@ -31,7 +31,9 @@ inline void PutVarint(std::string& out, uint64_t value) {
 }
 
 /// Small magnitudes of either sign become small numbers.
-inline uint64_t ZigZag(int64_t value) { return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63); }
+inline uint64_t ZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
+}
 inline int64_t UnZigZag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
 
 inline void PutBytes(std::string& out, std::string_view bytes) {

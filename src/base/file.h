@@ -1,8 +1,9 @@
 // All file access of the embedded store goes through this interface, so that tests can fail, tear, drop and reorder it
 // (base/sim_file.h) and see what a power cut would leave.
 //
-// Durability as POSIX has it: a write is durable after File::Sync of that file; a new, renamed or removed name is durable
-// after FileSystem::SyncDir of its folder. A failed Sync leaves the data of the file unknown: callers stop, and recover.
+// Durability as POSIX has it: a write is durable after File::Sync of that file; a new, renamed or removed name is
+// durable after FileSystem::SyncDir of its folder. A failed Sync leaves the data of the file unknown: callers stop, and
+// recover.
 #pragma once
 
 #include <memory>
@@ -29,10 +30,10 @@ class File {
 };
 
 enum class OpenMode {
-  kRead,            // an existing file, read only
-  kWrite,           // an existing file, to read and write
-  kCreate,          // a new file; fails where the name exists
-  kWriteDirect,     // kWrite, past the page cache where the file system can
+  kRead,         // an existing file, read only
+  kWrite,        // an existing file, to read and write
+  kCreate,       // a new file; fails where the name exists
+  kWriteDirect,  // kWrite, past the page cache where the file system can
 };
 
 /// Held while a server uses a folder; released when destroyed.

@@ -1,6 +1,6 @@
 // Checksums and hashes. Crc32c guards stored records; Crc32 (IEEE, as in zlib) places keys on slots, the same on every
-// store and every client; Hash64 feeds the id table and is stored as a fingerprint of a job's content. All three are part
-// of stored formats: their values never change (hash_test.cc pins them).
+// store and every client; Hash64 feeds the id table and is stored as a fingerprint of a job's content. All three are
+// part of stored formats: their values never change (hash_test.cc pins them).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Server ids: 64-bit snowflakes, (milliseconds since 2020 << 12 | sequence) << 10 | slot. Unique and rising within a slot
-// of a topic; the slot inside makes a lookup by id need no key. As text: 'j' and 13 digits of Crockford's base 32.
+// Server ids: 64-bit snowflakes, (milliseconds since 2020 << 12 | sequence) << 10 | slot. Unique and rising within a
+// slot of a topic; the slot inside makes a lookup by id need no key. As text: 'j' and 13 digits of Crockford's base 32.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ std::string UidText(Uid uid);
 /// Nothing where `text` does not have the form of a server id.
 std::optional<Uid> ParseUid(std::string_view text);
 
-/// Gives out rising ids. Time is the steady timeline, so a stepped wall clock cannot repeat one; more than 4096 ids in a
-/// millisecond borrow from the next ones.
+/// Gives out rising ids. Time is the steady timeline, so a stepped wall clock cannot repeat one; more than 4096 ids in
+/// a millisecond borrow from the next ones.
 class UidSource {
  public:
   Uid Next(Time now, uint32_t slot);

@@ -16,8 +16,8 @@ class Loop {
  public:
   virtual ~Loop() = default;
 
-  /// Runs `task` on the loop's thread, soon, in the order of posting. For replies and notices, whose number is bounded by
-  /// the requests that caused them: never refused.
+  /// Runs `task` on the loop's thread, soon, in the order of posting. For replies and notices, whose number is bounded
+  /// by the requests that caused them: never refused.
   virtual void Post(Task task) = 0;
 
   /// Post for new requests, through the bounded mailbox. False, and nothing happens, when it is full.

@@ -1,12 +1,12 @@
-// Result<T>: a value, or an Error with a code of the one table (base/errors.h), a message for people, and the name of the
-// field at fault where there is one. Exceptions and statuses of libraries become Errors where they enter.
+// Result<T>: a value, or an Error with a code of the one table (base/errors.h), a message for people, and the name of
+// the field at fault where there is one. Exceptions and statuses of libraries become Errors where they enter.
 #pragma once
-
-#include <fmt/format.h>
 
 #include <expected>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/errors.h"
 
@@ -28,7 +28,8 @@ template <class T>
 class [[nodiscard]] Result : public std::expected<T, Error> {
  public:
   using std::expected<T, Error>::expected;
-  Result(std::expected<T, Error> other) : std::expected<T, Error>(std::move(other)) {}  // NOLINT(google-explicit-constructor)
+  Result(std::expected<T, Error> other)
+      : std::expected<T, Error>(std::move(other)) {}  // NOLINT(google-explicit-constructor)
 };
 
 using Status = Result<void>;
@@ -47,7 +48,7 @@ template <class... Args>
 }  // namespace tocsin
 
 /// Returns the error of `expression` from the calling function, if it has one.
-#define TOCSIN_TRY(expression)                                                             \
-  do {                                                                                     \
+#define TOCSIN_TRY(expression)                                                                              \
+  do {                                                                                                      \
     if (auto tocsin_try = (expression); !tocsin_try) return std::unexpected(std::move(tocsin_try).error()); \
   } while (false)

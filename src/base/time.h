@@ -1,10 +1,11 @@
-// Time as the project speaks of it. Millisecond points and spans are std::chrono types; only what crosses a wire or goes
-// to disk is a raw integer, and then its name ends in _ms.
+// Time as the project speaks of it. Millisecond points and spans are std::chrono types; only what crosses a wire or
+// goes to disk is a raw integer, and then its name ends in _ms.
 //
 // There are two timelines, both counted in ms since 1970 and equal until somebody steps the machine's clock:
 //   utc     the wall clock made monotone: it stands still while the wall clock is behind it, and follows it forward.
 //           Jobs with an absolute due time live on it.
-//   steady  advances with elapsed time alone, whatever is done to the wall clock. Jobs with a delay, leases, back-offs and
+//   steady  advances with elapsed time alone, whatever is done to the wall clock. Jobs with a delay, leases, back-offs
+//   and
 //           ids live on it.
 #pragma once
 

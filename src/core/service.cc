@@ -23,10 +23,9 @@ std::unexpected<Error> NoTopic(std::string_view topic) {
 
 std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
 
-/// A delay counts from a moment that lies up to a tick of the clock before now: one more tick, and it is never too short.
-Millis RoundUp(Millis delay, const Clock& clock) {
-  return delay > Millis(0) ? delay + clock.Granularity() : delay;
-}
+/// A delay counts from a moment that lies up to a tick of the clock before now: one more tick, and it is never too
+/// short.
+Millis RoundUp(Millis delay, const Clock& clock) { return delay > Millis(0) ? delay + clock.Granularity() : delay; }
 
 /// Runs `work` on the shard: at once where that is the thread we are on.
 template <class Work>

@@ -22,11 +22,11 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "core/figures.h"
-#include "model/placement.h"
 #include "core/service.h"
 #include "core/topic_registry.h"
 #include "core/waiters.h"
 #include "metrics/registry.h"
+#include "model/placement.h"
 
 namespace tocsin {
 

@@ -18,8 +18,8 @@
 
 #include "base/hash.h"
 #include "base/loop.h"
-#include "model/placement.h"
 #include "metrics/registry.h"
+#include "model/placement.h"
 #include "model/topic.h"
 #include "spi/store.h"
 

@@ -15,17 +15,17 @@ constexpr uint32_t kCountMax = 100'000;
 
 struct Topic {
   std::string name;
-  uint32_t slots = 8;                             // a power of two, fixed when the topic is created
-  uint64_t capacity_jobs = 0;                     // pending, leased and dead together; 0 = no limit
-  uint64_t capacity_bytes = 0;                    // of their ids, keys, headers and payloads; 0 = no limit
-  Millis lease{30'000};                           // unless a reserve names its own
-  uint32_t max_attempts = 16;                     // unless the job names its own
-  Millis backoff_base{1'000};                     // after attempt n: base * 2^(n - 1) ...
-  Millis backoff_max{3'600'000};                  // ... up to this, plus a jitter of up to a quarter
-  uint32_t count_limit = 1;                       // events that a count trigger waits for, unless the job names its own
-  Millis retention{0};                            // how long finished and cancelled jobs can still be looked up
-  bool paused = false;                            // nothing is delivered; everything else works
-  uint64_t version = 0;                           // rises with each change; set by the service
+  uint32_t slots = 8;             // a power of two, fixed when the topic is created
+  uint64_t capacity_jobs = 0;     // pending, leased and dead together; 0 = no limit
+  uint64_t capacity_bytes = 0;    // of their ids, keys, headers and payloads; 0 = no limit
+  Millis lease{30'000};           // unless a reserve names its own
+  uint32_t max_attempts = 16;     // unless the job names its own
+  Millis backoff_base{1'000};     // after attempt n: base * 2^(n - 1) ...
+  Millis backoff_max{3'600'000};  // ... up to this, plus a jitter of up to a quarter
+  uint32_t count_limit = 1;       // events that a count trigger waits for, unless the job names its own
+  Millis retention{0};            // how long finished and cancelled jobs can still be looked up
+  bool paused = false;            // nothing is delivered; everything else works
+  uint64_t version = 0;           // rises with each change; set by the service
 
   friend bool operator==(const Topic&, const Topic&) = default;
 };
@@ -42,8 +42,8 @@ Status Validate(const Topic& topic);
 /// 1-256 bytes without control characters: names of topics, ids, keys, events.
 Status ValidateName(std::string_view field, std::string_view name);
 
-/// How long a job rests after `attempt` failed: base * 2^(attempt - 1), capped, plus up to a quarter of jitter that is drawn
-/// from `seed`, so that a replay waits as long as the first time.
+/// How long a job rests after `attempt` failed: base * 2^(attempt - 1), capped, plus up to a quarter of jitter that is
+/// drawn from `seed`, so that a replay waits as long as the first time.
 Millis BackOff(const Topic& topic, uint32_t attempt, uint64_t seed);
 
 }  // namespace tocsin

@@ -1,8 +1,9 @@
-// Store: where jobs live. One Store object serves the slots of one shard; a node has one for each shard. `journal` is the
-// embedded one, `redis` and `mysql` are for many nodes. Every store passes the same contract suite (spi/store_contract.h).
+// Store: where jobs live. One Store object serves the slots of one shard; a node has one for each shard. `journal` is
+// the embedded one, `redis` and `mysql` are for many nodes. Every store passes the same contract suite
+// (spi/store_contract.h).
 //
-// Threads: every method is called on the shard's thread, and `done` runs on it too: within the call, or later through the
-// shard's Loop. `done` runs exactly once, also after a failure.
+// Threads: every method is called on the shard's thread, and `done` runs on it too: within the call, or later through
+// the shard's Loop. `done` runs exactly once, also after a failure.
 //
 // What every store promises:
 //  - What `done` reports as ok is durable at the configured level before `done` runs.
@@ -11,8 +12,8 @@
 //  - Effects are visible to later calls at once, in the order of the calls, also before they are durable.
 //  - `now` is the caller's clock; a store with a clock of its own (Redis) may use that instead.
 //
-// The unit is a batch of one topic. Views in requests need to live only until the call returns. Calls for a topic that the
-// store does not know answer kTopicNotFound.
+// The unit is a batch of one topic. Views in requests need to live only until the call returns. Calls for a topic that
+// the store does not know answer kTopicNotFound.
 #pragma once
 
 #include <functional>
@@ -34,7 +35,7 @@ struct Advanced {
   std::vector<std::string> ready;  // topics that have jobs to claim, and had none when last reported or claimed empty
   Time next_steady = kNever;       // when Advance has work next, on each timeline
   Time next_utc = kNever;
-  bool more = false;               // the budget ran out: call again soon
+  bool more = false;  // the budget ran out: call again soon
 };
 
 struct Page {
@@ -43,9 +44,9 @@ struct Page {
 };
 
 enum class SweepKind : uint8_t {
-  kRedrive,     // dead jobs become due now, with all their attempts
-  kPurgeDead,   // dead jobs are removed
-  kPurge,       // all scheduled and dead jobs are removed; leased ones stay
+  kRedrive,    // dead jobs become due now, with all their attempts
+  kPurgeDead,  // dead jobs are removed
+  kPurge,      // all scheduled and dead jobs are removed; leased ones stay
 };
 
 /// One topic's figures in one store. The first group are gauges, the second counts since the store was opened. Always:
@@ -81,9 +82,9 @@ class Store {
   /// The topics that it holds, each with its figures.
   virtual std::vector<TopicFigures> Topics() const = 0;
 
-  /// One outcome for each job, in their order; a job sees those before it in the batch. An own id is taken by (key, id), or
-  /// by a stored server id with that text; it stays taken while a finished job is retained. kReplace always stores a new
-  /// job, with a new uid and a new timer, also for the same content; it needs room only for what it adds.
+  /// One outcome for each job, in their order; a job sees those before it in the batch. An own id is taken by (key,
+  /// id), or by a stored server id with that text; it stays taken while a finished job is retained. kReplace always
+  /// stores a new job, with a new uid and a new timer, also for the same content; it needs room only for what it adds.
   virtual void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                       Done<std::vector<Submitted>> done) = 0;
 
@@ -91,8 +92,8 @@ class Store {
   /// ready or the topic is paused; fewer, but at least one, where they are very large.
   virtual void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) = 0;
 
-  /// A retry, after a nack or an expired lease, is due on the steady timeline after the given delay or the topic's BackOff
-  /// (seeded with the uid). A lease past its deadline is current until Advance has rolled it back.
+  /// A retry, after a nack or an expired lease, is due on the steady timeline after the given delay or the topic's
+  /// BackOff (seeded with the uid). A lease past its deadline is current until Advance has rolled it back.
   virtual void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                       Done<std::vector<SettleOutcome>> done) = 0;
 
@@ -107,16 +108,16 @@ class Store {
   /// One job for each reference, in their order; one with uid 0 in the place of a job that is not stored.
   virtual void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) = 0;
 
-  /// Every job that has the state during the whole listing is listed once. In no particular order. kInvalidArgument for a
-  /// cursor that is not one.
+  /// Every job that has the state during the whole listing is listed once. In no particular order. kInvalidArgument for
+  /// a cursor that is not one.
   virtual void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                     Done<Page> done) = 0;
 
   /// How many jobs it changed, at most `limit` in one call.
   virtual void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) = 0;
 
-  /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's own
-  /// upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
+  /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
+  /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
 };
 

@@ -1,10 +1,9 @@
 #include "frontend/http/session.h"
 
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include "frontend/http/decode.h"
 #include "frontend/http/header_check.h"
@@ -129,8 +128,8 @@ void Session::TakeHeader() {
 }
 
 void Session::AckNow() {
-  // Many clients send header and body apart, without TCP_NODELAY: their body waits for the acknowledgement of the header,
-  // which the kernel would hold back for 40 ms.
+  // Many clients send header and body apart, without TCP_NODELAY: their body waits for the acknowledgement of the
+  // header, which the kernel would hold back for 40 ms.
   const int on = 1;
   setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }

@@ -1,5 +1,5 @@
-// The body of a job: everything about it that never changes while it is stored, as one string of bytes. It is the same in
-// memory and in the journal, so that storing, copying forward and recovering a job is a memcpy.
+// The body of a job: everything about it that never changes while it is stored, as one string of bytes. It is the same
+// in memory and in the journal, so that storing, copying forward and recovering a job is a memcpy.
 //
 //   flags u8 · [own id: bytes · fingerprint u64] · [key: bytes] · [headers: bytes of (name bytes · value bytes)...] ·
 //   payload: the rest                                  ("bytes" is a varint length and that many bytes)

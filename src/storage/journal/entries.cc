@@ -30,8 +30,8 @@ Time ReadDue(Reader& reader, uint8_t flags, Moment moment) {
   if (flags & kNeverDue) return kNever;
   const Time base = moment.On(flags & kSteady ? Timeline::kSteady : Timeline::kUtc);
   // Unsigned, so that a damaged value wraps instead of overflowing; the range of a sound one is checked on submit.
-  return FromMs(static_cast<int64_t>(static_cast<uint64_t>(ToMs(base)) +
-                                     static_cast<uint64_t>(UnZigZag(reader.Varint()))));
+  return FromMs(
+      static_cast<int64_t>(static_cast<uint64_t>(ToMs(base)) + static_cast<uint64_t>(UnZigZag(reader.Varint()))));
 }
 
 void PutMore(std::string& out, const PutEntry& entry) {

@@ -1,9 +1,9 @@
 // What the records of type kEntries hold: changes of jobs and topics, one behind the other. Times are relative to the
 // record's moment, so that they are short. Topic numbers are those of the record's lane, defined by its kTopic entries.
 //
-// Replaying the entries of all segments in order gives the state. A put holds the whole job and replaces what was known of
-// it; the others change a job that a put before them made, and mean nothing where there is none (its put was in a segment
-// that is no longer needed).
+// Replaying the entries of all segments in order gives the state. A put holds the whole job and replaces what was known
+// of it; the others change a job that a put before them made, and mean nothing where there is none (its put was in a
+// segment that is no longer needed).
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ namespace tocsin::journal {
 
 enum class EntryType : uint8_t {
   kPut = 1,
-  kMove = 2,       // a new due time, state, number of attempts
-  kCount = 3,      // an event was counted
-  kDone = 4,       // these three end a job
+  kMove = 2,   // a new due time, state, number of attempts
+  kCount = 3,  // an event was counted
+  kDone = 4,   // these three end a job
   kCancelled = 5,
   kPurged = 6,
   kTopic = 7,      // a topic's number and settings
@@ -32,10 +32,10 @@ enum class EntryType : uint8_t {
 
 /// What few jobs have: kept aside in memory, and written only where there is some.
 struct Details {
-  std::string reason;            // of the last failed attempt
+  std::string reason;                   // of the last failed attempt
   std::unordered_set<uint64_t> events;  // hashes of the events that were counted
   uint32_t count_left = 0;
-  bool finished = false;         // retained after its end, when these two hold its due time
+  bool finished = false;  // retained after its end, when these two hold its due time
   Time finished_due = kNever;
   Timeline finished_timeline = Timeline::kSteady;
 };
@@ -61,7 +61,7 @@ struct MoveEntry {
   Timeline timeline = Timeline::kSteady;
   Time due{};
   uint32_t attempts = 0;
-  bool fired = false;  // a count or either trigger is used up
+  bool fired = false;   // a count or either trigger is used up
   bool either = false;  // a reschedule gave a count trigger a due time as well
   std::string_view reason;
 };

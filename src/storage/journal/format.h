@@ -1,22 +1,26 @@
 // The journal's format on disk, version 1.
 //
-// A data folder holds segment files of one fixed size, written in turn and recycled. A segment is a header block and then
-// records, back to back, from offset kBlock on. A position in the journal is an Lsn: segment number * segment size +
-// offset; segment numbers rise by one and start at 1. What follows the last record is zeros up to a block boundary and
-// then whatever the file held before: a record is valid only where its own lsn says that it is, so old ones never count.
+// A data folder holds segment files of one fixed size, written in turn and recycled. A segment is a header block and
+// then records, back to back, from offset kBlock on. A position in the journal is an Lsn: segment number * segment size
+// + offset; segment numbers rise by one and start at 1. What follows the last record is zeros up to a block boundary
+// and then whatever the file held before: a record is valid only where its own lsn says that it is, so old ones never
+// count.
 //
 //   segment header (kBlock bytes)   crc32c u32 · version u32 · magic u64 · segment bytes u64 · number u64 · zeros
 //   record                          crc32c u32 (of all that follows) · size u32 (with this header) · lsn u64 ·
-//                                   synced u64 · utc_ms i64 · steady_ms i64 · epoch u32 · lane u16 · type u8 · 0 u8 · body
+//                                   synced u64 · utc_ms i64 · steady_ms i64 · epoch u32 · lane u16 · type u8 · 0 u8 ·
+//                                   body
 //
 // `synced`: everything below this Lsn was durable when the record was written. It tells damage from a torn tail: a bad
-// record followed, anywhere, by a good one whose `synced` lies beyond it was durable once, so it is damage; without such
-// a witness it was never acknowledged, and is cut off. A seal record gives this witness to the last group before a rest.
-// `epoch` rises with every start of a server. `lane` is the shard that wrote it: topic numbers in entries are the lane's.
+// record followed, anywhere, by a good one whose `synced` lies beyond it was durable once, so it is damage; without
+// such a witness it was never acknowledged, and is cut off. A seal record gives this witness to the last group before a
+// rest. `epoch` rises with every start of a server. `lane` is the shard that wrote it: topic numbers in entries are the
+// lane's.
 //
-// To change the format: give the new kind of record or entry a new type number where that suffices (readers refuse types
-// that they do not know); else raise kVersion, keep a reader of version N - 1 beside the new one, add a folder written by
-// version N - 1 to the tests, and describe the change here. A program refuses segments of versions it does not know.
+// To change the format: give the new kind of record or entry a new type number where that suffices (readers refuse
+// types that they do not know); else raise kVersion, keep a reader of version N - 1 beside the new one, add a folder
+// written by version N - 1 to the tests, and describe the change here. A program refuses segments of versions it does
+// not know.
 #pragma once
 
 #include <cstdint>

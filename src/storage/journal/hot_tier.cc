@@ -280,9 +280,8 @@ Details& HotTier::MakeDetails(Index index) {
 }
 
 Index HotTier::FindUid(uint16_t topic, Uid uid) const {
-  return by_uid_.Find(UidHash(topic, uid), [&](Index index) {
-    return entries_[index].seq == uid && entries_[index].topic == topic;
-  });
+  return by_uid_.Find(UidHash(topic, uid),
+                      [&](Index index) { return entries_[index].seq == uid && entries_[index].topic == topic; });
 }
 
 Index HotTier::Find(uint16_t topic, JobRef job) const {

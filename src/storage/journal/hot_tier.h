@@ -1,11 +1,13 @@
-// HotTier: the jobs of one shard in memory. Entries of 48 bytes in a slab, bodies in an arena, tables from server id and
-// own id to entry, a timing wheel for each timeline, a ready list and a dead list for each topic, and leases with a wheel
-// of their own. It knows nothing of the journal but the segment that holds each job's put. The shard's thread owns it.
+// HotTier: the jobs of one shard in memory. Entries of 48 bytes in a slab, bodies in an arena, tables from server id
+// and own id to entry, a timing wheel for each timeline, a ready list and a dead list for each topic, and leases with a
+// wheel of their own. It knows nothing of the journal but the segment that holds each job's put. The shard's thread
+// owns it.
 //
 // Invariants
-//  1. A placed entry is where its state says. A scheduled one is in its topic's ready list (kReady), or in the wheel of its timeline, or waits for a count alone.
-//     A leased one has a lease; a dead one is in its topic's dead list; a done or cancelled one is retained, in the steady
-//     wheel until it is forgotten.
+//  1. A placed entry is where its state says. A scheduled one is in its topic's ready list (kReady), or in the wheel of
+//  its timeline, or waits for a count alone.
+//     A leased one has a lease; a dead one is in its topic's dead list; a done or cancelled one is retained, in the
+//     steady wheel until it is forgotten.
 //  2. Only what the wheels have handed over, or would no longer take, is ready: never early.
 //  3. Every entry is in by_uid_; one with an own id in by_own_ too.
 #pragma once
@@ -50,7 +52,7 @@ struct Entry {
   uint32_t segment = 0;  // holds its latest put; 0: not yet known
   uint16_t topic = 0;
   uint16_t bucket = kNoBucket;
-  uint16_t attempts = 0;      // used up
+  uint16_t attempts = 0;  // used up
   uint16_t max_attempts = 0;
   State state = State::kScheduled;
   uint8_t flags = kOnSteady;
@@ -124,10 +126,11 @@ class HotTier {
 
   /// A new scheduled entry with an uninitialised body; 0 where memory is short. The caller fills it and calls Link.
   Index Create(uint16_t topic, Uid uid, size_t body_size);
-  /// Enters it into the tables, once its body is written. Room was taken for it. False, and nothing happens, without memory.
+  /// Enters it into the tables, once its body is written. Room was taken for it. False, and nothing happens, without
+  /// memory.
   bool Link(Index index);
-  /// Takes room in the topic, over all shards; false, and takes none, where its capacity does not allow it. Room goes back
-  /// when the entry is erased or retained.
+  /// Takes room in the topic, over all shards; false, and takes none, where its capacity does not allow it. Room goes
+  /// back when the entry is erased or retained.
   bool TakeRoom(uint16_t topic, uint64_t jobs, uint64_t bytes);
   void GiveBack(uint16_t topic, uint64_t jobs, uint64_t bytes);
   /// The same for what is stored already, or was freed before.
@@ -136,8 +139,8 @@ class HotTier {
   void Discard(Index index);
   /// Takes it out of wherever it is (Detach) and out of existence.
   void Erase(Index index);
-  /// Takes it out of the list, wheel or lease that its state puts it in, and out of the gauge of that state. The ones below
-  /// place a detached entry again, in the state that they name.
+  /// Takes it out of the list, wheel or lease that its state puts it in, and out of the gauge of that state. The ones
+  /// below place a detached entry again, in the state that they name.
   void Detach(Index index);
 
   /// Ready, in a wheel, or waiting for a count.
@@ -172,8 +175,8 @@ class HotTier {
 
   /// Before the first Schedule: no due time lies before these.
   void ResetWheels(Time oldest_steady, Time oldest_utc);
-  /// Makes ready what is due, and hands retained entries whose time is over to `forget(index)`. True when the budget ran
-  /// out.
+  /// Makes ready what is due, and hands retained entries whose time is over to `forget(index)`. True when the budget
+  /// ran out.
   template <class OnForget>
   bool MakeDueReady(Moment now, size_t budget, OnForget&& forget);
   /// Hands entries whose leases have expired, detached, to `expired(index)`. True when the budget ran out.
@@ -250,8 +253,8 @@ bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
     }
   };
   if (utc_.size() == 0) return steady_.Advance(now.steady, budget, hand_over);
-  // Two timelines, one order: each wheel goes no further than the other's next work. What both have in the same millisecond
-  // is gathered and put in the order of uids. First, though, what has only to be moved down inside a wheel.
+  // Two timelines, one order: each wheel goes no further than the other's next work. What both have in the same
+  // millisecond is gathered and put in the order of uids. First, though, what has only to be moved down inside a wheel.
   if (steady_.Advance(Time{}, budget, hand_over) || utc_.Advance(Time{}, budget, hand_over)) return true;
   while (work < budget) {
     const Time steady_next = steady_.NextWork(Time{});

@@ -1,4 +1,5 @@
-// The offline tools: `tocsin journal verify` and `tocsin journal repair`. Both take the folder's lock: no server runs on it.
+// The offline tools: `tocsin journal verify` and `tocsin journal repair`. Both take the folder's lock: no server runs
+// on it.
 #pragma once
 
 #include <string>

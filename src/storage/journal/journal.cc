@@ -42,8 +42,8 @@ Status Journal::Begin(const JournalEnd& end) {
   offset_ = fresh ? kBlock : end.offset;
   std::string tail;
   if (!fresh) {
-    // What recovery has just read may still be on its way to the disk, if only the process died: the records that follow
-    // will say that it is durable.
+    // What recovery has just read may still be on its way to the disk, if only the process died: the records that
+    // follow will say that it is durable.
     TOCSIN_TRY((*file)->Sync());
     TOCSIN_TRY(segments_->SyncBefore(segment_));
     auto read = segments_->ReadTail(segment_, offset_);

@@ -2,9 +2,9 @@
 // records; one committer writes everything that arrived meanwhile as one group, syncs it, and tells the lanes how far
 // their records may be acknowledged (group commit).
 //
-// Threads: Append, Release and the readers are called by any lane (one short lock for a batch, never during I/O). Commit,
-// Maintain, Sync and SealRest are the committer's: the thread that StartThreads starts, or the test that drives them by
-// hand.
+// Threads: Append, Release and the readers are called by any lane (one short lock for a batch, never during I/O).
+// Commit, Maintain, Sync and SealRest are the committer's: the thread that StartThreads starts, or the test that drives
+// them by hand.
 //
 // Invariants:
 //  - acknowledged() never passes what the configured durability allows.
@@ -154,10 +154,10 @@ class Journal {
   uint64_t offset_ = 0;
   std::vector<Batch> pending_;
   std::vector<std::string> buffers_;
-  std::vector<uint64_t> lane_segment_;  // the segment that holds the lane's latest prologue
-  std::vector<uint64_t> lane_needs_;    // what each lane still needs
+  std::vector<uint64_t> lane_segment_;      // the segment that holds the lane's latest prologue
+  std::vector<uint64_t> lane_needs_;        // what each lane still needs
   std::atomic<uint64_t> first_needed_ = 1;  // the least of these, as in the latest seal appended
-  bool sealed_ = true;                  // nothing but a seal was appended last
+  bool sealed_ = true;                      // nothing but a seal was appended last
   bool stop_ = false;
   std::optional<Error> error_;
 

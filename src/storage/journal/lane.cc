@@ -25,8 +25,7 @@ void Lane::Append() {
   EndRecord(buffer_, record_);
   record_ = std::string::npos;
   const Appended appended = journal_.Append(number_, std::move(buffer_), [this](std::string& out) {
-    const size_t begin =
-        BeginRecord(out, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
+    const size_t begin = BeginRecord(out, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
     prologue_(out, now_);
     EndRecord(out, begin);
   });

@@ -1,6 +1,6 @@
-// Lane: one shard's way into the journal. It gathers entries into records, appends a call's records as one batch, and holds
-// back the answer of each call until its records may be acknowledged. The shard's thread owns it; only Wake is called by
-// the committer.
+// Lane: one shard's way into the journal. It gathers entries into records, appends a call's records as one batch, and
+// holds back the answer of each call until its records may be acknowledged. The shard's thread owns it; only Wake is
+// called by the committer.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,8 @@ class Lane {
   using Prologue = std::function<void(std::string&, Moment)>;
   using Placed = std::function<void(uint64_t segment)>;
 
-  /// `prologue` writes the entries that each segment begins with; `placed` learns the segment of what was appended last.
+  /// `prologue` writes the entries that each segment begins with; `placed` learns the segment of what was appended
+  /// last.
   Lane(Journal& journal, uint32_t number, Prologue prologue, Placed placed);
 
   void Bind(Loop& loop) { loop_ = &loop; }

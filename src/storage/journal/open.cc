@@ -48,8 +48,9 @@ Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Options& options,
 Node::~Node() = default;
 
 void Node::Observe(metrics::Registry& metrics) {
-  journal_->OnSync([histogram = metrics.GetHistogram("tocsin_journal_sync_seconds", "How long a sync of the journal took.")](
-                       std::chrono::nanoseconds took) { histogram->Record(took); });
+  journal_->OnSync(
+      [histogram = metrics.GetHistogram("tocsin_journal_sync_seconds", "How long a sync of the journal took.")](
+          std::chrono::nanoseconds took) { histogram->Record(took); });
   shown_ = metrics.AddCollector([this](metrics::Sink& sink) {
     using metrics::Kind;
     const JournalFigures& figures = journal_->figures();
@@ -58,9 +59,11 @@ void Node::Observe(metrics::Registry& metrics) {
     };
     show(Kind::kCounter, "tocsin_journal_syncs_total", "Syncs of the journal.", figures.syncs);
     show(Kind::kCounter, "tocsin_journal_records_total", "Records written to the journal.", figures.records);
-    show(Kind::kCounter, "tocsin_journal_bytes_total", "Bytes of records written to the journal.", figures.bytes_written);
+    show(Kind::kCounter, "tocsin_journal_bytes_total", "Bytes of records written to the journal.",
+         figures.bytes_written);
     show(Kind::kGauge, "tocsin_journal_segments", "Segment files that hold needed records.", journal_->segments());
-    show(Kind::kGauge, "tocsin_journal_span_bytes", "From the oldest needed segment to the last.", journal_->span_bytes());
+    show(Kind::kGauge, "tocsin_journal_span_bytes", "From the oldest needed segment to the last.",
+         journal_->span_bytes());
     show(Kind::kGauge, "tocsin_journal_pending_bytes", "Bytes that wait for the committer.", journal_->pending_bytes());
     show(Kind::kGauge, "tocsin_journal_full", "1 while the disk is full and no jobs are accepted.",
          journal_->has_room() ? 0 : 1);

@@ -20,15 +20,15 @@ struct Options {
   std::string folder;
   uint32_t shards = 1;
   Durability durability = Durability::kFsync;
-  Millis sync_interval{50};             // of Durability::kInterval
-  uint64_t segment_bytes = 64 << 20;    // of a new folder; an old one keeps its own
-  uint64_t memory_limit_bytes = 0;      // 0: none
+  Millis sync_interval{50};           // of Durability::kInterval
+  uint64_t segment_bytes = 64 << 20;  // of a new folder; an old one keeps its own
+  uint64_t memory_limit_bytes = 0;    // 0: none
 };
 
 class Node {
  public:
-  /// Locks the folder, recovers what is in it, brings `clock` up to the last moment that the journal knows, and begins a
-  /// new epoch. Refuses a folder that is in use, damaged, or of an unknown format.
+  /// Locks the folder, recovers what is in it, brings `clock` up to the last moment that the journal knows, and begins
+  /// a new epoch. Refuses a folder that is in use, damaged, or of an unknown format.
   static Result<std::unique_ptr<Node>> Open(FileSystem& fs, const Options& options, Clock& clock);
   ~Node();
   Node(const Node&) = delete;

@@ -1,5 +1,5 @@
-// Replay: applies the records of a journal to the stores of a node's shards. The number of shards may differ from the one
-// that wrote them: each job goes to the shard that its slot lives on now.
+// Replay: applies the records of a journal to the stores of a node's shards. The number of shards may differ from the
+// one that wrote them: each job goes to the shard that its slot lives on now.
 #pragma once
 
 #include <map>

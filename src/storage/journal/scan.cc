@@ -59,8 +59,8 @@ class Scanner {
   const std::optional<uint64_t> from_;
   Scanned scanned_;
   std::string buffer_;
-  std::deque<Gap> gaps_;          // not, or not yet, proved to be damage
-  std::deque<Pending> pending_;   // behind the first of them
+  std::deque<Gap> gaps_;         // not, or not yet, proved to be damage
+  std::deque<Pending> pending_;  // behind the first of them
   std::vector<std::pair<std::string, uint64_t>> free_sizes_;
   std::vector<std::string> odd_;  // files whose header is neither valid nor empty
   uint64_t first_needed_ = 1;
@@ -93,8 +93,8 @@ Status Scanner::ReadHeaders() {
     }
     scanned_.segment_bytes = header->segment_bytes;
     if (*size < header->segment_bytes) {
-      scanned_.damage.push_back({name, *size, fmt::format("the file is cut off; it should have {} bytes",
-                                                          header->segment_bytes)});
+      scanned_.damage.push_back(
+          {name, *size, fmt::format("the file is cut off; it should have {} bytes", header->segment_bytes)});
     }
     scanned_.used.push_back({name, header->number});
   }
@@ -259,11 +259,12 @@ Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& 
 Status RefuseDamage(const Scanned& scanned) {
   if (scanned.damage.empty()) return {};
   const Damage& first = scanned.damage.front();
-  return Fail(Code::kCorrupt,
-              "the journal is damaged: {} at offset {}: {}{}; `tocsin journal verify` lists all damage, `tocsin journal "
-              "repair` makes a new folder with what can be saved",
-              first.file, first.offset, first.what,
-              scanned.damage.size() > 1 ? fmt::format(" ({} more)", scanned.damage.size() - 1) : "");
+  return Fail(
+      Code::kCorrupt,
+      "the journal is damaged: {} at offset {}: {}{}; `tocsin journal verify` lists all damage, `tocsin journal "
+      "repair` makes a new folder with what can be saved",
+      first.file, first.offset, first.what,
+      scanned.damage.size() > 1 ? fmt::format(" ({} more)", scanned.damage.size() - 1) : "");
 }
 
 }  // namespace tocsin::journal

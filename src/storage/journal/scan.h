@@ -1,5 +1,6 @@
-// Reading a whole journal: at start, and for the offline tools. Finds the segments, checks every record, tells a torn tail
-// (cut off: it was never acknowledged) from damage (reported with file and offset, and never passed over in silence).
+// Reading a whole journal: at start, and for the offline tools. Finds the segments, checks every record, tells a torn
+// tail (cut off: it was never acknowledged) from damage (reported with file and offset, and never passed over in
+// silence).
 #pragma once
 
 #include <deque>
@@ -22,7 +23,7 @@ struct Damage {
 
 struct Scanned {
   JournalEnd end;
-  Moment last;  // no record is later
+  Moment last;                 // no record is later
   uint64_t segment_bytes = 0;  // 0: the folder holds no journal
   std::deque<SegmentFile> used;
   std::deque<std::string> free;   // files of full size that can be used again
@@ -36,10 +37,10 @@ struct Scanned {
 /// False where the record's body is malformed.
 using OnRecord = std::function<bool(const RecordHeader&, std::string_view body, uint64_t segment)>;
 
-/// Hands every valid record to `on_record`, in order. Damage does not stop it: it goes on behind it and reports it. An error
-/// only where the folder cannot be read or has an unknown format version.
-/// Segments before a missing one are left out: mostly they were freed. Where they turn out to be needed, that is damage;
-/// reading again with `from` = the first one needed takes them in.
+/// Hands every valid record to `on_record`, in order. Damage does not stop it: it goes on behind it and reports it. An
+/// error only where the folder cannot be read or has an unknown format version. Segments before a missing one are left
+/// out: mostly they were freed. Where they turn out to be needed, that is damage; reading again with `from` = the first
+/// one needed takes them in.
 Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record,
                      std::optional<uint64_t> from = std::nullopt);
 

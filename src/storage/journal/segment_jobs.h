@@ -1,6 +1,6 @@
 // SegmentJobs: which jobs of one shard have their latest put in which segment, so that an old segment can be emptied by
-// copying forward the few that still live in it. A job that ended or moved on leaves its place in the list behind; whoever
-// walks the list sees by the entry's own segment number that it is no longer there. The shard's thread owns it.
+// copying forward the few that still live in it. A job that ended or moved on leaves its place in the list behind;
+// whoever walks the list sees by the entry's own segment number that it is no longer there. The shard's thread owns it.
 #pragma once
 
 #include <algorithm>

@@ -16,9 +16,7 @@ struct FreeAligned {
 };
 using AlignedBuffer = std::unique_ptr<char[], FreeAligned>;
 
-AlignedBuffer MakeAligned(size_t bytes) {
-  return AlignedBuffer(static_cast<char*>(std::aligned_alloc(kBlock, bytes)));
-}
+AlignedBuffer MakeAligned(size_t bytes) { return AlignedBuffer(static_cast<char*>(std::aligned_alloc(kBlock, bytes))); }
 
 uint64_t NumberInName(std::string_view name) {
   uint64_t number = 0;

@@ -1,9 +1,10 @@
-// The segment files of one data folder: which there are, which number each has, and where the next one comes from. A file
-// is prewritten once, so that later writes change no metadata and cost one device flush, and is then used again and again.
+// The segment files of one data folder: which there are, which number each has, and where the next one comes from. A
+// file is prewritten once, so that later writes change no metadata and cost one device flush, and is then used again
+// and again.
 //
 // Invariant: files are taken out of use from the oldest on, and only below a first needed segment that a seal has made
-// durable. So the segments from there to the last have no gap, and replaying older ones as well, as far as there is no gap,
-// gives the same state.
+// durable. So the segments from there to the last have no gap, and replaying older ones as well, as far as there is no
+// gap, gives the same state.
 //
 // Thread-safe. Preparing a file takes long (it writes all of it) and happens outside the lock, on the maker's thread.
 #pragma once
@@ -39,8 +40,8 @@ class Segments {
   /// What the block of `offset` holds before it.
   Result<std::string> ReadTail(uint64_t number, uint64_t offset);
 
-  /// Makes sure that a file waits for number last + 1, with that number durable in its header. Blocks. kStorageFull where
-  /// no file is free and the disk has no room for another.
+  /// Makes sure that a file waits for number last + 1, with that number durable in its header. Blocks. kStorageFull
+  /// where no file is free and the disk has no room for another.
   Status Prepare();
   /// The prepared file becomes the last one in use. Prepares it first where nobody has.
   Result<std::unique_ptr<File>> TakeNext();

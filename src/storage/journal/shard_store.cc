@@ -107,12 +107,14 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
   const uint16_t known = tier_.FindTopic(topic.name);
   if (known == kNoTopic && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
-    return done(FailField(Code::kOverCapacity, "topic", "there are more topics than journal.segment_size has room for"));
+    return done(
+        FailField(Code::kOverCapacity, "topic", "there are more topics than journal.segment_size has room for"));
   }
   const bool resumed = known != kNoTopic && tier_.topic(known).settings.paused && !topic.paused;
   const uint16_t number = EnsureTopic(topic);
   if (number == kNoTopic) {
-    return done(FailField(Code::kOverCapacity, "topic", "there are {} topics already, the most there can be", kNoTopic));
+    return done(
+        FailField(Code::kOverCapacity, "topic", "there are {} topics already, the most there can be", kNoTopic));
   }
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
   EncodeTopic(lane_->Out(), number, topic);

@@ -1,6 +1,6 @@
 // ShardStore: the embedded store of one shard. It applies each call to the hot tier at once, writes what changed to the
-// journal through its lane, and answers when that may be acknowledged. Leases live in memory alone; the journal's epoch,
-// which is in every token, makes those of an earlier run stale. The shard's thread owns it.
+// journal through its lane, and answers when that may be acknowledged. Leases live in memory alone; the journal's
+// epoch, which is in every token, makes those of an earlier run stale. The shard's thread owns it.
 #pragma once
 
 #include <memory>
@@ -47,11 +47,13 @@ inline DueTime DueOf(Timeline timeline, Millis delay, Time due, Moment now) {
 }
 inline void SetDue(Entry& entry, DueTime due) {
   entry.due_ms = ToMs(due.due);
-  entry.flags = static_cast<uint8_t>(due.timeline == Timeline::kSteady ? entry.flags | kOnSteady : entry.flags & ~kOnSteady);
+  entry.flags =
+      static_cast<uint8_t>(due.timeline == Timeline::kSteady ? entry.flags | kOnSteady : entry.flags & ~kOnSteady);
 }
 
 inline void SetTrigger(Entry& entry, Trigger trigger) {
-  entry.flags = static_cast<uint8_t>((entry.flags & ~(3 << kTriggerShift)) | static_cast<int>(trigger) << kTriggerShift);
+  entry.flags =
+      static_cast<uint8_t>((entry.flags & ~(3 << kTriggerShift)) | static_cast<int>(trigger) << kTriggerShift);
 }
 
 class ShardStore final : public Store {
@@ -133,7 +135,7 @@ class ShardStore final : public Store {
   const uint32_t shard_;
   HotTier tier_;
   UidSource uids_;
-  Uid last_uid_ = 0;  // no id above it was given out
+  Uid last_uid_ = 0;    // no id above it was given out
   uint64_t fence_ = 0;  // of the last lease: epoch << 40 | count
   SegmentJobs puts_;
   std::vector<Index> unplaced_puts_;  // written by the current call, their segment not yet known

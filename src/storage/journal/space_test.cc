@@ -1,7 +1,7 @@
 // The disk follows what is live: old segments are emptied by copying forward, whatever passes through.
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include <gtest/gtest.h>
 
 #include "storage/journal/sim_node.h"
 
