@@ -9,7 +9,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 TEST_P(StoreContract, FindAnswersEachReferenceInItsPlace) {
   const Submitted own = Accept(Job("own", 5s));

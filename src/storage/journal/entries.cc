@@ -35,8 +35,8 @@ Time ReadDue(Reader& reader, uint8_t flags, Moment moment) {
 }
 
 void PutMore(std::string& out, const PutEntry& entry) {
-  static const Details kNone;
-  const Details& details = entry.details ? *entry.details : kNone;
+  static const Details none;
+  const Details& details = entry.details ? *entry.details : none;
   out.push_back(static_cast<char>(entry.state));
   PutVarint(out, entry.attempts);
   out.push_back(static_cast<char>(entry.trigger));

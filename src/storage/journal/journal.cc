@@ -237,6 +237,7 @@ void Journal::Maintain() {
   if (failed()) return;
   Status done = segments_->Free(freeable_);
   if (done) done = segments_->Prepare();
+  if (done) done = segments_->Reserve();
   if (done) {
     full_ = false;
   } else if (done.error().code == Code::kStorageFull) {

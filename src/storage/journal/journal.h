@@ -85,6 +85,8 @@ class Journal {
   Error error() const;
   /// False while the disk is full: what makes the journal grow for good is refused, the rest still finds room.
   bool has_room() const { return !full_.load(std::memory_order_relaxed); }
+  /// True until segments that a seal no longer needs are free.
+  bool freeing() const { return segments_->first() < first_needed(); }
   /// Bytes appended and not yet written: lanes stop taking new jobs beyond a bound.
   size_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 

@@ -116,7 +116,7 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, size_t limit, Mome
   }
   if (kind == SweepKind::kPurge) changed += PurgeScheduled(number, limit - changed, now);
   lane_->Append();
-  lane_->Reply(std::move(done), std::move(changed));
+  lane_->Reply(std::move(done), changed);
 }
 
 void ShardStore::Redrive(Index index, Moment now) {

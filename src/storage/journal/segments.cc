@@ -114,6 +114,20 @@ Status Segments::Prepare() {
   return {};
 }
 
+Status Segments::Reserve() {
+  const std::scoped_lock preparing(preparing_);
+  std::string name;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!free_.empty()) return {};
+    name = fmt::format("{:08}.segment", ++names_);
+  }
+  if (auto file = Make(name); !file) return std::unexpected(std::move(file).error());
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(std::move(name));
+  return {};
+}
+
 Result<std::unique_ptr<File>> Segments::TakeNext() {
   TOCSIN_TRY(Prepare());
   const std::scoped_lock lock(mutex_);
@@ -155,7 +169,7 @@ size_t Segments::used() const {
 
 bool Segments::prepared() const {
   const std::scoped_lock lock(mutex_);
-  return next_ != nullptr;
+  return next_ != nullptr && !free_.empty();
 }
 
 }  // namespace tocsin::journal

@@ -43,6 +43,8 @@ class Segments {
   /// Makes sure that a file waits for number last + 1, with that number durable in its header. Blocks. kStorageFull
   /// where no file is free and the disk has no room for another.
   Status Prepare();
+  /// Makes sure that a free file stands behind the prepared one: room for what has to be written on a full disk.
+  Status Reserve();
   /// The prepared file becomes the last one in use. Prepares it first where nobody has.
   Result<std::unique_ptr<File>> TakeNext();
 
@@ -52,6 +54,7 @@ class Segments {
   uint64_t first() const;
   uint64_t last() const;
   size_t used() const;
+  /// Nothing is left to do for Prepare and Reserve.
   bool prepared() const;
   uint64_t segment_bytes() const { return segment_bytes_; }
   std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }

@@ -11,6 +11,9 @@ constexpr int kFenceCountBits = 40;
 // emptied. Together with the files kept for use this stays within three times the live bytes.
 constexpr uint64_t kSpanPercent = 250;
 constexpr uint64_t kSpanSegmentsMin = 4;
+// The same on a full disk.
+constexpr uint64_t kFullSpanPercent = 110;
+constexpr uint64_t kFullSpanSegments = 2;
 constexpr size_t kPutOverhead = 24;  // of a put besides the body, about
 
 size_t PutBytes(const Entry& entry) { return entry.body_size + kPutOverhead; }
@@ -248,8 +251,13 @@ void ShardStore::ReportMemory() {
 
 bool ShardStore::Upkeep(Moment now, size_t budget) {
   Journal& journal = lane_->journal();
-  const uint64_t span_max = std::max(kSpanSegmentsMin * journal.segment_bytes(),
-                                     node_.put_bytes.load(std::memory_order_relaxed) * kSpanPercent / 100);
+  const uint64_t live_bytes = node_.put_bytes.load(std::memory_order_relaxed);
+  uint64_t span_max = std::max(kSpanSegmentsMin * journal.segment_bytes(), live_bytes * kSpanPercent / 100);
+  if (!journal.has_room()) {
+    // Whatever can be won is needed now. One segment at a time: copying needs room too.
+    span_max = live_bytes * kFullSpanPercent / 100 + kFullSpanSegments * journal.segment_bytes();
+    if (journal.freeing()) return false;
+  }
   const bool crowded = journal.span_bytes() > span_max;
   uint64_t oldest = puts_.Oldest(journal.last_segment());
   const bool holds_back = crowded && journal.first_needed() >= journal.NeededBy(shard_);
