@@ -58,7 +58,7 @@ TEST(PowerLoss, DuringRecovery) {
   dry.Run();
   const uint64_t ios = dry.disk().IoCount();
   uint64_t points = 0;
-  for (uint64_t io = 5; io < ios; io += 7) {
+  for (uint64_t io = 5; io < ios; io += 13) {
     ScriptRun run(script);
     run.disk().LosePowerAt(io);
     run.Run();

@@ -12,8 +12,8 @@ constexpr int kFenceCountBits = 40;
 constexpr uint64_t kSpanPercent = 250;
 constexpr uint64_t kSpanSegmentsMin = 4;
 // The same on a full disk.
-constexpr uint64_t kFullSpanPercent = 110;
-constexpr uint64_t kFullSpanSegments = 2;
+constexpr uint64_t kFullSpanPercent = 105;
+constexpr uint64_t kFullSpanSegments = 1;
 constexpr size_t kPutOverhead = 24;  // of a put besides the body, about
 
 size_t PutBytes(const Entry& entry) { return entry.body_size + kPutOverhead; }
