@@ -95,7 +95,7 @@ TEST_P(BitRot, FlippedBitsAreNoticed) {
   uint64_t refused = 0;
   for (const std::string& file : Files()) {
     // A step that is no multiple of any size in the format, so that every part of records and headers is met.
-    for (uint64_t offset = 0; offset < node_.options().segment_bytes; offset += offset < 64 ? 1 : 311) {
+    for (uint64_t offset = 0; offset < node_.options().segment_bytes; offset += offset < 32 ? 1 : 613) {
       auto disk = Copy();
       ASSERT_TRUE(disk->FlipBit("data/" + file, offset, static_cast<int>(offset % 8)));
       refused += Refused(std::move(disk), fmt::format("bit {} of {}", offset, file));
@@ -111,7 +111,7 @@ TEST_P(BitRot, RepairSavesTheRest) {
   uint64_t repairs = 0;
   uint64_t least = kJobs;
   for (const std::string& file : Files()) {
-    for (uint64_t offset = 0; offset < node_.options().segment_bytes; offset += 4'999) {
+    for (uint64_t offset = 0; offset < node_.options().segment_bytes; offset += offset / kBlock == 1 ? 203 : 4'999) {
       auto disk = Copy();
       ASSERT_TRUE(disk->FlipBit("data/" + file, offset, 3));
       const auto report = Verify(*disk, "data");

@@ -49,6 +49,12 @@ void PutMore(std::string& out, const PutEntry& entry) {
   for (const uint64_t event : details.events) PutFixed<uint64_t>(out, event);
 }
 
+/// What could have been submitted: times that can be added to without overflow.
+bool InRange(Time due) {
+  constexpr Time kLatest = FromMs(int64_t{1} << 52);
+  return due == kNever || (due >= Time{} && due <= kLatest);
+}
+
 bool ReadMore(Reader& reader, PutEntry& entry, Details& details) {
   const auto state = reader.Fixed<uint8_t>();
   entry.attempts = static_cast<uint32_t>(reader.Varint());
@@ -60,14 +66,22 @@ bool ReadMore(Reader& reader, PutEntry& entry, Details& details) {
   details.finished = finished != 0;
   details.finished_timeline = finished == 1 ? Timeline::kUtc : Timeline::kSteady;
   if (details.finished) details.finished_due = FromMs(reader.Fixed<int64_t>());
+  if (details.finished && !InRange(details.finished_due)) return false;
   const uint64_t events = reader.Varint();
   if (!reader.ok() || events > reader.left() / sizeof(uint64_t)) return false;
-  if (state > static_cast<uint8_t>(State::kCancelled) || trigger > static_cast<uint8_t>(Trigger::kEither)) return false;
+  const bool stored = state <= static_cast<uint8_t>(State::kCancelled) && state != static_cast<uint8_t>(State::kLeased);
+  if (!stored || trigger > static_cast<uint8_t>(Trigger::kEither)) return false;
   for (uint64_t i = 0; i < events; ++i) details.events.insert(reader.Fixed<uint64_t>());
   entry.state = static_cast<State>(state);
   entry.trigger = static_cast<Trigger>(trigger);
   entry.details = &details;
   return true;
+}
+
+bool SoundBody(std::string_view bytes) {
+  Body body;
+  std::vector<HeaderView> headers;
+  return DecodeBody(bytes, body) && (body.headers.empty() || DecodeHeaders(body.headers, headers));
 }
 
 bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
@@ -81,8 +95,7 @@ bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
   entry.max_attempts = static_cast<uint32_t>(reader.Varint());
   if (flags & kMore && !ReadMore(reader, entry, details)) return false;
   entry.body = reader.Bytes();
-  Body body;
-  if (!reader.ok() || !DecodeBody(entry.body, body)) return false;
+  if (!reader.ok() || !InRange(entry.due) || !SoundBody(entry.body)) return false;
   visitor.OnPut(entry);
   return true;
 }
@@ -99,8 +112,9 @@ bool ReadMove(Reader& reader, Moment moment, EntryVisitor& visitor) {
   entry.due = ReadDue(reader, flags, moment);
   entry.attempts = static_cast<uint32_t>(reader.Varint());
   entry.reason = reader.Bytes();
-  if (reader.ok()) visitor.OnMove(entry);
-  return reader.ok();
+  if (!reader.ok() || !InRange(entry.due)) return false;
+  visitor.OnMove(entry);
+  return true;
 }
 
 bool ReadCount(Reader& reader, EntryVisitor& visitor) {

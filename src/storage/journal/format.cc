@@ -38,6 +38,10 @@ Result<SegmentHeader> DecodeSegmentHeader(std::string_view block) {
   SegmentHeader header;
   header.segment_bytes = reader.Fixed<uint64_t>();
   header.number = reader.Fixed<uint64_t>();
+  if (header.segment_bytes % kBlock != 0 || header.segment_bytes < 2 * kBlock ||
+      header.segment_bytes > kSegmentBytesMax || header.number == 0 || header.number > UINT32_MAX) {
+    return Fail(Code::kCorrupt, "the segment header holds what no program wrote");
+  }
   return header;
 }
 
@@ -77,6 +81,11 @@ std::optional<RecordHeader> CheckRecord(std::string_view bytes, Lsn lsn) {
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.lsn != lsn || header.size < sizeof(RecordHeader) || header.size > bytes.size()) return std::nullopt;
   if (header.crc != Crc32c(bytes.substr(sizeof(uint32_t), header.size - sizeof(uint32_t)))) return std::nullopt;
+  // Times that can be added to without overflow: any that a clock shows.
+  constexpr int64_t kLatestMs = int64_t{1} << 52;
+  if (header.utc_ms < 0 || header.utc_ms > kLatestMs || header.steady_ms < 0 || header.steady_ms > kLatestMs) {
+    return std::nullopt;
+  }
   return header;
 }
 

@@ -44,6 +44,8 @@ enum class RecordType : uint8_t {
   kClose = 3,    // the last of its segment; the journal goes on in the next
 };
 
+constexpr uint64_t kSegmentBytesMax = uint64_t{4} << 30;
+
 constexpr uint16_t kNoLane = 0xFFFF;
 
 struct RecordHeader {

@@ -20,13 +20,16 @@ Result<std::unique_ptr<Salvaged>> Salvage(FileSystem& fs, const std::string& fol
   auto lock = fs.Lock(folder);
   if (!lock) return std::unexpected(std::move(lock).error());
   salvaged->lock = std::move(*lock);
-  const auto look = Scan(fs, folder, [](const RecordHeader&, std::string_view, uint64_t) { return true; });
+  salvaged->shards.push_back(std::make_unique<ShardStore>(salvaged->use, 0));
+  Replay replay(salvaged->shards);
+  const auto look = Scan(fs, folder, [&](const RecordHeader& header, std::string_view body, uint64_t) {
+    replay.Foresee(header, body);
+    return true;
+  });
   if (!look) return std::unexpected(look.error());
   // Where a needed segment is missing, those before it are worth reading too.
   std::optional<uint64_t> from;
   if (!look->used.empty() && look->used.front().number > look->end.first_needed) from = look->end.first_needed;
-  salvaged->shards.push_back(std::make_unique<ShardStore>(salvaged->use, 0));
-  Replay replay(salvaged->shards);
   auto scanned = Scan(
       fs, folder,
       [&](const RecordHeader& header, std::string_view body, uint64_t segment) {
@@ -64,7 +67,7 @@ Result<Report> Verify(FileSystem& fs, const std::string& folder) {
 Result<Report> Repair(FileSystem& fs, const std::string& folder, const std::string& output) {
   auto salvaged = Salvage(fs, folder);
   if (!salvaged) return std::unexpected(std::move(salvaged).error());
-  TOCSIN_TRY(fs.MakeDir(output));
+  TOCSIN_TRY(MakeFolder(fs, output));
   auto names = fs.List(output);
   if (!names) return std::unexpected(std::move(names).error());
   if (!names->empty()) return Fail(Code::kInvalidArgument, "{} is not empty: repair writes a new folder", output);

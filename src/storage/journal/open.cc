@@ -1,15 +1,11 @@
 #include "storage/journal/open.h"
 
-#include <filesystem>
-
 #include "storage/journal/replay.h"
 
 namespace tocsin::journal {
 
 Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Options& options, Clock& clock) {
-  TOCSIN_TRY(fs.MakeDir(options.folder));
-  const std::filesystem::path parent = std::filesystem::path(options.folder + "/").parent_path().parent_path();
-  TOCSIN_TRY(fs.SyncDir(parent.empty() ? "." : parent.string()));
+  TOCSIN_TRY(MakeFolder(fs, options.folder));
   auto lock = fs.Lock(options.folder);
   if (!lock) return std::unexpected(std::move(lock).error());
   std::unique_ptr<Node> node(new Node(options));

@@ -8,21 +8,50 @@ namespace {
 
 constexpr uint32_t kLaneTopicsMax = 0xFFFF;
 
+class OnlyTopics final : public EntryVisitor {
+ public:
+  explicit OnlyTopics(std::function<void(uint32_t, const Topic&)> on_topic) : on_topic_(std::move(on_topic)) {}
+  void OnPut(const PutEntry&) override {}
+  void OnMove(const MoveEntry&) override {}
+  void OnCount(const CountEntry&) override {}
+  void OnEnd(const EndEntry&) override {}
+  void OnTopic(uint32_t number, const Topic& topic) override { on_topic_(number, topic); }
+  void OnDropTopic(uint32_t) override {}
+  void OnUids(Uid) override {}
+
+ private:
+  const std::function<void(uint32_t, const Topic&)> on_topic_;
+};
+
 }  // namespace
+
+void Replay::Foresee(const RecordHeader& header, std::string_view body) {
+  OnlyTopics topics([&](uint32_t number, const Topic& topic) {
+    foreseen_[{header.epoch, header.lane, number}].push_back({header.lsn, topic});
+  });
+  DecodeEntries(body, header.moment(), topics);
+}
 
 bool Replay::Record(const RecordHeader& header, std::string_view body, uint64_t segment) {
   if (header.epoch != epoch_) {
     epoch_ = header.epoch;
     lanes_.clear();
   }
+  lane_number_ = header.lane;
   lane_ = &lanes_[header.lane];
+  lsn_ = header.lsn;
   moment_ = header.moment();
   segment_ = segment;
   return DecodeEntries(body, moment_, *this);
 }
 
-const Replay::LaneTopic* Replay::TopicOf(uint32_t number) const {
-  if (number >= lane_->size() || (*lane_)[number].name.empty()) return nullptr;
+const Replay::LaneTopic* Replay::TopicOf(uint32_t number) {
+  if (number < lane_->size() && !(*lane_)[number].name.empty()) return &(*lane_)[number];
+  const auto found = foreseen_.find({epoch_, lane_number_, number});
+  if (found == foreseen_.end()) return nullptr;
+  const auto next = std::ranges::upper_bound(found->second, lsn_, {}, &Foreseen::lsn);
+  if (next == found->second.end()) return nullptr;
+  OnTopic(number, next->topic);
   return &(*lane_)[number];
 }
 
@@ -107,6 +136,10 @@ void Replay::OnTopic(uint32_t number, const Topic& topic) {
     const uint16_t there = shard->tier().FindTopic(topic.name);
     const bool newer = there == kNoTopic || shard->tier().topic(there).settings.version <= topic.version;
     known.numbers.push_back(newer ? shard->EnsureTopic(topic) : there);
+    if (known.numbers.back() == kNoTopic) {  // more than there can be: no such record was ever written
+      known = {};
+      return;
+    }
   }
 }
 

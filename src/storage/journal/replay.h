@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "storage/journal/entries.h"
@@ -16,6 +17,9 @@ class Replay final : private EntryVisitor {
  public:
   explicit Replay(std::vector<std::unique_ptr<ShardStore>>& shards) : shards_(shards) {}
 
+  /// Before the first Record, where some may be damaged: learns the topics that this one defines, for jobs whose own
+  /// definition is lost.
+  void Foresee(const RecordHeader& header, std::string_view body);
   /// False where the record is malformed.
   bool Record(const RecordHeader& header, std::string_view body, uint64_t segment);
 
@@ -40,11 +44,18 @@ class Replay final : private EntryVisitor {
     uint32_t home = 0;
     std::vector<uint16_t> numbers;
   };
-  const LaneTopic* TopicOf(uint32_t number) const;
+  const LaneTopic* TopicOf(uint32_t number);
   Job Find(uint32_t topic, Uid uid);
 
   std::vector<std::unique_ptr<ShardStore>>& shards_;
+  struct Foreseen {
+    Lsn lsn = 0;
+    Topic topic;
+  };
+  std::map<std::tuple<uint32_t, uint16_t, uint32_t>, std::vector<Foreseen>> foreseen_;  // by epoch, lane, number
   uint32_t epoch_ = 0;
+  uint16_t lane_number_ = 0;
+  Lsn lsn_ = 0;
   std::map<uint16_t, std::vector<LaneTopic>> lanes_;  // of the current epoch
   std::vector<LaneTopic>* lane_ = nullptr;
   Moment moment_;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/check.h"
 
@@ -25,6 +26,12 @@ uint64_t NumberInName(std::string_view name) {
 }
 
 }  // namespace
+
+Status MakeFolder(FileSystem& fs, const std::string& folder) {
+  TOCSIN_TRY(fs.MakeDir(folder));
+  const std::filesystem::path parent = std::filesystem::path(folder + "/").parent_path().parent_path();
+  return fs.SyncDir(parent.empty() ? "." : parent.string());
+}
 
 void Segments::Adopt(std::deque<SegmentFile> used, std::deque<std::string> free) {
   const std::scoped_lock lock(mutex_);

@@ -19,6 +19,9 @@
 
 namespace tocsin::journal {
 
+/// Makes the folder, where there is none, for good.
+Status MakeFolder(FileSystem& fs, const std::string& folder);
+
 struct SegmentFile {
   std::string name;
   uint64_t number = 0;
