@@ -31,6 +31,7 @@ void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment n
   }
   const Time deadline = now.steady + (lease > Millis(0) ? lease : topic.settings.lease);
   JobBatch batch = ViewAll(claimed, now);
+  batch.more = !claimed.empty() && claimed.size() < max && claimed.size() < topic.figures.ready;
   for (size_t i = 0; i < claimed.size(); ++i) {
     const Index index = claimed[i];
     tier_.Detach(index);

@@ -1,0 +1,143 @@
+#include "storage/journal/entries.h"
+
+#include <gtest/gtest.h>
+
+#include "storage/journal/body.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr Moment kMoment{FromMs(1'800'000'000'500), FromMs(1'800'000'000'000)};
+
+/// Writes down what it is shown.
+class Notes final : public EntryVisitor {
+ public:
+  void OnPut(const PutEntry& put) override {
+    text += fmt::format("put {} {} state {} on {} due {} attempts {}/{} trigger {} fired {} body {};", put.topic,
+                        put.uid, static_cast<int>(put.state), static_cast<int>(put.timeline), ToMs(put.due),
+                        put.attempts, put.max_attempts, static_cast<int>(put.trigger), put.fired, put.body.size());
+    if (put.details == nullptr) return;
+    text += fmt::format("reason {} left {} events {} finished {} due {};", put.details->reason, put.details->count_left,
+                        put.details->events.size(), put.details->finished, ToMs(put.details->finished_due));
+  }
+  void OnMove(const MoveEntry& move) override {
+    text += fmt::format("move {} {} state {} on {} due {} attempts {} fired {} either {} reason {};", move.topic,
+                        move.uid, static_cast<int>(move.state), static_cast<int>(move.timeline), ToMs(move.due),
+                        move.attempts, move.fired, move.either, move.reason);
+  }
+  void OnCount(const CountEntry& count) override {
+    text += fmt::format("count {} {} event {} left {};", count.topic, count.uid, count.event, count.left);
+  }
+  void OnEnd(const EndEntry& end) override {
+    text += fmt::format("end {} {} how {};", end.topic, end.uid, static_cast<int>(end.how));
+  }
+  void OnTopic(uint32_t number, const Topic& topic) override {
+    text += fmt::format("topic {} {};", number, topic.name);
+    topics.push_back(topic);
+  }
+  void OnDropTopic(uint32_t number) override { text += fmt::format("drop {};", number); }
+  void OnUids(Uid used) override { text += fmt::format("uids {};", used); }
+
+  std::string text;
+  std::vector<Topic> topics;
+};
+
+std::string Body(std::string_view payload) {
+  const NewJob job{.id = "own", .payload = payload};
+  std::string body(BodySize(job), '\0');
+  EncodeBody(job, body.data());
+  return body;
+}
+
+std::string Everything() {
+  static const std::string body = Body("payload");
+  const Details details{"reason", {1, 2}, 3, true, FromMs(99), Timeline::kUtc};
+  std::string out;
+  EncodePut(out, {.topic = 1, .uid = 10, .due = kMoment.steady + Millis(5), .max_attempts = 4, .body = body}, kMoment);
+  EncodePut(out,
+            {.topic = 2,
+             .uid = 11,
+             .state = State::kDone,
+             .due = kNever,
+             .attempts = 2,
+             .max_attempts = 3,
+             .trigger = Trigger::kEither,
+             .fired = true,
+             .details = &details,
+             .body = body},
+            kMoment);
+  EncodeMove(out,
+             {.topic = 300,
+              .uid = 12,
+              .state = State::kDead,
+              .timeline = Timeline::kUtc,
+              .due = kMoment.utc - Millis(7),
+              .attempts = 9,
+              .fired = true,
+              .either = true,
+              .reason = "why"},
+             kMoment);
+  EncodeCount(out, {4, 13, 0xABCDEF, 6});
+  EncodeEnd(out, {5, 14, EntryType::kCancelled});
+  EncodeUids(out, 77);
+  EncodeDropTopic(out, 8);
+  return out;
+}
+
+TEST(Entries, ComeBackInOrder) {
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(Everything(), kMoment, notes));
+  EXPECT_EQ(notes.text,
+            "put 1 10 state 0 on 1 due 1800000000005 attempts 0/4 trigger 0 fired false body 20;"
+            "put 2 11 state 3 on 1 due 9223372036854775807 attempts 2/3 trigger 2 fired true body 20;"
+            "reason reason left 3 events 2 finished true due 99;"
+            "move 300 12 state 2 on 0 due 1800000000493 attempts 9 fired true either true reason why;"
+            "count 4 13 event 11259375 left 6;end 5 14 how 5;uids 77;drop 8;");
+}
+
+TEST(Entries, TopicsComeBackWhole) {
+  Topic topic = DefaultTopic("name");
+  topic.slots = 16;
+  topic.capacity_jobs = 5;
+  topic.capacity_bytes = 6;
+  topic.count_limit = 7;
+  topic.retention = Millis(8);
+  topic.paused = true;
+  topic.version = 9;
+  std::string out;
+  EncodeTopic(out, 3, topic);
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(out, kMoment, notes));
+  EXPECT_EQ(notes.topics, std::vector{topic});
+}
+
+TEST(Entries, WhatIsCutOffIsMalformed) {
+  const std::string whole = Everything();
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries("", kMoment, notes));
+  size_t malformed = 0;
+  for (size_t size = 1; size < whole.size(); ++size) {
+    malformed += !DecodeEntries(std::string_view(whole).substr(0, size), kMoment, notes);
+  }
+  EXPECT_EQ(malformed, whole.size() - 1 - 6) << "all but the ends of the seven entries";
+}
+
+TEST(Entries, WhatNoStoreWritesIsMalformed) {
+  const std::string body = Body("");
+  const auto refused = [&](PutEntry put) {
+    std::string out;
+    EncodePut(out, put, kMoment);
+    Notes notes;
+    return !DecodeEntries(out, kMoment, notes);
+  };
+  EXPECT_FALSE(refused({.due = kMoment.steady, .body = body}));
+  EXPECT_TRUE(refused({.state = State::kLeased, .due = kMoment.steady, .body = body})) << "leases are not stored";
+  EXPECT_TRUE(refused({.due = FromMs(-1), .body = body}));
+  EXPECT_TRUE(refused({.due = FromMs(int64_t{1} << 60), .body = body})) << "it could not be added to";
+  EXPECT_TRUE(refused({.due = kMoment.steady, .body = std::string_view("\x04\x02\x09z", 4)})) << "headers cut off";
+  Notes notes;
+  EXPECT_FALSE(DecodeEntries("\x7F", kMoment, notes)) << "an unknown type";
+}
+
+}  // namespace
+}  // namespace tocsin::journal

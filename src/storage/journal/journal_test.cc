@@ -1,0 +1,194 @@
+// The journal with nothing on top: group commit, rotation, seals, release, failures; and what Scan reads of it.
+#include "storage/journal/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/sim_file.h"
+#include "storage/journal/scan.h"
+
+namespace tocsin::journal {
+namespace {
+
+constexpr uint64_t kSegment = 16 << 10;
+
+class JournalTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(MakeFolder(*fs_, "data"));
+    Start({}, Durability::kFsync);
+  }
+
+  void Start(const Scanned& scanned, Durability durability) {
+    auto segments = std::make_unique<Segments>(*fs_, "data", kSegment, true);
+    segments->Adopt(scanned.used, scanned.free);
+    auto journal = Journal::Start({durability, Millis(50), kSegment, 2}, scanned.end, std::move(segments), clock_);
+    ASSERT_TRUE(journal) << journal.error().message;
+    journal_ = std::move(*journal);
+  }
+
+  Appended Append(std::string_view body, uint32_t lane = 0) {
+    return journal_->Append(lane, Record(body, lane), [&](std::string& out) { out += Record("prologue", lane); });
+  }
+
+  std::string Record(std::string_view body, uint32_t lane) {
+    std::string record;
+    const size_t begin =
+        BeginRecord(record, RecordType::kEntries, static_cast<uint16_t>(lane), journal_->epoch(), clock_.Now());
+    record += body;
+    EndRecord(record, begin);
+    return record;
+  }
+
+  /// The bodies of all records, as they would be read after a power cut that keeps nothing unsynced.
+  std::vector<std::string> Read(Scanned* scanned = nullptr) {
+    std::vector<std::string> bodies;
+    auto survivors = fs_->Survivors(Survive::kNothing, 1);
+    auto read = Scan(*survivors, "data", [&](const RecordHeader&, std::string_view body, uint64_t) {
+      bodies.emplace_back(body);
+      return true;
+    });
+    EXPECT_TRUE(read && read->damage.empty());
+    if (read && scanned != nullptr) *scanned = std::move(*read);
+    return bodies;
+  }
+
+  std::unique_ptr<SimFileSystem> fs_ = std::make_unique<SimFileSystem>();
+  VirtualClock clock_;
+  std::unique_ptr<Journal> journal_;
+};
+
+TEST_F(JournalTest, AcknowledgesAGroupAfterOneSync) {
+  const Lsn first = Append("one").end;
+  const Lsn second = Append("two", 1).end;
+  EXPECT_LT(journal_->acknowledged(), first);
+  EXPECT_THAT(Read(), testing::IsEmpty());
+  const uint64_t syncs = fs_->Calls(SimOp::kSync);
+  EXPECT_TRUE(journal_->Commit());
+  EXPECT_EQ(fs_->Calls(SimOp::kSync), syncs + 1);
+  EXPECT_EQ(journal_->acknowledged(), second);
+  EXPECT_THAT(Read(), testing::ElementsAre("prologue", "one", "prologue", "two"));
+  EXPECT_FALSE(journal_->Commit()) << "there is nothing left";
+}
+
+TEST_F(JournalTest, WithoutFsyncItAcknowledgesAfterTheWrite) {
+  Scanned scanned;
+  Read(&scanned);
+  Start(scanned, Durability::kInterval);
+  const Lsn end = Append("one").end;
+  journal_->Commit();
+  EXPECT_EQ(journal_->acknowledged(), end);
+  EXPECT_THAT(Read(), testing::IsEmpty());
+  journal_->Sync();
+  EXPECT_THAT(Read(), testing::ElementsAre("prologue", "one"));
+}
+
+TEST_F(JournalTest, EachSegmentBeginsWithAPrologue) {
+  std::vector<std::string> expected;
+  for (int i = 0; i < 6; ++i) {
+    if (i % 2 == 0) expected.emplace_back("prologue");
+    expected.emplace_back(5'000, static_cast<char>('a' + i));
+    EXPECT_EQ(Append(expected.back()).segment, 1U + static_cast<uint64_t>(i) / 2);
+  }
+  EXPECT_TRUE(journal_->Commit());
+  EXPECT_EQ(journal_->last_segment(), 3U);
+  EXPECT_EQ(Read(), expected);
+}
+
+TEST_F(JournalTest, FreesWhatNoLaneNeedsOnceThatIsDurable) {
+  for (int i = 0; i < 6; ++i) Append(std::string(5'000, 'a'));
+  Append("other lane", 1);
+  journal_->Commit();
+  journal_->Release(0, 3);
+  EXPECT_EQ(journal_->first_needed(), 1U) << "lane 1 has not released anything";
+  journal_->Release(1, 3);
+  EXPECT_EQ(journal_->first_needed(), 3U);
+  journal_->Maintain();
+  EXPECT_EQ(journal_->segments(), 3U) << "the seal is not durable yet";
+  journal_->Commit();
+  journal_->Maintain();
+  EXPECT_EQ(journal_->segments(), 1U);
+  Scanned scanned;
+  Read(&scanned);
+  EXPECT_EQ(scanned.end.first_needed, 3U);
+}
+
+TEST_F(JournalTest, ALaneNeedsItsOwnPrologue) {
+  Append("early", 1);
+  for (int i = 0; i < 6; ++i) Append(std::string(5'000, 'a'));
+  journal_->Release(0, 4);
+  journal_->Release(1, 4);
+  EXPECT_EQ(journal_->first_needed(), 1U) << "the topics of lane 1 are named in segment 1 alone";
+}
+
+TEST_F(JournalTest, EpochsRise) {
+  EXPECT_EQ(journal_->epoch(), 1U);
+  Append("one");
+  ASSERT_TRUE(journal_->Close());
+  Scanned scanned;
+  Read(&scanned);
+  Start(scanned, Durability::kFsync);
+  EXPECT_EQ(journal_->epoch(), 2U);
+  Append("two");
+  journal_->Commit();
+  EXPECT_THAT(Read(), testing::ElementsAre("prologue", "one", "prologue", "two"));
+}
+
+TEST_F(JournalTest, AFailedSyncEndsAllAcknowledgements) {
+  int notices = 0;
+  journal_->OnAcknowledged([&] { ++notices; });
+  const Lsn before = journal_->acknowledged();
+  Append("one");
+  fs_->FailNth(SimOp::kSync, 1);
+  EXPECT_FALSE(journal_->Commit());
+  EXPECT_TRUE(journal_->failed());
+  EXPECT_EQ(notices, 1) << "who waits is told";
+  EXPECT_EQ(journal_->error().code, Code::kStorageFailed);
+  Append("two");
+  EXPECT_FALSE(journal_->Commit());
+  EXPECT_EQ(journal_->acknowledged(), before);
+  EXPECT_FALSE(journal_->Close());
+}
+
+TEST_F(JournalTest, ASealTellsDamageFromATornTail) {
+  for (const bool sealed : {false, true}) {
+    const Lsn end = Append("the last one").end;
+    journal_->Commit();
+    if (sealed) journal_->SealRest();
+    auto survivors = fs_->Survivors(Survive::kNothing, 1);
+    ASSERT_TRUE(survivors->FlipBit("data/00000001.segment", end % kSegment - 1, 0));
+    const auto scanned = Scan(*survivors, "data", [](const RecordHeader&, std::string_view, uint64_t) { return true; });
+    ASSERT_TRUE(scanned);
+    EXPECT_EQ(scanned->damage.size(), sealed ? 1U : 0U);
+    if (sealed) EXPECT_THAT(RefuseDamage(*scanned).error().message, testing::HasSubstr("00000001.segment at offset"));
+  }
+}
+
+TEST_F(JournalTest, BuffersAreUsedAgain) {
+  EXPECT_EQ(journal_->Buffer().capacity(), std::string().capacity());
+  std::string record = Record("one", 0);
+  record.reserve(kRecordTarget);
+  const char* const memory = record.data();
+  journal_->Append(0, std::move(record), [](std::string&) {});
+  journal_->Commit();
+  const std::string again = journal_->Buffer();
+  EXPECT_EQ(again.data(), memory);
+  EXPECT_TRUE(again.empty());
+}
+
+TEST_F(JournalTest, AFullDiskIsNoFailure) {
+  journal_->Maintain();
+  EXPECT_TRUE(journal_->has_room());
+  fs_->SetQuota(0);
+  for (int i = 0; i < 3; ++i) Append(std::string(5'000, 'a'));
+  EXPECT_TRUE(journal_->Commit());
+  journal_->Maintain();
+  EXPECT_FALSE(journal_->has_room());
+  EXPECT_FALSE(journal_->failed());
+  fs_->SetQuota(UINT64_MAX);
+  journal_->Maintain();
+  EXPECT_TRUE(journal_->has_room());
+}
+
+}  // namespace
+}  // namespace tocsin::journal
