@@ -7,6 +7,9 @@
 #include <optional>
 #include <sstream>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include "base/nearest.h"
 #include "config/docs.h"
 #include "config/options.h"
@@ -161,8 +164,27 @@ Result<std::string> ReadFile(const std::string& path) {
   return std::move(bytes).str();
 }
 
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return host == "localhost";
+}
+
 /// What no option can check by itself.
 Status CheckTogether(const Config& config) {
+  if (!IsLoopback(config.http_listen.host)) {
+    return FailField(Code::kInvalidArgument, "http.listen",
+                     "http.listen is on {}, but without authentication only this machine may reach the server: bind "
+                     "127.0.0.1, localhost or [::1]",
+                     config.http_listen.host);
+  }
+  if (config.limits_payload_size > config.limits_body_size) {
+    return FailField(Code::kInvalidArgument, "limits.payload_size",
+                     "limits.payload_size is {} bytes, but a body may have only limits.body_size, {} bytes",
+                     config.limits_payload_size, config.limits_body_size);
+  }
   // A record, the batch that it ends and the list of topics before them share a segment.
   constexpr uint64_t kPayloadsInSegment = 5;
   if (config.limits_payload_size * kPayloadsInSegment <= config.journal_segment_size) return {};

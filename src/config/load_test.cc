@@ -183,6 +183,28 @@ TEST(Load, ProcessInputsSplitsWhatMainGets) {
   EXPECT_TRUE(inputs.read_file("/dev/null"));
 }
 
+TEST(Load, OnlyLoopbackIsServedAndConfigCheckSaysSo) {
+  for (const char* own : {"127.0.0.1:0", "127.8.9.1:1", "localhost:1", "[::1]:1"}) {
+    MustLoad(With({"--http-listen", own}));
+  }
+  for (const char* open : {"0.0.0.0:1", "192.168.0.7:1", "[::]:1", "[::ffff:127.0.0.1]:1", "example.org:1"}) {
+    for (const auto& flags : {std::vector<std::string>{}, {"--config-check"}}) {
+      std::vector<std::string> arguments = flags;
+      arguments.insert(arguments.end(), {"--http-listen", open});
+      const auto refused = LoadConfig(With(arguments));
+      ASSERT_FALSE(refused) << open;
+      EXPECT_EQ(refused.error().field, "http.listen");
+      EXPECT_THAT(refused.error().message, HasSubstr("authentication"));
+    }
+  }
+}
+
+TEST(Load, ABodyHasRoomForAPayload) {
+  EXPECT_THAT(ErrorOf(With({"--limits-body-size", "64KiB"})),
+              HasSubstr("limits.payload_size is 1048576 bytes, but a body may have only limits.body_size, 65536"));
+  MustLoad(With({"--limits-body-size", "1MiB"}));
+}
+
 TEST(Load, ASegmentHasRoomForSeveralPayloads) {
   const auto refused = LoadConfig(With({"--journal-segment-size", "4MiB"}));
   ASSERT_FALSE(refused);

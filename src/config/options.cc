@@ -28,7 +28,9 @@ constexpr std::array kOptions{
            .key = "http.listen",
            .member = &Config::http_listen,
            .fallback = "127.0.0.1:7420",
-           .doc = "The address of the HTTP API. Port 0 takes any free one; the log names it."},
+           .doc =
+               "The address of the HTTP API: a loopback address, for there is no authentication yet. Port 0 takes any "
+               "free one; the log names it."},
     Option{.group = kServer,
            .key = "shards",
            .member = &Config::shards,
@@ -90,7 +92,7 @@ constexpr std::array kOptions{
            .fallback = "1MiB",
            .min = 1,
            .max = 16 * kMiB,
-           .doc = "The largest payload of one job."},
+           .doc = "The largest payload of one job, at most limits.body_size."},
     Option{.group = kLimits,
            .key = "limits.body_size",
            .member = &Config::limits_body_size,

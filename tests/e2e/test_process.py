@@ -40,9 +40,12 @@ def test_wrong_flags_end_with_2(tmp_path, flags):
 
 
 def test_an_address_that_others_can_reach_is_refused(tmp_path):
-    done = run("tocsind", "--data-dir", tmp_path / "data", "--http-listen", "0.0.0.0:0")
+    flags = ["--data-dir", tmp_path / "data", "--http-listen", "0.0.0.0:0"]
+    done = run("tocsind", *flags)
     assert done.returncode == 2
     assert "authentication" in done.stderr
+    check = run("tocsind", *flags, "--config-check")
+    assert (check.returncode, check.stderr) == (2, done.stderr)
 
 
 def test_ipv6(start, client):
