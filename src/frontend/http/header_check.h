@@ -1,5 +1,5 @@
 // What Beast's parser lets pass in a request header and we do not: everything that two HTTP parsers in a row may
-// understand in two ways.
+// understand in two ways; and what a browser sends for a page of another site.
 #pragma once
 
 #include <string_view>
