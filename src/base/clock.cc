@@ -29,9 +29,10 @@ RealClock::RealClock() {
 }
 
 Moment RealClock::Now() const {
-  const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
-  // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not.
+  // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not. It is read first: where the
+  // thread is held up between the two readings, steady is behind, never ahead.
   const int64_t steady_ns = ReadNs(CLOCK_BOOTTIME) + steady_offset_ns_.load(std::memory_order_relaxed);
+  const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
   // The steady timeline is counted from the wall clock's milliseconds, so that both turn over at the same instant:
   // until somebody steps the clock they are equal, whatever passes between the two readings.
   const int64_t wall_ms = wall_ns / kNsPerMs;

@@ -111,7 +111,7 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   const Use use(*this, queue);
   const size_t got = result ? result->jobs.size() : 0;
   waiter.claiming = false;
-  Settle(queue, waiter, got);
+  Settle(queue, waiter, got, result && result->more);
   if (!result && result.error().code != Code::kTopicNotFound) {
     Answer(waiter, std::move(result));
   } else if (got > 0 && waiter.answered) {
@@ -191,11 +191,11 @@ void Waiters::Ask(Waiter& waiter) {
 }
 
 /// What a claim that came back says about its lane.
-void Waiters::Settle(Queue& queue, const Waiter& waiter, size_t got) {
+void Waiters::Settle(Queue& queue, const Waiter& waiter, size_t got, bool more) {
   if (waiter.lane >= queue.lanes.size()) return;  // dropped meanwhile
   Lane& lane = queue.lanes[waiter.lane];
   if (lane.out > 0) --lane.out;
-  if (got >= waiter.reserve.max) {
+  if (got >= waiter.reserve.max || more) {
     queue.ready |= Bit(waiter.lane);
     lane.window = std::min(lane.window * 2, kWindowMax);
     return;

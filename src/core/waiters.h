@@ -111,7 +111,7 @@ class Waiters {
   int PickLane(const Queue& queue, uint64_t among, bool windowed) const;
   void Send(Waiter& waiter, uint32_t lane);
   void Ask(Waiter& waiter);
-  void Settle(Queue& queue, const Waiter& waiter, size_t got);
+  void Settle(Queue& queue, const Waiter& waiter, size_t got, bool more);
   void Answer(Waiter& waiter, Result<JobBatch> result);
   void AnswerEmpty(Waiter& waiter);
   void Remove(Waiter& waiter);

@@ -100,6 +100,7 @@ struct JobView {
 struct JobBatch {
   std::vector<JobView> jobs;
   std::vector<std::unique_ptr<char[]>> bytes;
+  bool more = false;  // of a claim: it ended early because its jobs are large, and there are more to claim
 };
 
 enum class SettleKind : uint8_t {

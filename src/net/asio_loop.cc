@@ -33,11 +33,14 @@ bool AsioLoop::TryPost(Task task) {
 bool AsioLoop::InThread() const { return work_.get_executor().running_in_this_thread(); }
 
 void AsioLoop::Push(Task task, bool request) {
-  Node* node = new Node{std::move(task), mailbox_.load(std::memory_order_relaxed), request};
-  while (!mailbox_.compare_exchange_weak(node->next, node, std::memory_order_release, std::memory_order_relaxed)) {
-  }
-  // An empty mailbox has no Drain on its way; a later task of the burst rides on the wake-up of the first one.
-  if (node->next == nullptr) boost::asio::post(io_, [this] { Drain(); });
+  Node* head = mailbox_.load(std::memory_order_relaxed);
+  Node* node = new Node{std::move(task), nullptr, request};
+  do {
+    node->next = head;
+  } while (!mailbox_.compare_exchange_weak(head, node, std::memory_order_release, std::memory_order_relaxed));
+  // From here on the node may be gone: a Drain may have run. An empty mailbox has no Drain on its way; a later task of the
+  // burst rides on the wake-up of the first one.
+  if (head == nullptr) boost::asio::post(io_, [this] { Drain(); });
 }
 
 void AsioLoop::Drain() {

@@ -103,6 +103,20 @@ TEST_F(AsioLoopTest, TheAlarmHandlerCanSetTheNextAlarm) {
   EXPECT_EQ(left, 0);
 }
 
+TEST_F(AsioLoopTest, ManyThreadsPostWhileItDrains) {
+  Start();
+  constexpr int kThreads = 3;
+  constexpr int kTasks = 20'000;
+  std::latch ran(kThreads * kTasks);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int task = 0; task < kTasks; ++task) loop_.Post([&] { ran.count_down(); });
+    });
+  }
+  ran.wait();
+}
+
 TEST_F(AsioLoopTest, DropsWhatNeverRan) {
   auto witness = std::make_shared<int>(1);
   {

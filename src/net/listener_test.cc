@@ -48,8 +48,8 @@ class ListenerTest : public testing::Test {
     ConnectionPass pass;
   };
   RealClock clock_;
-  AsioLoop main_{clock_};
   AsioLoop shards_[2] = {AsioLoop(clock_), AsioLoop(clock_)};
+  AsioLoop main_{clock_};  // destroyed before the shards: an accept under way holds a socket of theirs
   boost::asio::io_context client_;
   std::unique_ptr<Listener> listener_;
   std::mutex mutex_;

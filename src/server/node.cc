@@ -9,6 +9,7 @@
 #include "config/docs.h"
 #include "server/banner.h"
 #include "server/exit_status.h"
+#include "server/file_limit.h"
 
 namespace tocsin {
 namespace {
@@ -76,7 +77,7 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
                      address->Text());
   }
   std::unique_ptr<ServerNode> node(new ServerNode(config));
-  const auto connections = static_cast<size_t>(config.limits_connections);
+  const size_t connections = FitConnections(static_cast<size_t>(config.limits_connections));
   auto listener = net::Listener::Open(node->main_loop_.io(), *address, {connections, http::RefusalText(connections)});
   if (!listener) return std::unexpected(std::move(listener).error());
   node->listener_ = *std::move(listener);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "core/service.h"
+#include "frontend/http/router.h"
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 
@@ -58,8 +59,8 @@ struct Call {
   net::AsioLoop& loop;
   boost::json::parser& parser;
   std::vector<std::string> params;  // of the path
-  std::string_view query;           // these two live until the handler returns
-  std::string_view body;
+  Query query;                      // with the names that the route takes, and no others
+  std::string_view body;            // lives until the handler returns
   Answer answer;
   Session& session;
 

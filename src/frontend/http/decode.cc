@@ -10,6 +10,36 @@ namespace json = boost::json;
 
 constexpr size_t kDepthMax = 32;
 constexpr size_t kArenaMin = 1024;
+// A parser keeps its stack, which is many times the size of a body of small values: a connection keeps a small one
+// only.
+constexpr size_t kKeptParserBytes = 16 << 10;
+constexpr size_t kValuesMin = 1 << 20;
+constexpr size_t kBytesPerValue = 8;
+
+bool OpensValue(char c) { return c == ',' || c == '[' || c == '{'; }
+
+/// A value takes more than ten times the two bytes that its text may have, in the parser and again in the document.
+/// Bounding the values bounds the memory, which is given back with the request, to a small multiple of the body.
+size_t ValuesMax(std::string_view body) { return std::max(kValuesMin, body.size() / kBytesPerValue); }
+
+bool HasTooManyValues(std::string_view body) {
+  const size_t max = ValuesMax(body);
+  if (body.size() <= max) return false;
+  // Fast, and enough for nearly all bodies: those in strings count as well.
+  if (static_cast<size_t>(std::ranges::count_if(body, OpensValue)) <= max) return false;
+  size_t values = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (in_string && body[i] == '\\') {
+      ++i;
+    } else if (body[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && OpensValue(body[i])) {
+      ++values;
+    }
+  }
+  return values > max;
+}
 
 /// A job being read, with what its fields say only together.
 struct JobDraft {
@@ -37,9 +67,9 @@ Status TakeHeaders(JobDraft& draft, std::string_view name, const json::value& va
   draft.job.headers.reserve(object->size());
   for (const auto& [key, text] : *object) {
     const std::string_view header(key.data(), key.size());
-    const auto content = AsText(header, text);
-    if (!content) return std::unexpected(Within(content.error(), name));
-    draft.job.headers.push_back({header, *content});
+    const auto* content = text.if_string();
+    if (content == nullptr) return std::unexpected(Within(AsText(Shown(header), text).error(), name));
+    draft.job.headers.push_back({header, View(*content)});
   }
   return {};
 }
@@ -76,7 +106,7 @@ constexpr Field<JobDraft> kJobFields[] = {
     {"due_ms",
      [](JobDraft& d, std::string_view name, const json::value& v) -> Status {
        int64_t due_ms = 0;
-       TOCSIN_TRY(Put(due_ms, AsInteger(name, v, 0, ToMs(kNever) - 1)));
+       TOCSIN_TRY(Put(due_ms, AsAtLeast(name, v, 0, ToMs(kNever) - 1)));
        d.has_due = true;
        d.job.due = FromMs(due_ms);
        return {};
@@ -100,13 +130,11 @@ constexpr Field<JobDraft> kJobFields[] = {
     {"headers", TakeHeaders},
     {"trigger", [](JobDraft& d, std::string_view name,
                    const json::value& v) { return Put(d.job.trigger, TakeChoice<Trigger>(name, v, kTriggers)); }},
-    {"count",
-     [](JobDraft& d, std::string_view name, const json::value& v) {
-       return Put(d.job.count, AsInteger(name, v, 1, std::numeric_limits<uint32_t>::max()));
-     }},
+    {"count", [](JobDraft& d, std::string_view name,
+                 const json::value& v) { return Put(d.job.count, AsInteger(name, v, 1, kCountMax)); }},
     {"max_attempts",
      [](JobDraft& d, std::string_view name, const json::value& v) {
-       return Put(d.job.max_attempts, AsInteger(name, v, 1, std::numeric_limits<uint32_t>::max()));
+       return Put(d.job.max_attempts, AsAtLeast(name, v, 1, std::numeric_limits<uint32_t>::max()));
      }},
     {"on_conflict",
      [](JobDraft& d, std::string_view name, const json::value& v) {
@@ -168,6 +196,15 @@ json::parser MakeParser() {
 Document::Document(size_t body_bytes) : arena_(std::max(kArenaMin, body_bytes * 2)) {}
 
 Result<std::shared_ptr<Document>> Document::Parse(json::parser& parser, std::string_view body) {
+  if (body.size() <= kKeptParserBytes) return ParseWith(parser, body);
+  if (HasTooManyValues(body)) {
+    return Fail(Code::kTooLarge, "the body has more than {} values", ValuesMax(body));
+  }
+  json::parser once = MakeParser();
+  return ParseWith(once, body);
+}
+
+Result<std::shared_ptr<Document>> Document::ParseWith(json::parser& parser, std::string_view body) {
   auto document = std::make_shared<Document>(body.size());
   parser.reset(&document->arena_);
   boost::system::error_code error;
@@ -188,8 +225,8 @@ Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> 
   if (const json::value* jobs = root.if_contains("jobs")) {
     if (root.size() > 1) {
       const auto other = std::ranges::find_if(root, [](const auto& field) { return field.key() != "jobs"; });
-      return FailField(Code::kInvalidArgument, std::string(other->key()),
-                       "{} stands beside jobs: it belongs into each job", std::string_view(other->key()));
+      const std::string name = Shown(other->key());
+      return FailField(Code::kInvalidArgument, name, "{} stands beside jobs: it belongs into each job", name);
     }
     const auto array = AsBatch("jobs", *jobs, batch_max);
     if (!array) return std::unexpected(array.error());
@@ -201,20 +238,28 @@ Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> 
   return request;
 }
 
-Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document) {
-  static constexpr Field<ReserveRequest> kFields[] = {
-      {"max",
-       [](ReserveRequest& r, std::string_view name, const json::value& v) {
-         return Put(r.max, AsInteger(name, v, 1, std::numeric_limits<uint32_t>::max()));
-       }},
-      {"wait_ms", [](ReserveRequest& r, std::string_view name,
-                     const json::value& v) { return Put(r.wait, AsInteger(name, v, 0)); }},
-      {"lease_ms", [](ReserveRequest& r, std::string_view name,
-                      const json::value& v) { return Put(r.lease, AsInteger(name, v, 1)); }},
+Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document, const Limits& limits) {
+  struct Draft {
+    ReserveRequest request;
+    const Limits& limits;
   };
-  ReserveRequest request{.topic = std::move(topic)};
-  TOCSIN_TRY(ReadFields(request, document.root(), kFields));
-  return request;
+  static constexpr Field<Draft> kFields[] = {
+      {"max",
+       [](Draft& d, std::string_view name, const json::value& v) {
+         return Put(d.request.max, AsInteger(name, v, 1, static_cast<int64_t>(d.limits.batch)));
+       }},
+      {"wait_ms",
+       [](Draft& d, std::string_view name, const json::value& v) {
+         return Put(d.request.wait, AsInteger(name, v, 0, d.limits.wait_max.count()));
+       }},
+      {"lease_ms",
+       [](Draft& d, std::string_view name, const json::value& v) {
+         return Put(d.request.lease, AsInteger(name, v, 1, d.limits.lease_max.count()));
+       }},
+  };
+  Draft draft{.request = {.topic = std::move(topic)}, .limits = limits};
+  TOCSIN_TRY(ReadFields(draft, document.root(), kFields));
+  return std::move(draft.request);
 }
 
 Result<SettleRequest> DecodeAck(std::string topic, const Document& document, size_t batch_max) {

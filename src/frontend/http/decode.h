@@ -1,4 +1,5 @@
-// JSON bodies -> requests of the service. Types, names and shapes are checked here; ranges are the service's to check.
+// JSON bodies -> requests of the service. Types, names and shapes are checked here, and ranges as far as they are known
+// here; the service checks them all.
 //
 // Every error names its field by path (jobs[3].delay_ms). A decoded request's views point into its Document, which the
 // request keeps alive (`bytes`).
@@ -18,13 +19,14 @@
 
 namespace tocsin::http {
 
-/// Reused by all requests of a connection: it keeps its stack.
+/// Reused by the small requests of a connection: it keeps its stack.
 boost::json::parser MakeParser();
 
 /// One parsed body. Its strings live in one arena.
 class Document {
  public:
-  /// kInvalidArgument, with the offset, where `body` is not JSON or nests deeper than 32; or is no object.
+  /// kInvalidArgument, with the offset, where `body` is not JSON or nests deeper than 32; or is no object. kTooLarge
+  /// where it has more values than any batch needs. Bodies over 16 KiB leave nothing in `parser`.
   static Result<std::shared_ptr<Document>> Parse(boost::json::parser& parser, std::string_view body);
 
   explicit Document(size_t body_bytes);
@@ -34,6 +36,8 @@ class Document {
   std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
 
  private:
+  static Result<std::shared_ptr<Document>> ParseWith(boost::json::parser& parser, std::string_view body);
+
   boost::json::monotonic_resource arena_;
   std::optional<boost::json::value> root_;
   std::deque<std::string> kept_;
@@ -41,7 +45,7 @@ class Document {
 
 /// One job, or {"jobs":[...]} with at most `batch_max`.
 Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> document, size_t batch_max);
-Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document);
+Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document, const Limits& limits);
 /// {"tokens":[...]}: acknowledges each.
 Result<SettleRequest> DecodeAck(std::string topic, const Document& document, size_t batch_max);
 /// {"ms"} of POST /v1/clock/advance.

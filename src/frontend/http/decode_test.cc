@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontend/http/fields.h"
+
 namespace tocsin::http {
 namespace {
 
@@ -79,7 +81,6 @@ TEST(DecodeSubmit, NamesTheFieldThatIsWrong) {
       {R"({"delay_ms":315619200001})", "delay_ms"},
       {R"({"delay_ms":18446744073709551615})", "delay_ms"},
       {R"({"due_ms":-1})", "due_ms"},
-      {R"({"due_ms":9223372036854775807})", "due_ms"},
       {R"({"delay_ms":1,"due_ms":1})", "due_ms"},
       {R"({"payload":{}})", "payload"},
       {R"({"payload":"a","payload_base64":"YQ=="})", "payload_base64"},
@@ -111,6 +112,36 @@ TEST(DecodeSubmit, MessagesGiveTheLimit) {
   EXPECT_THAT(SubmitError(R"({"delay_ms":-1})").message, HasSubstr("0 to 315619200000"));
   EXPECT_THAT(SubmitError(R"({"jobs":[{},{},{},{}]})").message, HasSubstr("1 to 3"));
   EXPECT_THAT(SubmitError(R"({"trigger":"never"})").message, HasSubstr("time, count, either"));
+  EXPECT_THAT(SubmitError(R"({"count":0})").message, HasSubstr(fmt::format("1 to {}", kCountMax)));
+  EXPECT_THAT(SubmitError(R"({"max_attempts":0})").message, HasSubstr("the least is 1"));
+  EXPECT_THAT(DecodeReserve("mail", **Parse(R"({"wait_ms":-1})"), Limits{}).error().message, HasSubstr("0 to 60000"));
+}
+
+TEST(DecodeSubmit, LeavesBoundsThatOnlyTheServiceKnowsToIt) {
+  EXPECT_EQ(ToMs(Submit(R"({"due_ms":18446744073709551615})")->jobs[0].due), ToMs(kNever) - 1);
+  EXPECT_EQ(Submit(R"({"max_attempts":4294967297})")->jobs[0].max_attempts, 4294967295U);
+}
+
+TEST(DecodeSubmit, LongNamesAreCutShortInErrors) {
+  const std::string name(100'000, 'n');
+  for (const std::string& body :
+       {fmt::format(R"({{"headers":{{"{}":1}}}})", name), fmt::format(R"({{"jobs":[{{}}],"{}":1}})", name),
+        fmt::format(R"({{"{}":1}})", name)}) {
+    const Error error = SubmitError(body);
+    EXPECT_LT(error.message.size(), 400U);
+    EXPECT_LT(error.field.size(), 100U);
+    EXPECT_THAT(error.field, HasSubstr("nnn..."));
+  }
+}
+
+TEST(OnTheWire, HasTheNamesAndPathsOfTheWire) {
+  const Error one = OnTheWire({Code::kInvalidArgument, "delay is -5 ms: the range is 0 to 9 ms", "delay"});
+  EXPECT_EQ(one.field, "delay_ms");
+  EXPECT_EQ(one.message, "delay_ms is -5 ms: the range is 0 to 9 ms");
+  const Error in_batch = OnTheWire({Code::kInvalidArgument, "jobs[2]: due is -5 ms: the range is 0 to 9 ms", "due"});
+  EXPECT_EQ(in_batch.field, "jobs[2].due_ms");
+  EXPECT_EQ(in_batch.message, "jobs[2]: due_ms is -5 ms: the range is 0 to 9 ms");
+  EXPECT_EQ(OnTheWire({Code::kTooLarge, "payload has 2 bytes: the most is 1", "payload"}).field, "payload");
 }
 
 TEST(DecodeSubmit, AnUnknownFieldIsNamedWithTheNearestKnownOne) {
@@ -129,6 +160,51 @@ TEST(Document, RefusesWhatIsNotAnObject) {
   EXPECT_TRUE(Parse("{}")) << "the parser is of use after errors";
 }
 
+/// Counts what is allocated and not yet given back.
+class CountingResource : public boost::json::memory_resource {
+ public:
+  size_t held = 0;
+
+ private:
+  void* do_allocate(size_t bytes, size_t) override {
+    held += bytes;
+    return ::operator new(bytes);
+  }
+  void do_deallocate(void* at, size_t bytes, size_t) override {
+    held -= bytes;
+    ::operator delete(at);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+std::string ManyZeros(size_t count) {
+  std::string body = R"({"jobs":[0)";
+  for (size_t i = 1; i < count; ++i) body += ",0";
+  return body + "]}";
+}
+
+TEST(Document, ALargeBodyLeavesNothingInTheParser) {
+  CountingResource memory;
+  boost::json::parser parser(&memory);
+  ASSERT_TRUE(Document::Parse(parser, ManyZeros(100)));
+  const size_t small = memory.held;
+  EXPECT_GT(small, 0U);
+  ASSERT_TRUE(Document::Parse(parser, ManyZeros(100'000)));
+  EXPECT_FALSE(Document::Parse(parser, ManyZeros(100'000) + "x"));
+  EXPECT_EQ(memory.held, small);
+}
+
+TEST(Document, RefusesMoreValuesThanABatchNeedsBeforeItParsesThem) {
+  const auto refused = Parse(ManyZeros(2'000'000));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kTooLarge);
+  EXPECT_THAT(refused.error().message, HasSubstr("1048576"));
+  EXPECT_TRUE(Parse(ManyZeros(1'000'000)));
+  EXPECT_EQ(Parse(R"({"payload":"\"","a":)" + ManyZeros(2'000'000) + "}").error().code, Code::kTooLarge);
+  EXPECT_TRUE(Parse(R"({"payload":"\\\")" + std::string(2'000'000, ',') + R"("})"))
+      << "commas in strings are no values";
+}
+
 TEST(Document, NestsThirtyTwoDeep) {
   const auto nested = [](size_t depth) {
     return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
@@ -140,18 +216,18 @@ TEST(Document, NestsThirtyTwoDeep) {
 }
 
 TEST(DecodeReserve, TakesItsFields) {
-  const auto request = DecodeReserve("mail", **Parse(R"({"max":10,"wait_ms":20000,"lease_ms":30000})"));
+  const auto request = DecodeReserve("mail", **Parse(R"({"max":10,"wait_ms":20000,"lease_ms":30000})"), Limits{});
   ASSERT_TRUE(request);
   EXPECT_EQ(request->max, 10U);
   EXPECT_EQ(request->wait, Millis(20'000));
   EXPECT_EQ(request->lease, Millis(30'000));
-  EXPECT_EQ(DecodeReserve("mail", **Parse("{}"))->max, 1U);
+  EXPECT_EQ(DecodeReserve("mail", **Parse("{}"), Limits{})->max, 1U);
 }
 
 TEST(DecodeReserve, NamesTheFieldThatIsWrong) {
   for (const auto& [body, field] : {std::pair(R"({"max":0})", "max"), std::pair(R"({"wait_ms":-1})", "wait_ms"),
                                     std::pair(R"({"lease_ms":0})", "lease_ms"), std::pair(R"({"wait":1})", "wait")}) {
-    const auto request = DecodeReserve("mail", **Parse(body));
+    const auto request = DecodeReserve("mail", **Parse(body), Limits{});
     ASSERT_FALSE(request) << body;
     EXPECT_EQ(request.error().field, field);
   }

@@ -41,9 +41,35 @@ Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value
   return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes an integer", name, KindOf(value));
 }
 
+Result<int64_t> AsAtLeast(std::string_view name, const boost::json::value& value, int64_t low, int64_t clamp) {
+  if (const auto* number = value.if_int64(); number != nullptr && *number < low) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: the least is {}", name, *number, low);
+  }
+  if (value.is_uint64()) return clamp;
+  const auto number = AsInteger(name, value, low, std::numeric_limits<int64_t>::max());
+  return number ? std::min(*number, clamp) : number;
+}
+
 Error Within(Error error, std::string_view path) {
   error.field = error.field.empty() ? std::string(path) : fmt::format("{}.{}", path, error.field);
   return error;
+}
+
+Error OnTheWire(Error error) {
+  for (const std::string_view name : {"delay", "due", "wait", "lease"}) {
+    if (error.field != name) continue;
+    const size_t at = error.message.find(fmt::format("{} is ", name));
+    if (at != std::string::npos) error.message.insert(at + name.size(), "_ms");
+    error.field += "_ms";
+    break;
+  }
+  // The service puts the element of a batch before the message: "jobs[2]: ...".
+  const size_t end = error.message.find("]: ");
+  if (end == std::string::npos || !(error.message.starts_with("jobs[") || error.message.starts_with("tokens["))) {
+    return error;
+  }
+  const std::string path = error.message.substr(0, end + 1);
+  return Within(std::move(error), path);
 }
 
 }  // namespace tocsin::http

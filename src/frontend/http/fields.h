@@ -42,11 +42,15 @@ Status ReadFields(Draft& draft, const boost::json::object& object, const Field<D
 
 Result<std::string_view> AsText(std::string_view name, const boost::json::value& value);
 /// An integer from `low` to `high`; 1.0 and 1e3 are not integers.
-Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value,
-                          int64_t low = std::numeric_limits<int64_t>::min(),
-                          int64_t high = std::numeric_limits<int64_t>::max());
+Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high);
+/// An integer from `low`, of which only the service knows the upper bound: what is over `clamp` becomes that.
+Result<int64_t> AsAtLeast(std::string_view name, const boost::json::value& value, int64_t low, int64_t clamp);
 
 /// `error` with the field's path put before its field's name.
 Error Within(Error error, std::string_view path);
+
+/// An error of the service in the words of the wire: milliseconds for spans and moments (delay is delay_ms), and in a
+/// batch the path of the element.
+Error OnTheWire(Error error);
 
 }  // namespace tocsin::http

@@ -1,6 +1,7 @@
 #include "frontend/http/call.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
+#include "frontend/http/fields.h"
 #include "frontend/http/handlers.h"
 
 namespace tocsin::http {
@@ -21,14 +22,6 @@ void Release(const Context& context, net::AsioLoop& loop, std::string topic, con
     request.settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
   }
   context.service.Settle(loop, std::move(request), [](const auto&) {});
-}
-
-/// The service speaks of spans and moments, the wire of milliseconds.
-Error OnTheWire(Error error) {
-  for (const std::string_view name : {"delay", "due", "wait", "lease"}) {
-    if (error.field == name) error.field += "_ms";
-  }
-  return error;
 }
 
 }  // namespace
@@ -53,7 +46,7 @@ void SubmitJobs(Call& call) {
 void ReserveJobs(Call& call) {
   const auto document = Document::Parse(call.parser, call.body.empty() ? "{}" : call.body);
   if (!document) return call.answer.Fail(document.error());
-  auto request = DecodeReserve(call.params[0], **document);
+  auto request = DecodeReserve(call.params[0], **document, call.context.service.limits());
   if (!request) return call.answer.Fail(request.error());
 
   const auto id = call.context.service.Reserve(call.loop, *std::move(request),
@@ -84,13 +77,12 @@ void AckJobs(Call& call) {
 }
 
 void CancelJob(Call& call) {
-  auto query = ParseQuery(call.query, {"key"});
-  if (!query) return call.answer.Fail(query.error());
   struct Names {
     std::string id;
     std::string key;
   };
-  const auto names = std::make_shared<Names>(std::move(call.params[1]), query->empty() ? "" : query->front().second);
+  const auto names =
+      std::make_shared<Names>(std::move(call.params[1]), call.query.empty() ? "" : call.query.front().second);
   AmendRequest request{.topic = std::move(call.params[0]), .bytes = names};
   request.amendments.push_back({.job = {.id = names->id, .key = names->key}, .kind = AmendKind::kCancel});
   call.context.service.Amend(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {

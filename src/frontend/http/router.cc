@@ -36,7 +36,8 @@ Result<std::vector<std::string>> Params(std::string_view pattern, std::string_vi
     auto param = DecodePercent(have, false);
     const std::string_view name = want.substr(1, want.size() - 2);
     if (!param) {
-      return FailField(Code::kInvalidArgument, std::string(name), "'{}' in the path has a malformed % escape", have);
+      return FailField(Code::kInvalidArgument, std::string(name), "'{}' in the path has a malformed % escape",
+                       Shown(have));
     }
     params.push_back(*std::move(param));
   }
@@ -57,15 +58,16 @@ Result<Match> Router::Find(Verb method, std::string_view target, std::string* al
     }
     auto params = Params(route.pattern, path);
     if (!params) return std::unexpected(std::move(params).error());
-    const std::string_view query = path.size() == target.size() ? std::string_view() : target.substr(path.size() + 1);
-    return Match{&route, *std::move(params), query};
+    auto query = ParseQuery(target.substr(std::min(target.size(), path.size() + 1)), route.query);
+    if (!query) return std::unexpected(std::move(query).error());
+    return Match{&route, *std::move(params), *std::move(query)};
   }
-  if (methods.empty()) return Fail(Code::kNotFound, "there is nothing at '{}'", path);
+  if (methods.empty()) return Fail(Code::kNotFound, "there is nothing at '{}'", Shown(path));
   if (allow != nullptr) *allow = methods;
-  return Fail(Code::kMethodNotAllowed, "'{}' takes {}", path, methods);
+  return Fail(Code::kMethodNotAllowed, "'{}' takes {}", Shown(path), methods);
 }
 
-Result<Query> ParseQuery(std::string_view query, std::initializer_list<std::string_view> known) {
+Result<Query> ParseQuery(std::string_view query, const std::vector<std::string_view>& known) {
   Query values;
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
@@ -74,7 +76,7 @@ Result<Query> ParseQuery(std::string_view query, std::initializer_list<std::stri
     const size_t equals = pair.find('=');
     auto name = DecodePercent(pair.substr(0, equals), true);
     auto value = DecodePercent(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1), true);
-    if (!name || !value) return Fail(Code::kInvalidArgument, "'{}' in the query has a malformed % escape", pair);
+    if (!name || !value) return Fail(Code::kInvalidArgument, "'{}' in the query has a malformed % escape", Shown(pair));
     if (std::ranges::find(known, std::string_view(*name)) == known.end()) return UnknownField(*name, known);
     if (std::ranges::find(values, *name, &Query::value_type::first) != values.end()) {
       return FailField(Code::kInvalidArgument, *name, "{} is in the query twice", *name);

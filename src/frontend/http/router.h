@@ -22,19 +22,23 @@ struct Route {
   Verb method;
   std::string_view pattern;
   Handler handler;
+  std::vector<std::string_view> query = {};  // the names that its query may have
 };
+
+using Query = std::vector<std::pair<std::string, std::string>>;
 
 struct Match {
   const Route* route = nullptr;
   std::vector<std::string> params;  // decoded, in the pattern's order
-  std::string_view query;           // raw, without the question mark; points into the target
+  Query query;
 };
 
 class Router {
  public:
   explicit Router(std::vector<Route> routes) : routes_(std::move(routes)) {}
 
-  /// kNotFound, or kMethodNotAllowed with the allowed ones in `allow`, or kInvalidArgument for a malformed escape.
+  /// kNotFound, or kMethodNotAllowed with the allowed ones in `allow`, or kInvalidArgument for a malformed escape, or
+  /// kUnknownField for a query that the route does not take.
   Result<Match> Find(Verb method, std::string_view target, std::string* allow = nullptr) const;
 
   const std::vector<Route>& routes() const { return routes_; }
@@ -43,9 +47,7 @@ class Router {
   std::vector<Route> routes_;
 };
 
-using Query = std::vector<std::pair<std::string, std::string>>;
-
 /// Decodes name=value&...; a name that is not among `known`, or that comes twice, is refused.
-Result<Query> ParseQuery(std::string_view query, std::initializer_list<std::string_view> known);
+Result<Query> ParseQuery(std::string_view query, const std::vector<std::string_view>& known);
 
 }  // namespace tocsin::http

@@ -12,7 +12,7 @@ const Router& Table() {
       {Verb::get, "/healthz", Nothing},
       {Verb::post, "/v1/topics/{topic}/jobs", Nothing},
       {Verb::get, "/v1/topics/{topic}/jobs", Nothing},
-      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", Nothing},
+      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", Nothing, {"key"}},
   });
   return router;
 }
@@ -22,14 +22,34 @@ TEST(Router, FindsByMethodAndPath) {
   ASSERT_TRUE(match);
   EXPECT_EQ(match->route, &Table().routes()[1]);
   EXPECT_EQ(match->params, std::vector<std::string>{"mail"});
-  EXPECT_EQ(match->query, "");
+  EXPECT_TRUE(match->query.empty());
 }
 
-TEST(Router, DecodesParametersAndKeepsTheQuery) {
+TEST(Router, DecodesParametersAndTheQuery) {
   const auto match = Table().Find(Verb::delete_, "/v1/topics/a%20b/jobs/x%2Fy?key=k%26");
   ASSERT_TRUE(match);
   EXPECT_EQ(match->params, (std::vector<std::string>{"a b", "x/y"}));
-  EXPECT_EQ(match->query, "key=k%26");
+  EXPECT_EQ(match->query, (Query{{"key", "k&"}}));
+}
+
+TEST(Router, RefusesAQueryThatTheRouteDoesNotTake) {
+  for (const auto& [method, target] :
+       {std::pair(Verb::get, "/healthz?verbose=1"), std::pair(Verb::post, "/v1/topics/mail/jobs?verbose"),
+        std::pair(Verb::delete_, "/v1/topics/mail/jobs/1?key=1&verbose=1")}) {
+    const auto match = Table().Find(method, target);
+    ASSERT_FALSE(match) << target;
+    EXPECT_EQ(match.error().code, Code::kUnknownField);
+    EXPECT_EQ(match.error().field, "verbose");
+  }
+  EXPECT_TRUE(Table().Find(Verb::get, "/healthz?"));
+}
+
+TEST(Router, CutsLongPathsShortInErrors) {
+  const std::string long_path = "/" + std::string(10'000, 'x');
+  EXPECT_LT(Table().Find(Verb::get, long_path).error().message.size(), 200U);
+  EXPECT_LT(Table().Find(Verb::put, "/v1/topics" + long_path + "/jobs").error().message.size(), 200U);
+  EXPECT_LT(Table().Find(Verb::post, "/v1/topics" + long_path + "%/jobs").error().message.size(), 200U);
+  EXPECT_LT(Table().Find(Verb::get, "/healthz?" + long_path + "%").error().message.size(), 200U);
 }
 
 TEST(Router, SaysWhichMethodsAPathTakes) {

@@ -7,7 +7,7 @@ Router MakeRouter(bool virtual_clock) {
       {Verb::post, "/v1/topics/{topic}/jobs", SubmitJobs},
       {Verb::post, "/v1/topics/{topic}/reserve", ReserveJobs},
       {Verb::post, "/v1/topics/{topic}/ack", AckJobs},
-      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", CancelJob},
+      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", CancelJob, {"key"}},
       {Verb::get, "/healthz", ShowHealth},
       {Verb::get, "/metrics", ShowMetrics},
   };

@@ -16,7 +16,7 @@ namespace beast = boost::beast;
 using boost::asio::buffer;
 using boost::system::error_code;
 
-constexpr size_t kHeaderMax = 16 << 10;
+constexpr uint32_t kHeaderMax = 16 << 10;
 constexpr size_t kReadChunk = 16 << 10;
 constexpr size_t kBodyChunk = 64 << 10;
 constexpr size_t kBufferedMax = 128 << 10;  // of pipelined requests and of chunk headers
@@ -110,6 +110,7 @@ void Session::TakeHeader() {
   if (const Status status = CheckHeader(bytes.substr(0, end + 2)); !status) return Refuse(status.error());
 
   request_.emplace();
+  request_->header_limit(kHeaderMax);
   request_->body_limit(server_.options().body_bytes_max);
   error_code error;
   const size_t used = request_->put(buffer(bytes.data(), end + 4), error);
@@ -177,7 +178,7 @@ void Session::Dispatch() {
             .loop = server_.loop(),
             .parser = json_,
             .params = std::move(match->params),
-            .query = match->query,
+            .query = std::move(match->query),
             .body = message.body(),
             .answer = Answer(shared_from_this()),
             .session = *this};

@@ -8,7 +8,8 @@ namespace {
 
 constexpr size_t kShownBytes = 64;
 
-/// Cut short, and never within a character.
+}  // namespace
+
 std::string Shown(std::string_view name) {
   if (name.size() <= kShownBytes) return std::string(name);
   std::string_view cut = name.substr(0, kShownBytes);
@@ -16,11 +17,10 @@ std::string Shown(std::string_view name) {
   return fmt::format("{}...", cut);
 }
 
-}  // namespace
-
 std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known) {
   const std::string shown = Shown(name);
   std::string hint = DidYouMean(name, known);
+  if (known.empty()) hint = "; none is known here";
   if (hint.empty()) hint = fmt::format("; the known ones are {}", fmt::join(known, ", "));
   return FailField(Code::kUnknownField, shown, "unknown field \"{}\"{}", shown, hint);
 }

@@ -9,6 +9,9 @@
 
 namespace tocsin::http {
 
+/// A name that the client gave, for an error: cut short, and never within a character.
+std::string Shown(std::string_view name);
+
 std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace tocsin::http
