@@ -54,13 +54,13 @@ class ServerNode {
   std::unique_ptr<Clock> clock_;
   VirtualClock* virtual_clock_ = nullptr;
 
-  net::AsioLoop main_loop_;
+  std::vector<std::unique_ptr<net::AsioLoop>> loops_;
+  net::AsioLoop main_loop_;  // destroyed before the shards' loops: an accept under way holds a socket of theirs
   boost::asio::signal_set signals_;
   boost::asio::steady_timer stop_timer_;
   std::unique_ptr<net::Listener> listener_;
 
   std::unique_ptr<FileSystem> file_system_;
-  std::vector<std::unique_ptr<net::AsioLoop>> loops_;
   std::unique_ptr<journal::Node> store_;
   std::unique_ptr<Service> service_;
   http::Router router_;

@@ -326,6 +326,19 @@ TEST_P(StoreContract, Invariant13_AStepBackFiresNothingTwiceOrEarly) {
   EXPECT_THAT(ClaimIds(), ElementsAre("absolute"));
 }
 
+TEST_P(StoreContract, Invariant13_AStepForwardIsNotTakenForTimeThatPassed) {
+  if (!harness_->supports_clock_steps()) GTEST_SKIP() << "this store's clock cannot be stepped";
+  Accept(Job("relative", 1h));
+  clock().Step(24h);
+  Scan();
+  harness_->Restart();
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  harness_->Crash();
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Pass(1h);
+  EXPECT_THAT(ClaimIds(), ElementsAre("relative"));
+}
+
 TEST_P(StoreContract, Invariant14_IdsRiseAcrossRestartsAndClockSteps) {
   Uid before = 0;
   std::set<Uid> seen;

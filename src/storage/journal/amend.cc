@@ -23,6 +23,8 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
   if (entry.state == State::kLeased) return {AmendOutcome::kInFlight, {}};
   if (entry.state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
   if (entry.state != State::kScheduled) return {AmendOutcome::kFinished, {}};
+  // On a full disk the room that is left is for what ends jobs.
+  if (amendment.kind != AmendKind::kCancel && !lane_->journal().has_room()) return {AmendOutcome::kStorageFull, {}};
   switch (amendment.kind) {
     case AmendKind::kCancel:
       ++tier_.topic(topic).figures.cancelled;
@@ -50,6 +52,7 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
 AmendOutcome ShardStore::NewPayload(Index index, std::string_view payload, Moment now) {
   const Entry& entry = tier_.at(index);
   const std::string body = WithPayload(tier_.BodyOf(entry), payload);
+  if (body.size() > lane_->journal().segment_bytes() / 4) return AmendOutcome::kOverCapacity;
   const size_t grown = body.size() > entry.body_size ? body.size() - entry.body_size : 0;
   if (grown > 0) {
     const SubmitOutcome refusal = Refusal(grown);
@@ -85,6 +88,7 @@ Counted ShardStore::CountOne(uint16_t topic, const CountEvent& event, Moment now
   if (entry.state != State::kScheduled && entry.state != State::kLeased) return {CountOutcome::kFinished, 0};
   const bool fired = entry.trigger() == Trigger::kTime || entry.fired() || entry.due() <= now.On(entry.timeline());
   if (entry.state == State::kLeased || fired) return {CountOutcome::kNotCounted, 0};
+  if (!lane_->journal().has_room()) return {CountOutcome::kOverloaded, 0};
   Details& details = tier_.MakeDetails(index);
   const uint64_t hash = Hash64(event.event);
   if (!details.events.insert(hash).second) return {CountOutcome::kRepeated, details.count_left};

@@ -175,7 +175,10 @@ void EncodeCount(std::string& out, const CountEntry& entry) {
   PutVarint(out, entry.left);
 }
 
-void EncodeEnd(std::string& out, const EndEntry& entry) { PutStart(out, entry.how, entry.topic, entry.uid); }
+void EncodeEnd(std::string& out, const EndEntry& entry) {
+  PutStart(out, entry.how, entry.topic, entry.uid);
+  PutVarint(out, static_cast<uint64_t>(entry.retention.count()));
+}
 
 void EncodeTopic(std::string& out, uint32_t number, const Topic& topic) {
   out.push_back(static_cast<char>(EntryType::kTopic));
@@ -224,7 +227,9 @@ bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visito
       case EntryType::kPurged: {
         const auto topic = static_cast<uint32_t>(reader.Varint());
         const Uid uid = reader.Fixed<uint64_t>();
-        if (reader.ok()) visitor.OnEnd({topic, uid, type});
+        const uint64_t retention_ms = reader.Varint();
+        good = retention_ms <= static_cast<uint64_t>(kDelayMax.count());
+        if (reader.ok() && good) visitor.OnEnd({topic, uid, type, Millis(static_cast<int64_t>(retention_ms))});
         break;
       }
       case EntryType::kTopic:

@@ -38,6 +38,7 @@ struct Details {
   bool finished = false;  // retained after its end, when these two hold its due time
   Time finished_due = kNever;
   Timeline finished_timeline = Timeline::kSteady;
+  uint32_t put_bytes = 0;  // what these details take in the job's latest put; not stored
 };
 
 struct PutEntry {
@@ -77,6 +78,7 @@ struct EndEntry {
   uint32_t topic = 0;
   Uid uid = 0;
   EntryType how = EntryType::kDone;
+  Millis retention{0};  // how long it can still be looked up
 };
 
 void EncodePut(std::string& out, const PutEntry& entry, Moment moment);

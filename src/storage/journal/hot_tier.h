@@ -265,8 +265,8 @@ bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
     if (steady_next == utc_next) {
       std::vector<Index> both;
       const auto gather = [&](Index index) { both.push_back(index); };
-      steady_.Advance(next, SIZE_MAX, gather);
-      utc_.Advance(next + apart_, SIZE_MAX, gather);
+      more = steady_.Advance(next, budget - work, gather);
+      more |= utc_.Advance(next + apart_, budget - work, gather);
       std::ranges::sort(both, {}, [this](Index index) { return entries_[index].seq; });
       for (const Index index : both) hand_over(index);
     } else if (steady_next < utc_next) {

@@ -64,8 +64,10 @@ Status Journal::Begin(const JournalEnd& end) {
   return {};
 }
 
-Appended Journal::Append(uint32_t lane, std::string records, const std::function<void(std::string&)>& prologue) {
+Appended Journal::Append(uint32_t lane, std::string records, Moment now,
+                         const std::function<void(std::string&)>& prologue) {
   const std::scoped_lock lock(mutex_);
+  apart_ms_ = (now.utc - now.steady).count();
   std::string first;
   if (lane_segment_[lane] != segment_) prologue(first);
   if (offset_ + first.size() + records.size() + kCloseRoom > options_.segment_bytes) {
@@ -101,7 +103,9 @@ void Journal::AppendSeal() {
   uint64_t needed = segment_.load();
   for (const uint64_t lane : lane_needs_) needed = std::min(needed, lane);
   std::string record;
-  const size_t begin = BeginRecord(record, RecordType::kSeal, kNoLane, epoch_, clock_.Now());
+  const Moment now = clock_.Now();
+  apart_ms_ = (now.utc - now.steady).count();
+  const size_t begin = BeginRecord(record, RecordType::kSeal, kNoLane, epoch_, now);
   PutVarint(record, needed);
   EndRecord(record, begin);
   if (offset_ + record.size() + kCloseRoom > options_.segment_bytes) Rotate();
@@ -109,6 +113,14 @@ void Journal::AppendSeal() {
   pending_.back().first_needed = needed;
   first_needed_ = needed;
   sealed_ = true;
+}
+
+void Journal::KeepTime(Moment now) {
+  // Behind the recorded difference it errs on the late side: while utc stands still that would be a seal every time.
+  if ((now.utc - now.steady).count() <= apart_ms_.load(std::memory_order_relaxed)) return;
+  const std::scoped_lock lock(mutex_);
+  AppendSeal();
+  wake_.notify_one();
 }
 
 void Journal::Release(uint32_t lane, uint64_t first_needed) {
@@ -318,6 +330,7 @@ void Journal::StopThreads() {
 Status Journal::Close() {
   StopThreads();
   notify_ = nullptr;  // the loops may have ended already: who closes runs the answers that still wait
+  KeepTime(clock_.Now());
   while (Commit()) {
   }
   SealRest();

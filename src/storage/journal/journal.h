@@ -73,7 +73,11 @@ class Journal {
 
   /// Appends finished records of one lane; they stay together in one segment. Where they are the lane's first in that
   /// segment, what `prologue` writes goes before them: each segment can be read without the ones before it.
-  Appended Append(uint32_t lane, std::string records, const std::function<void(std::string&)>& prologue);
+  /// `now` is the moment in their headers.
+  Appended Append(uint32_t lane, std::string records, Moment now, const std::function<void(std::string&)>& prologue);
+  /// Writes down a step of the wall clock forward: a restart must not take it for time that has passed. Called every
+  /// second.
+  void KeepTime(Moment now);
   /// The lane has no use for segments below `first_needed` once all that it has appended so far is durable.
   void Release(uint32_t lane, uint64_t first_needed);
   /// An emptied buffer of a record batch, to be filled again without new memory.
@@ -159,6 +163,7 @@ class Journal {
   std::vector<uint64_t> lane_segment_;      // the segment that holds the lane's latest prologue
   std::vector<uint64_t> lane_needs_;        // what each lane still needs
   std::atomic<uint64_t> first_needed_ = 1;  // the least of these, as in the latest seal appended
+  std::atomic<int64_t> apart_ms_ = 0;       // utc - steady in the latest record appended
   bool sealed_ = true;                      // nothing but a seal was appended last
   bool stop_ = false;
   std::optional<Error> error_;

@@ -28,7 +28,8 @@ class JournalTest : public testing::Test {
   }
 
   Appended Append(std::string_view body, uint32_t lane = 0) {
-    return journal_->Append(lane, Record(body, lane), [&](std::string& out) { out += Record("prologue", lane); });
+    return journal_->Append(lane, Record(body, lane), clock_.Now(),
+                            [&](std::string& out) { out += Record("prologue", lane); });
   }
 
   std::string Record(std::string_view body, uint32_t lane) {
@@ -169,7 +170,7 @@ TEST_F(JournalTest, BuffersAreUsedAgain) {
   std::string record = Record("one", 0);
   record.reserve(kRecordTarget);
   const char* const memory = record.data();
-  journal_->Append(0, std::move(record), [](std::string&) {});
+  journal_->Append(0, std::move(record), clock_.Now(), [](std::string&) {});
   journal_->Commit();
   const std::string again = journal_->Buffer();
   EXPECT_EQ(again.data(), memory);

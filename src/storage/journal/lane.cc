@@ -24,7 +24,7 @@ void Lane::Append() {
   if (record_ == std::string::npos) return;
   EndRecord(buffer_, record_);
   record_ = std::string::npos;
-  const Appended appended = journal_.Append(number_, std::move(buffer_), [this](std::string& out) {
+  const Appended appended = journal_.Append(number_, std::move(buffer_), now_, [this](std::string& out) {
     const size_t begin = BeginRecord(out, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
     prologue_(out, now_);
     EndRecord(out, begin);
@@ -62,7 +62,7 @@ void Lane::Drain() {
 void Lane::Wake() {
   if (loop_ == nullptr || waking_.exchange(true)) return;
   loop_->Post([this] {
-    waking_ = false;
+    waking_.exchange(false);  // ordered before what Drain reads
     Drain();
   });
 }

@@ -6,7 +6,7 @@
 #include <deque>
 #include <functional>
 #include <string>
-#include <vector>
+#include <variant>
 
 #include "base/loop.h"
 #include "spi/store.h"

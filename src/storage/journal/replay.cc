@@ -113,15 +113,14 @@ void Replay::OnEnd(const EndEntry& end) {
   const Job job = Find(end.topic, end.uid);
   if (job.index == 0) return;
   HotTier& tier = job.shard->tier();
-  const Millis retention = tier.topic(job.topic).settings.retention;
-  if (retention <= Millis(0) || end.how == EntryType::kPurged) return job.shard->EraseJob(job.index);
+  if (end.retention == Millis(0)) return job.shard->EraseJob(job.index);
   Entry& entry = tier.at(job.index);
   Details& details = tier.MakeDetails(job.index);
   details.finished = true;
   details.finished_due = entry.due();
   details.finished_timeline = entry.timeline();
   entry.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
-  SetDue(entry, {Timeline::kSteady, moment_.steady + retention});
+  SetDue(entry, {Timeline::kSteady, moment_.steady + end.retention});
 }
 
 void Replay::OnTopic(uint32_t number, const Topic& topic) {

@@ -77,16 +77,17 @@ Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   // Zeros are written, not merely allocated: an unwritten extent would be converted, with a journal commit of the file
   // system's own, when it is first synced.
   const std::string zeros(std::min<uint64_t>(kFillBytes, segment_bytes_), '\0');
-  for (uint64_t offset = 0; offset < segment_bytes_; offset += kFillBytes) {
+  Status done;
+  for (uint64_t offset = 0; done && offset < segment_bytes_; offset += kFillBytes) {
     const uint64_t left = segment_bytes_ - offset;
-    auto written = (*created)->Write(offset, std::string_view(zeros).substr(0, std::min<uint64_t>(left, kFillBytes)));
-    if (!written) {
-      created->reset();
-      TOCSIN_TRY(fs_.Remove(path));
-      return std::unexpected(std::move(written).error().Prefixed("making a journal segment"));
-    }
+    done = (*created)->Write(offset, std::string_view(zeros).substr(0, std::min<uint64_t>(left, kFillBytes)));
   }
-  TOCSIN_TRY((*created)->Sync());
+  if (done) done = (*created)->Sync();
+  if (!done) {
+    created->reset();
+    TOCSIN_TRY(fs_.Remove(path));
+    return std::unexpected(std::move(done).error().Prefixed("making a journal segment"));
+  }
   TOCSIN_TRY(fs_.SyncDir(folder_));
   return fs_.Open(path, direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
 }
@@ -113,9 +114,14 @@ Status Segments::Prepare() {
   const std::string header = EncodeSegmentHeader({segment_bytes_, number});
   const AlignedBuffer block = MakeAligned(kBlock);
   std::memcpy(block.get(), header.data(), kBlock);
-  TOCSIN_TRY((*file)->Write(0, {block.get(), kBlock}));
-  TOCSIN_TRY((*file)->Sync());
+  Status done = (*file)->Write(0, {block.get(), kBlock});
+  if (done) done = (*file)->Sync();
   const std::scoped_lock lock(mutex_);
+  if (!done) {
+    // The header may have reached the disk: only this file may get that number.
+    free_.push_front(std::move(name));
+    return done;
+  }
   next_ = std::move(*file);
   next_name_ = std::move(name);
   return {};
@@ -143,6 +149,7 @@ Result<std::unique_ptr<File>> Segments::TakeNext() {
 }
 
 Status Segments::Free(uint64_t first_needed) {
+  const std::scoped_lock preparing(preparing_);  // no file is given a number while others go
   std::vector<std::string> removed;
   {
     const std::scoped_lock lock(mutex_);
@@ -151,8 +158,8 @@ Status Segments::Free(uint64_t first_needed) {
       used_.pop_front();
     }
     while (free_.size() > kFreeKept) {
-      removed.push_back(std::move(free_.front()));
-      free_.pop_front();
+      removed.push_back(std::move(free_.back()));  // the front one may have the next number already
+      free_.pop_back();
     }
   }
   for (const std::string& name : removed) TOCSIN_TRY(fs_.Remove(PathOf(name)));

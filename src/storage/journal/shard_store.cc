@@ -12,11 +12,15 @@ constexpr int kFenceCountBits = 40;
 constexpr uint64_t kSpanPercent = 250;
 constexpr uint64_t kSpanSegmentsMin = 4;
 // The same on a full disk.
-constexpr uint64_t kFullSpanPercent = 105;
+constexpr uint64_t kFullSpanPercent = 125;
 constexpr uint64_t kFullSpanSegments = 1;
 constexpr size_t kPutOverhead = 24;  // of a put besides the body, about
 
-size_t PutBytes(const Entry& entry) { return entry.body_size + kPutOverhead; }
+constexpr size_t kDetailsOverhead = 24;  // of the details in a put
+
+size_t PutBytes(const Entry& entry, const Details* details) {
+  return entry.body_size + kPutOverhead + (details == nullptr ? 0 : details->put_bytes);
+}
 
 }  // namespace
 
@@ -44,7 +48,12 @@ void ShardStore::PutIn(Index index, uint64_t segment) {
   Entry& entry = tier_.at(index);
   entry.segment = static_cast<uint32_t>(segment);
   puts_.Add(segment, index);
-  node_.put_bytes.fetch_add(PutBytes(entry), std::memory_order_relaxed);
+  if (entry.flags & kHasDetails) {
+    Details& details = tier_.MakeDetails(index);
+    details.put_bytes =
+        static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
+  }
+  node_.put_bytes.fetch_add(PutBytes(entry, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
 
 void ShardStore::ForgetPut(Index index) {
@@ -54,7 +63,7 @@ void ShardStore::ForgetPut(Index index) {
     return;
   }
   puts_.Remove(entry.segment);
-  node_.put_bytes.fetch_sub(PutBytes(entry), std::memory_order_relaxed);
+  node_.put_bytes.fetch_sub(PutBytes(entry, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
 
 void ShardStore::RestoreUids(Uid used) {
@@ -207,9 +216,10 @@ void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
 void ShardStore::End(Index index, EntryType how, Moment now) {
   const Entry& entry = tier_.at(index);
   const Millis retention = tier_.topic(entry.topic).settings.retention;
-  EncodeEnd(lane_->Out(), {entry.topic, entry.seq, how});
+  const bool retained = retention > Millis(0) && how != EntryType::kPurged;
+  EncodeEnd(lane_->Out(), {entry.topic, entry.seq, how, retained ? retention : Millis(0)});
   lane_->AppendIfLarge();
-  if (retention <= Millis(0) || how == EntryType::kPurged) return EraseJob(index);
+  if (!retained) return EraseJob(index);
   tier_.Detach(index);
   tier_.Retain(index, how == EntryType::kDone ? State::kDone : State::kCancelled, now.steady + retention);
 }
@@ -226,10 +236,15 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   advanced.more = tier_.MakeDueReady(now, budget, [this](Index index) { EraseJob(index); });
   advanced.more |= tier_.ExpireLeases(now, budget, [&](Index index) {
     ++tier_.topic(tier_.at(index).topic).figures.expired;
-    FailAttempt(index, std::nullopt, "lease expired", now);
+    if (lane_->journal().has_room()) {
+      FailAttempt(index, std::nullopt, "lease expired", now);
+    } else {
+      tier_.Schedule(index);  // what room is left is for settling: as after a restart, no attempt is used up
+    }
   });
   advanced.more |= Upkeep(now, budget);
   lane_->Append();
+  lane_->journal().KeepTime(now);
   for (const uint16_t number : tier_.TakeAnnounced()) {
     TopicState& topic = tier_.topic(number);
     if (!topic.used) continue;
