@@ -182,7 +182,7 @@ TEST_F(FullDisk, RefusesNewJobsAndNothingElse) {
 TEST_F(FullDisk, SettlesMoreThanTheLastSegmentTakes) {
   Fill();
   const uint64_t before = node_.node().journal().figures().bytes_written.load();
-  for (int i = 0; node_.node().journal().figures().bytes_written.load() - before < 2 * kSegment; ++i) {
+  for (int i = 0; node_.node().journal().figures().bytes_written.load() - before < kSegment * 3 / 2; ++i) {
     node_.clock().Advance(Millis(1));
     ASSERT_EQ(Settle(1'000, SettleKind::kNack), live_.size()) << i;
   }

@@ -50,7 +50,7 @@ TEST_F(SegmentsTest, FreedFilesAreUsedAgainAndTheRestIsRemoved) {
   EXPECT_EQ(Files(), 3U) << "two in use, one free";
   ASSERT_TRUE(segments_.TakeNext());
   EXPECT_EQ(Files(), 3U);
-  EXPECT_EQ(NumberIn("00000003.segment"), 6U);
+  EXPECT_EQ(NumberIn("00000001.segment"), 6U);
 }
 
 TEST_F(SegmentsTest, TheLastFileIsNeverFreed) {
