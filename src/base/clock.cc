@@ -29,8 +29,8 @@ RealClock::RealClock() {
 }
 
 Moment RealClock::Now() const {
-  // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not. It is read first: where the
-  // thread is held up between the two readings, steady is behind, never ahead.
+  // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not. It is read first: where
+  // the thread is held up between the two readings, steady is behind, never ahead.
   const int64_t steady_ns = ReadNs(CLOCK_BOOTTIME) + steady_offset_ns_.load(std::memory_order_relaxed);
   const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
   // The steady timeline is counted from the wall clock's milliseconds, so that both turn over at the same instant:

@@ -38,8 +38,8 @@ void AsioLoop::Push(Task task, bool request) {
   do {
     node->next = head;
   } while (!mailbox_.compare_exchange_weak(head, node, std::memory_order_release, std::memory_order_relaxed));
-  // From here on the node may be gone: a Drain may have run. An empty mailbox has no Drain on its way; a later task of the
-  // burst rides on the wake-up of the first one.
+  // From here on the node may be gone: a Drain may have run. An empty mailbox has no Drain on its way; a later task of
+  // the burst rides on the wake-up of the first one.
   if (head == nullptr) boost::asio::post(io_, [this] { Drain(); });
 }
 

@@ -1,8 +1,8 @@
 #include "server/file_limit.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
+
+#include <sys/resource.h>
 
 #include "base/log.h"
 
@@ -22,8 +22,8 @@ size_t FitConnections(size_t wanted) {
   }
   const size_t fit = std::max<size_t>(1, limit.rlim_cur > kReserve ? limit.rlim_cur - kReserve : 1);
   if (fit >= wanted) return wanted;
-  LogWarn("limits.connections is {}, but the system allows {} open files: taking {} connections", wanted, limit.rlim_cur,
-          fit);
+  LogWarn("limits.connections is {}, but the system allows {} open files: taking {} connections", wanted,
+          limit.rlim_cur, fit);
   return fit;
 }
 

@@ -5,7 +5,8 @@
 
 namespace tocsin {
 
-/// Raises the limit of open files as far as the system allows, and returns how many of `wanted` connections fit below it.
+/// Raises the limit of open files as far as the system allows, and returns how many of `wanted` connections fit below
+/// it.
 size_t FitConnections(size_t wanted);
 
 }  // namespace tocsin

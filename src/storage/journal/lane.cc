@@ -7,7 +7,7 @@ Lane::Lane(Journal& journal, uint32_t number, Prologue prologue, Placed placed)
       number_(number),
       prologue_(std::move(prologue)),
       placed_(std::move(placed)),
-      batch_max_(std::min<size_t>(1 << 20, journal.segment_bytes() / 16)) {}
+      batch_max_(std::clamp<size_t>(journal.segment_bytes() / 16, 4 << 10, 1 << 20)) {}
 
 std::string& Lane::Out() {
   if (record_ != std::string::npos) {

@@ -242,8 +242,8 @@ void Scanner::CheckEnds() {
     scanned_.end.segment = last.number;
     scanned_.end.offset = scanned_.segment_bytes;
   }
-  // Segments behind the end were prepared, or hold only what was never acknowledged: free for use, and first: no other file
-  // may get the number of one while it still has it.
+  // Segments behind the end were prepared, or hold only what was never acknowledged: free for use, and first: no other
+  // file may get the number of one while it still has it.
   while (!scanned_.used.empty() && scanned_.used.back().number > scanned_.end.segment) {
     scanned_.free.push_front(std::move(scanned_.used.back().name));
     scanned_.used.pop_back();
