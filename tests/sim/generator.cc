@@ -8,7 +8,6 @@ namespace {
 
 constexpr size_t kIdsPerTopic = 60;
 constexpr size_t kServerIdsKept = 50;
-constexpr uint64_t kLiveMax = 120;  // jobs of a topic
 
 }  // namespace
 
@@ -69,7 +68,7 @@ Millis Generator::Delay() {
 }
 
 std::string Generator::Bytes() {
-  const uint64_t size = Chance(large_percent_) ? Below(1'500) : Below(60);
+  const uint64_t size = Chance(shape_.large_percent) ? Below(1'500) : Below(60);
   return fmt::format("{:0>{}}", ++payloads_, size);
 }
 
@@ -107,8 +106,8 @@ OwnedJob Generator::Job(size_t topic, Moment now) {
 std::optional<Operation> Generator::Relief(const Side& oracle) {
   if (++steps_ % 32 != 0) return std::nullopt;
   for (const TopicFigures& figures : oracle.store->Topics()) {
-    if (figures.scheduled + figures.dead < kLiveMax) continue;
-    return Sweep(figures.topic.name, SweepKind::kPurge, 1 + Below(200));
+    if (figures.scheduled + figures.dead < shape_.live_max) continue;
+    return Sweep(figures.topic.name, SweepKind::kPurge, shape_.sweep_limit_min + Below(200));
   }
   return std::nullopt;
 }
@@ -190,7 +189,7 @@ Operation Generator::MakeCount() {
 
 Operation Generator::MakeSweep() {
   const auto kind = Chance(60) ? SweepKind::kRedrive : static_cast<SweepKind>(Below(3));
-  return Sweep(topics_[AnyTopic()].name, kind, 1 + Below(50));
+  return Sweep(topics_[AnyTopic()].name, kind, shape_.sweep_limit_min + Below(50));
 }
 
 Operation Generator::MakeTopic() {

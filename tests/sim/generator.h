@@ -12,8 +12,12 @@ namespace tocsin::sim {
 
 class Generator {
  public:
-  /// `large_percent` of the payloads are large.
-  explicit Generator(uint64_t seed, int large_percent = 5) : random_(seed), large_percent_(large_percent) {}
+  struct Shape {
+    int large_percent = 5;       // of the payloads
+    uint64_t live_max = 120;     // jobs of a topic
+    size_t sweep_limit_min = 1;  // jobs of a call
+  };
+  Generator(uint64_t seed, Shape shape) : random_(seed), shape_(shape) {}
 
   /// Makes the topics.
   std::vector<Operation> Begin();
@@ -50,7 +54,7 @@ class Generator {
   std::optional<Operation> Relief(const Side& oracle);
 
   std::mt19937_64 random_;
-  const int large_percent_;
+  const Shape shape_;
   std::vector<Topic> topics_;
   std::vector<std::vector<std::string>> server_ids_;
   std::vector<Delivery> open_;  // deliveries not yet settled

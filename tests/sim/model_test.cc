@@ -31,7 +31,7 @@ struct Tally {
 
 class Pair {
  public:
-  Pair(uint64_t seed, Tally& tally) : seed_(seed), tally_(tally), generator_(seed), node_(Options()) {
+  Pair(uint64_t seed, Tally& tally) : seed_(seed), tally_(tally), generator_(seed, {}), node_(Options()) {
     EXPECT_TRUE(node_.Open());
     expected_.store = &oracle_;
     stored_.store = &node_.store();

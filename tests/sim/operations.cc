@@ -69,6 +69,15 @@ std::string Figures(const TopicFigures& figures) {
       figures.purged);
 }
 
+template <class Item>
+Operation WithParts(Operation operation, Operation (*make)(std::string, std::vector<Item>), const std::string& topic,
+                    const std::vector<Item>& items) {
+  if (items.size() > 1) {
+    for (const Item& item : items) operation.parts.push_back(make(topic, {item}));
+  }
+  return operation;
+}
+
 }  // namespace
 
 NewJob OwnedJob::View() const {
@@ -102,17 +111,19 @@ Operation Submit(std::string topic, std::vector<OwnedJob> jobs) {
     text += fmt::format(" '{}' key '{}' in {} trigger {} conflict {}", job.id, job.key, job.delay.count(),
                         static_cast<int>(job.trigger), static_cast<int>(job.on_conflict));
   }
-  return {std::move(text), true,
-          [topic = std::move(topic), jobs = std::move(jobs)](Side& side, Moment now, OnReply reply) {
-            std::vector<NewJob> views;
-            for (const OwnedJob& job : jobs) views.push_back(job.View());
-            side.store->Submit(
-                topic, views, now, Answer<std::vector<Submitted>>(std::move(reply), [](const auto& outcomes) {
-                  return All(outcomes, [](const Submitted& each) {
-                    return fmt::format("{} uid {} due {}", static_cast<int>(each.outcome), each.uid, ToMs(each.due));
-                  });
-                }));
-          }};
+  return WithParts({std::move(text), true,
+                    [=](Side& side, Moment now, OnReply reply) {
+                      std::vector<NewJob> views;
+                      for (const OwnedJob& job : jobs) views.push_back(job.View());
+                      side.store->Submit(topic, views, now,
+                                         Answer<std::vector<Submitted>>(std::move(reply), [](const auto& outcomes) {
+                                           return All(outcomes, [](const Submitted& each) {
+                                             return fmt::format("{} uid {} due {}", static_cast<int>(each.outcome),
+                                                                each.uid, ToMs(each.due));
+                                           });
+                                         }));
+                    }},
+                   &Submit, topic, jobs);
 }
 
 Operation Claim(std::string topic, size_t max, Millis lease, bool ordered) {
@@ -135,50 +146,57 @@ Operation Settle(std::string topic, std::vector<OwnedSettlement> settlements) {
   for (const OwnedSettlement& each : settlements) {
     text += fmt::format(" {} of delivery {}", static_cast<int>(each.kind), each.delivery);
   }
-  return {std::move(text), true, [=](Side& side, Moment now, OnReply reply) {
-            std::vector<Settlement> views;
-            for (const OwnedSettlement& each : settlements) {
-              if (each.delivery >= side.tokens.size()) return reply({false, "it was not delivered"});
-              views.push_back({side.tokens[each.delivery], each.kind, each.delay, each.lease, each.reason});
-            }
-            side.store->Settle(
-                topic, views, now, Answer<std::vector<SettleOutcome>>(std::move(reply), [](const auto& outcomes) {
-                  return All(outcomes, [](SettleOutcome each) { return std::to_string(static_cast<int>(each)); });
-                }));
-          }};
+  return WithParts(
+      {std::move(text), true,
+       [=](Side& side, Moment now, OnReply reply) {
+         std::vector<Settlement> views;
+         for (const OwnedSettlement& each : settlements) {
+           if (each.delivery >= side.tokens.size()) return reply({false, "it was not delivered"});
+           views.push_back({side.tokens[each.delivery], each.kind, each.delay, each.lease, each.reason});
+         }
+         side.store->Settle(
+             topic, views, now, Answer<std::vector<SettleOutcome>>(std::move(reply), [](const auto& outcomes) {
+               return All(outcomes, [](SettleOutcome each) { return std::to_string(static_cast<int>(each)); });
+             }));
+       }},
+      &Settle, topic, settlements);
 }
 
 Operation Amend(std::string topic, std::vector<OwnedAmendment> amendments) {
   std::string text = fmt::format("amend in {}:", topic);
   for (const OwnedAmendment& each : amendments)
     text += fmt::format(" {} of '{}'", static_cast<int>(each.kind), each.id);
-  return {std::move(text), true, [=](Side& side, Moment now, OnReply reply) {
-            std::vector<Amendment> views;
-            for (const OwnedAmendment& each : amendments) {
-              views.push_back({{each.id, each.key}, each.kind, each.timeline, each.delay, each.due, each.payload});
-            }
-            side.store->Amend(topic, views, now,
-                              Answer<std::vector<Amended>>(std::move(reply), [](const auto& outcomes) {
-                                return All(outcomes, [](const Amended& each) {
-                                  return fmt::format("{} due {}", static_cast<int>(each.outcome), ToMs(each.due));
-                                });
-                              }));
-          }};
+  return WithParts(
+      {std::move(text), true,
+       [=](Side& side, Moment now, OnReply reply) {
+         std::vector<Amendment> views;
+         for (const OwnedAmendment& each : amendments) {
+           views.push_back({{each.id, each.key}, each.kind, each.timeline, each.delay, each.due, each.payload});
+         }
+         side.store->Amend(topic, views, now, Answer<std::vector<Amended>>(std::move(reply), [](const auto& outcomes) {
+                             return All(outcomes, [](const Amended& each) {
+                               return fmt::format("{} due {}", static_cast<int>(each.outcome), ToMs(each.due));
+                             });
+                           }));
+       }},
+      &Amend, topic, amendments);
 }
 
 Operation Count(std::string topic, std::vector<OwnedEvent> events) {
   std::string text = fmt::format("count in {}:", topic);
   for (const OwnedEvent& each : events) text += fmt::format(" '{}' by '{}'", each.id, each.event);
-  return {std::move(text), true, [=](Side& side, Moment now, OnReply reply) {
-            std::vector<CountEvent> views;
-            for (const OwnedEvent& each : events) views.push_back({{each.id, each.key}, each.event, each.by});
-            side.store->Count(topic, views, now,
-                              Answer<std::vector<Counted>>(std::move(reply), [](const auto& outcomes) {
-                                return All(outcomes, [](const Counted& each) {
-                                  return fmt::format("{} left {}", static_cast<int>(each.outcome), each.left);
-                                });
-                              }));
-          }};
+  return WithParts({std::move(text), true,
+                    [=](Side& side, Moment now, OnReply reply) {
+                      std::vector<CountEvent> views;
+                      for (const OwnedEvent& each : events) views.push_back({{each.id, each.key}, each.event, each.by});
+                      side.store->Count(topic, views, now,
+                                        Answer<std::vector<Counted>>(std::move(reply), [](const auto& outcomes) {
+                                          return All(outcomes, [](const Counted& each) {
+                                            return fmt::format("{} left {}", static_cast<int>(each.outcome), each.left);
+                                          });
+                                        }));
+                    }},
+                   &Count, topic, events);
 }
 
 Operation Sweep(std::string topic, SweepKind kind, size_t limit) {

@@ -32,6 +32,7 @@ struct Operation {
   std::string text;    // for messages
   bool writes = true;  // an ok means that everything before it is durable
   std::function<void(Side&, Moment, OnReply)> run;
+  std::vector<Operation> parts = {};  // the same, one job at a time: a crash may part them
 };
 
 struct OwnedJob {

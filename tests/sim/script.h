@@ -21,6 +21,7 @@ struct Script {
     Millis wait{0};
     Pump pump = Pump::kAll;
     Reply expected;
+    std::vector<MemoryStore> within;  // after each of its parts but the last
   };
   std::vector<Step> steps;
   std::vector<MemoryStore> states;  // [i]: before step i; the last one: at the end
