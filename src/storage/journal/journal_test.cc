@@ -96,6 +96,63 @@ TEST_F(JournalTest, EachSegmentBeginsWithAPrologue) {
   EXPECT_EQ(Read(), expected);
 }
 
+TEST_F(JournalTest, ACloseRecordPromisesNothingThatIsNotDurable) {
+  const uint64_t before = fs_->IoCount();
+  for (int i = 0; i < 6; ++i) Append(std::string(5'000, 'a'));
+  journal_->Commit();
+  const uint64_t after = fs_->IoCount();
+  ASSERT_GT(after, before + 6);
+  for (uint64_t io = before; io < after; ++io) {
+    fs_ = std::make_unique<SimFileSystem>();
+    SetUp();
+    ASSERT_EQ(fs_->IoCount(), before);
+    for (int i = 0; i < 6; ++i) Append(std::string(5'000, 'a'));  // three segments, and nobody has prepared any
+    fs_->LosePowerAt(io);
+    journal_->Commit();
+    Read();
+    ASSERT_FALSE(HasFailure()) << "power lost at " << io;
+    journal_.reset();
+  }
+}
+
+TEST_F(JournalTest, NoTwoFilesHaveOneNumber) {
+  Append("one");
+  journal_->Commit();
+  journal_->Maintain();
+  // A power cut: the prepared file has the next number already, and the reserve has none.
+  Scanned scanned;
+  Read(&scanned);
+  auto survivors = fs_->Survivors(Survive::kNothing, 1);
+  journal_.reset();
+  fs_ = std::move(survivors);
+  Start(scanned, Durability::kFsync);
+  for (int i = 0; i < 3; ++i) Append(std::string(5'000, 'a'));
+  journal_->Commit();
+  EXPECT_EQ(journal_->last_segment(), 2U);
+  EXPECT_EQ(Read().size(), 7U);
+}
+
+TEST_F(JournalTest, WhatWasCutOffStaysCutOff) {
+  // Two records in a torn group: the first is lost, the second is whole and stays behind on the disk.
+  const auto none = [](std::string&) {};
+  const size_t lost_bytes = 300;
+  const std::string lost(lost_bytes - sizeof(RecordHeader), 'l');
+  const Lsn lost_end = journal_->Append(0, Record(lost, 0), clock_.Now(), none).end;
+  journal_->Append(0, Record("left behind", 0), clock_.Now(), none);
+  journal_->Commit();
+  ASSERT_TRUE(fs_->FlipBit("data/00000001.segment", lost_end % kSegment - 1, 0));
+  Scanned scanned;
+  EXPECT_THAT(Read(&scanned), testing::IsEmpty());
+  // The next server's records end exactly where it begins.
+  journal_.reset();
+  Start(scanned, Durability::kFsync);
+  const size_t seal_bytes = sizeof(RecordHeader) + 1;
+  const std::string fresh(lost_bytes - seal_bytes - sizeof(RecordHeader), 'f');
+  EXPECT_EQ(journal_->Append(0, Record(fresh, 0), clock_.Now(), none).end, lost_end);
+  journal_->Commit();
+  EXPECT_THAT(Read(), testing::ElementsAre(fresh));
+}
+
 TEST_F(JournalTest, FreesWhatNoLaneNeedsOnceThatIsDurable) {
   for (int i = 0; i < 6; ++i) Append(std::string(5'000, 'a'));
   Append("other lane", 1);
