@@ -206,8 +206,9 @@ class Survivor {
 
 std::string CheckSurvivors(const Script& script, const ScriptRun& run, std::unique_ptr<SimFileSystem> disk,
                            Moment moment, std::vector<Token> old_tokens) {
+  // The first ones: a server that counted from the beginning again would give out their likes.
   constexpr size_t kTokens = 10;
-  if (old_tokens.size() > kTokens) old_tokens.erase(old_tokens.begin(), old_tokens.end() - kTokens);
+  if (old_tokens.size() > kTokens) old_tokens.resize(kTokens);
   return Survivor(std::move(disk)).Check(script, run, moment, old_tokens);
 }
 

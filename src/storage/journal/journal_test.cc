@@ -135,7 +135,9 @@ TEST_F(JournalTest, NoTwoFilesHaveOneNumber) {
 TEST_F(JournalTest, WhatWasCutOffStaysCutOff) {
   // Two records in a torn group: the first is lost, the second is whole and stays behind on the disk.
   const auto none = [](std::string&) {};
-  const size_t lost_bytes = 300;
+  const size_t seal_bytes = sizeof(RecordHeader) + 1;
+  const size_t lost_bytes =
+      kBlock - seal_bytes;  // up to the end of its block: what is padded with zeros leaves nothing
   const std::string lost(lost_bytes - sizeof(RecordHeader), 'l');
   const Lsn lost_end = journal_->Append(0, Record(lost, 0), clock_.Now(), none).end;
   journal_->Append(0, Record("left behind", 0), clock_.Now(), none);
@@ -146,7 +148,6 @@ TEST_F(JournalTest, WhatWasCutOffStaysCutOff) {
   // The next server's records end exactly where it begins.
   journal_.reset();
   Start(scanned, Durability::kFsync);
-  const size_t seal_bytes = sizeof(RecordHeader) + 1;
   const std::string fresh(lost_bytes - seal_bytes - sizeof(RecordHeader), 'f');
   EXPECT_EQ(journal_->Append(0, Record(fresh, 0), clock_.Now(), none).end, lost_end);
   journal_->Commit();
