@@ -113,6 +113,17 @@ TEST_P(LongPollTest, AsManyWaitersAsJobsAreServed) {
   EXPECT_EQ(served, 40U);
 }
 
+TEST_P(LongPollTest, AClaimCutShortBySizeLeavesMoreToClaim) {
+  (void)node.PutTopic(DefaultTopic("t"));
+  for (auto& store : node.stores) store->cut_claims = true;
+  Submit(10);
+  for (int i = 0; i < 10; ++i) {
+    Reply reply;
+    Wait(reply, 100, Millis(10'000), 0);
+    EXPECT_TRUE(reply.got.has_value()) << "no time has passed: only a wake-up or the mark of more can serve it, " << i;
+  }
+}
+
 TEST_P(LongPollTest, OneJobDoesNotCauseAClaimForEveryWaiter) {
   (void)node.PutTopic(DefaultTopic("t"));
   std::vector<Reply> replies(200);

@@ -64,6 +64,7 @@ class FaultyStore final : public Store {
   bool lose_ready = false;            // Advance never says that a topic has become ready
   std::optional<Code> fail;           // every call that has an answer fails, and nothing is done
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
+  bool cut_claims = false;            // a claim hands over one job and says that there are more
 
   void PutTopic(const Topic& topic, Done<void> done) override {
     if (!Failed(done)) inner_.PutTopic(topic, std::move(done));
@@ -79,6 +80,12 @@ class FaultyStore final : public Store {
   void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override {
     ++claims;
     if (Failed(done)) return;
+    if (cut_claims) {
+      return inner_.Claim(topic, 1, lease, now, [done = std::move(done)](Result<JobBatch> result) mutable {
+        if (result) result->more = !result->jobs.empty();
+        done(std::move(result));
+      });
+    }
     if (held == nullptr) return inner_.Claim(topic, max, lease, now, std::move(done));
     inner_.Claim(topic, max, lease, now, [this, done = std::move(done)](Result<JobBatch> result) mutable {
       held->push_back([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
