@@ -11,10 +11,13 @@ namespace tocsin {
 enum class Code : uint8_t {
   kInvalidArgument,
   kUnknownField,
+  kUnauthenticated,
+  kForbidden,
   kTooLarge,
   kTopicNotFound,
   kNotFound,
   kMethodNotAllowed,
+  kTimedOut,
   kConflict,
   kOverCapacity,
   kOverloaded,
