@@ -94,7 +94,9 @@ TEST(Load, VariablesThatOthersSetAreNotOurs) {
   MustLoad(With({}, {{"TOCSIN_SERVICE_HOST", "10.0.0.1"},
                      {"TOCSIN_PORT", "tcp://10.0.0.1:7420"},
                      {"TOCSIN_PORT_7420_TCP", "tcp://10.0.0.1:7420"},
-                     {"TOCSIN_URL", "http://localhost:7420"}}));
+                     {"TOCSIN_SERVER", "http://localhost:7420"},
+                     {"TOCSIN_TOKEN", "x"},
+                     {"TOCSIN_TOKEN_FILE", "x"}}));
 }
 
 TEST(Load, WrongValuesNameOptionValueBoundAndPlace) {

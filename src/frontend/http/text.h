@@ -1,27 +1,17 @@
-// Bytes as JSON carries them: strings with escapes, numbers, base64. Appends to the caller's string; no state.
+// Strings and numbers as JSON carries them. Appends to the caller's string; no state.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
-namespace tocsin::http {
+#include "base/text.h"
 
-/// Whether every sequence of `bytes` is well-formed (RFC 3629).
-bool IsUtf8(std::string_view bytes);
+namespace tocsin::http {
 
 /// "text", quoted and escaped. `text` is valid UTF-8.
 void AppendString(std::string& out, std::string_view text);
 
 void AppendInteger(std::string& out, int64_t value);
-
-/// RFC 4648, with padding.
-void AppendBase64(std::string& out, std::string_view bytes);
-/// Nothing where `text` is not what AppendBase64 writes for some bytes.
-std::optional<std::string> DecodeBase64(std::string_view text);
-
-/// %XX becomes its byte; `plus_is_space` as in a query. Nothing where an escape is malformed.
-std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_space);
 
 }  // namespace tocsin::http

@@ -1,0 +1,24 @@
+// Bytes as texts carry them: UTF-8, base64, percent escapes. Appends to the caller's string; no state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tocsin {
+
+/// Whether every sequence of `bytes` is well-formed (RFC 3629).
+bool IsUtf8(std::string_view bytes);
+
+/// RFC 4648, with padding.
+void AppendBase64(std::string& out, std::string_view bytes);
+/// Nothing where `text` is not what AppendBase64 writes for some bytes.
+std::optional<std::string> DecodeBase64(std::string_view text);
+
+/// As one segment of a path or one value of a query: everything but letters, digits and -._~ becomes %XX.
+void AppendPercent(std::string& out, std::string_view text);
+/// %XX becomes its byte; `plus_is_space` as in a query. Nothing where an escape is malformed.
+std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_space);
+
+}  // namespace tocsin
