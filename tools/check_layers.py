@@ -15,6 +15,7 @@ LAYERS = {
     "base": set(),
     "model": {"base"},
     "config": {"base"},
+    "auth": {"base"},
     "metrics": {"base"},
     "spi": {"base", "model"},
     "core": {"base", "model", "metrics", "spi"},
@@ -23,8 +24,8 @@ LAYERS = {
     "sinks": BACK_END | {"net"},
     "clients": {"base", "metrics"},
     "net": {"base", "metrics"},
-    "frontend": {"base", "model", "metrics", "net", "core"},
-    "cli": {"base", "model", "net"},
+    "frontend": {"base", "auth", "model", "metrics", "net", "core"},
+    "cli": {"base", "auth", "model", "net"},
     "client": {"base", "model", "net"},
 }
 COMPOSITION_ROOT = "server"  # may include everything, and nothing includes it
@@ -45,6 +46,7 @@ LIBRARIES = {
     "toml/": {"config"},
     "boost/asio": NETWORK | {"clients", "sinks"},
     "boost/beast": NETWORK | {"sinks"},
+    "openssl/": {"auth", "net", "sinks"},
     "rocksdb/": {"storage/journal"},
     "hiredis/": {"clients/redis"},
     "mysql": {"storage/mysql"},

@@ -1,0 +1,158 @@
+#include "auth/private_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tocsin::auth {
+namespace {
+
+constexpr off_t kSizeMax = 4 << 20;
+
+std::unexpected<Error> IoError(std::string_view verb, std::string_view path) {
+  return Fail(Code::kIo, "cannot {} {}: {}", verb, path, std::generic_category().message(errno));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+
+ private:
+  const int fd_;
+};
+
+/// Root may edit the file of another user, who will read it; a server reads only its own and root's.
+enum class Owner { kOwnOrRoot, kAnyForRoot };
+
+Status CheckPrivate(const struct stat& info, const std::string& path, Owner owner) {
+  if (!S_ISREG(info.st_mode)) return Fail(Code::kInvalidArgument, "{} is not a file", path);
+  const mode_t mode = info.st_mode & 07777;
+  if ((mode & 077) != 0) {
+    return Fail(Code::kInvalidArgument, "{} has mode {:04o}: other users can reach it; do: chmod 600 {}", path, mode,
+                path);
+  }
+  const uid_t self = ::geteuid();
+  const bool any = owner == Owner::kAnyForRoot && self == 0;
+  if (!any && info.st_uid != self && info.st_uid != 0) {
+    return Fail(Code::kInvalidArgument,
+                "{} belongs to user {}, who is neither this process's ({}) nor root; do: chown {} {}", path,
+                info.st_uid, self, self, path);
+  }
+  return {};
+}
+
+Result<std::string> ReadAll(int fd, const std::string& path) {
+  std::string text;
+  char chunk[4096];
+  for (;;) {
+    const ssize_t n = ::read(fd, chunk, sizeof(chunk));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return IoError("read", path);
+    if (n == 0) return text;
+    text.append(chunk, static_cast<size_t>(n));
+    if (text.size() > static_cast<size_t>(kSizeMax)) {
+      return Fail(Code::kTooLarge, "{} is over {} bytes", path, kSizeMax);
+    }
+  }
+}
+
+/// The file as it was read, and who owns it.
+struct Opened {
+  std::string text;
+  struct stat info{};
+};
+
+Result<Opened> OpenPrivate(const std::string& path, Owner owner) {
+  // Not blocking: whoever put a pipe there would hold up the server.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.open()) return IoError("open", path);
+  Opened opened;
+  if (::fstat(fd.get(), &opened.info) < 0) return IoError("stat", path);
+  TOCSIN_TRY(CheckPrivate(opened.info, path, owner));
+  auto text = ReadAll(fd.get(), path);
+  if (!text) return std::unexpected(std::move(text).error());
+  opened.text = *std::move(text);
+  return opened;
+}
+
+Status WriteAll(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return IoError("write", path);
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+  if (::fsync(fd) < 0) return IoError("sync", path);
+  return {};
+}
+
+Status WriteNew(const std::string& path, std::string_view text, const struct stat* before) {
+  ::unlink(path.c_str());  // left by an editor that died; the lock is ours
+  const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.open()) return IoError("create", path);
+  const bool foreign = before != nullptr && before->st_uid != ::geteuid();
+  if (foreign && ::fchown(fd.get(), before->st_uid, before->st_gid) < 0) return IoError("give its owner to", path);
+  return WriteAll(fd.get(), text, path);
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+std::optional<FileStamp> StampOf(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) < 0) return std::nullopt;
+  return FileStamp{info.st_dev, info.st_ino, info.st_size, info.st_ctim.tv_sec, info.st_ctim.tv_nsec};
+}
+
+Result<std::string> ReadPrivate(const std::string& path) {
+  auto opened = OpenPrivate(path, Owner::kOwnOrRoot);
+  if (!opened) return std::unexpected(std::move(opened).error());
+  return std::move(opened->text);
+}
+
+Status EditPrivate(const std::string& path, const std::function<Result<std::string>(std::string)>& edit) {
+  // The folder itself is the lock: it stays the same when the file is replaced, and ends with the process.
+  const std::string folder_path = FolderOf(path);
+  const Descriptor folder(::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.open()) return IoError("open folder", folder_path);
+  if (::flock(folder.get(), LOCK_EX) < 0) return IoError("lock", folder_path);
+
+  Opened before;
+  const bool exists = StampOf(path).has_value();
+  if (exists) {
+    auto opened = OpenPrivate(path, Owner::kAnyForRoot);
+    if (!opened) return std::unexpected(std::move(opened).error());
+    before = *std::move(opened);
+  }
+  auto text = edit(std::move(before.text));
+  if (!text) return std::unexpected(std::move(text).error());
+
+  const std::string fresh = path + ".new";
+  if (Status written = WriteNew(fresh, *text, exists ? &before.info : nullptr); !written) {
+    ::unlink(fresh.c_str());
+    return written;
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) < 0) return IoError("rename to", path);
+  if (::fsync(folder.get()) < 0) return IoError("sync", folder_path);
+  return {};
+}
+
+}  // namespace tocsin::auth

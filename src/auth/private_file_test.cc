@@ -1,0 +1,110 @@
+#include "auth/private_file.h"
+
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "auth/test_folder.h"
+
+namespace tocsin::auth {
+namespace {
+
+using testing::HasSubstr;
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
+}
+
+Result<std::string> Append(const std::string& text, char what) { return text + what; }
+
+TEST(PrivateFile, IsReadOnlyWhereOthersCannot) {
+  const TestFolder folder;
+  for (const mode_t mode : {0600, 0400}) EXPECT_EQ(*ReadPrivate(folder.Write("f", "text", mode)), "text");
+  for (const mode_t mode : {0644, 0640, 0620, 0602, 0601}) {
+    const auto refused = ReadPrivate(folder.Write("f", "text", mode));
+    ASSERT_FALSE(refused) << mode;
+    EXPECT_THAT(refused.error().message, HasSubstr("chmod 600 " + folder.At("f")));
+  }
+}
+
+TEST(PrivateFile, OfAnotherUserIsRefusedButRootMayEditIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  const TestFolder folder;
+  const std::string path = folder.Write("f", "a");
+  ASSERT_EQ(::chown(path.c_str(), 12345, 12345), 0);
+  const auto refused = ReadPrivate(path);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("belongs to user 12345"));
+  ASSERT_TRUE(EditPrivate(path, [](const std::string& text) { return Append(text, 'b'); }));
+  struct stat info{};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, 12345U);
+  EXPECT_EQ(folder.Read("f"), "ab");
+}
+
+TEST(PrivateFile, FoldersPipesAndMissingFilesAreErrors) {
+  const TestFolder folder;
+  ASSERT_EQ(::mkfifo(folder.At("pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(ReadPrivate(folder.At("pipe")));
+  EXPECT_FALSE(ReadPrivate(folder.At("")));
+  const auto missing = ReadPrivate(folder.At("missing"));
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("No such file"));
+}
+
+TEST(PrivateFile, AnEditMakesOrReplacesTheFileAndLeavesNothingElse) {
+  const TestFolder folder;
+  const std::string path = folder.At("f");
+  folder.Write("f.new", "of an editor that died", 0644);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(EditPrivate(path, [](const std::string& text) { return Append(text, 'x'); }));
+    EXPECT_EQ(ModeOf(path), 0600U);
+  }
+  EXPECT_EQ(folder.Read("f"), "xx");
+  EXPECT_EQ(folder.Count(), 1U);
+}
+
+TEST(PrivateFile, AnEditThatFailsChangesNothing) {
+  const TestFolder folder;
+  const std::string path = folder.Write("f", "before");
+  const auto stamp = StampOf(path);
+  const Status failed =
+      EditPrivate(path, [](const std::string&) -> Result<std::string> { return Fail(Code::kNotFound, "no"); });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(StampOf(path), stamp);
+  EXPECT_EQ(folder.Count(), 1U);
+  EXPECT_FALSE(EditPrivate(folder.At("missing/f"), [](const std::string& text) { return Append(text, 'x'); }));
+}
+
+TEST(PrivateFile, EditorsWaitForEachOther) {
+  const TestFolder folder;
+  const std::string path = folder.At("f");
+  constexpr int kEach = 25;
+  {
+    std::vector<std::jthread> editors;
+    for (int editor = 0; editor < 4; ++editor) {
+      editors.emplace_back([&] {
+        for (int i = 0; i < kEach; ++i) {
+          EXPECT_TRUE(EditPrivate(path, [](const std::string& text) { return Append(text, 'x'); }));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(folder.Read("f").size(), 4U * kEach);
+}
+
+TEST(PrivateFile, TheStampSeesWhatIsReplacedAndNewModes) {
+  const TestFolder folder;
+  EXPECT_FALSE(StampOf(folder.At("f")));
+  const std::string path = folder.Write("f", "a");
+  const auto first = StampOf(path);
+  EXPECT_EQ(StampOf(path), first);
+  ASSERT_TRUE(EditPrivate(path, [](const std::string&) -> Result<std::string> { return "b"; }));
+  EXPECT_NE(StampOf(path), first);
+}
+
+}  // namespace
+}  // namespace tocsin::auth

@@ -1,0 +1,165 @@
+#include "auth/token_file.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include <fmt/chrono.h>
+
+#include "auth/private_file.h"
+#include "base/nearest.h"
+
+namespace tocsin::auth {
+namespace {
+
+constexpr std::string_view kFormat = "tocsin-tokens 1";
+constexpr std::string_view kComment =
+    "# The tokens of Tocsin, without their secrets. Changed by: tocsin token create, tocsin token revoke.";
+constexpr size_t kNameMax = 256;
+
+/// As names on the wire: topics have the same limits.
+Status CheckText(std::string_view field, std::string_view text) {
+  if (text.size() > kNameMax) {
+    return FailField(Code::kInvalidArgument, std::string(field), "the {} has {} bytes; at most {} are allowed", field,
+                     text.size(), kNameMax);
+  }
+  const bool clean = std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; });
+  if (!clean) {
+    return FailField(Code::kInvalidArgument, std::string(field), "the {} has a control character", field);
+  }
+  return {};
+}
+
+Status CheckGrant(const Grant& grant) {
+  if (grant.name.empty()) return FailField(Code::kInvalidArgument, "name", "the name is empty");
+  if (grant.scopes.empty()) {
+    return FailField(Code::kInvalidArgument, "scope", "the token has no scope: submit, consume or admin");
+  }
+  TOCSIN_TRY(CheckText("name", grant.name));
+  return CheckText("topic prefix", grant.prefix);
+}
+
+Result<ScopeSet> ParseScopes(std::string_view text) {
+  ScopeSet scopes;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+    const auto scope = ParseScope(name);
+    if (!scope) return Fail(Code::kInvalidArgument, "unknown scope \"{}\"{}", name, DidYouMean(name, kScopeNames));
+    scopes.Add(*scope);
+  }
+  return scopes;
+}
+
+Result<TokenRecord> ParseLine(std::string_view line) {
+  constexpr size_t kFields = 6;
+  std::array<std::string_view, kFields> fields;
+  for (size_t i = 0; i < kFields; ++i) {
+    const size_t tab = line.find('\t');
+    if ((tab == std::string_view::npos) != (i + 1 == kFields)) {
+      return Fail(Code::kInvalidArgument, "a token has {} fields, with one tab between them", kFields);
+    }
+    fields[i] = line.substr(0, tab);
+    line.remove_prefix(i + 1 == kFields ? line.size() : tab + 1);
+  }
+  const auto [id, scopes, topics, created, digest, name] = fields;
+  if (!IsTokenId(id)) return Fail(Code::kInvalidArgument, "\"{}\" is not the id of a token", id);
+  auto parsed_scopes = ParseScopes(scopes);
+  if (!parsed_scopes) return std::unexpected(std::move(parsed_scopes).error());
+  if (!topics.ends_with('*')) return Fail(Code::kInvalidArgument, "the topics do not end with *");
+  const auto parsed_digest = ParseDigest(digest);
+  if (!parsed_digest) return Fail(Code::kInvalidArgument, "the digest is not 64 hexadecimal digits");
+  TokenRecord record{.id = std::string(id), .created = std::string(created), .digest = *parsed_digest};
+  record.grant = {
+      .name = std::string(name), .scopes = *parsed_scopes, .prefix = std::string(topics.substr(0, topics.size() - 1))};
+  TOCSIN_TRY(CheckGrant(record.grant));
+  return record;
+}
+
+bool HasId(const std::vector<TokenRecord>& records, std::string_view id) {
+  return std::ranges::find(records, id, &TokenRecord::id) != records.end();
+}
+
+/// Parses what the file holds, lets `change` have the records, and writes them.
+template <class Change>
+Status Edit(const std::string& path, Change change) {
+  return EditPrivate(path, [&](const std::string& text) -> Result<std::string> {
+    auto records = ParseTokens(text);
+    if (!records) return std::unexpected(std::move(records).error().Prefixed(path));
+    TOCSIN_TRY(change(*records));
+    return TokensText(*records);
+  });
+}
+
+}  // namespace
+
+Result<std::vector<TokenRecord>> ParseTokens(std::string_view text) {
+  std::vector<TokenRecord> records;
+  std::unordered_set<std::string> ids;
+  bool format_seen = false;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.empty() || line.starts_with('#')) continue;
+    if (!format_seen) {
+      if (line != kFormat) return Fail(Code::kUnsupportedFormat, "line {}: \"{}\" is expected here", number, kFormat);
+      format_seen = true;
+      continue;
+    }
+    auto record = ParseLine(line);
+    if (!record) return std::unexpected(std::move(record).error().Prefixed(fmt::format("line {}", number)));
+    if (!ids.insert(record->id).second) {
+      return Fail(Code::kInvalidArgument, "line {}: the id {} stands in two lines", number, record->id);
+    }
+    records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+std::string TokensText(const std::vector<TokenRecord>& records) {
+  std::string text = fmt::format("{}\n{}\n", kComment, kFormat);
+  for (const TokenRecord& record : records) {
+    text += fmt::format("{}\t{}\t{}*\t{}\t{}\t{}\n", record.id, record.grant.scopes.Text(), record.grant.prefix,
+                        record.created, DigestText(record.digest), record.grant.name);
+  }
+  return text;
+}
+
+Result<std::vector<TokenRecord>> ListTokens(const std::string& path) {
+  const auto text = ReadPrivate(path);
+  if (!text) return std::unexpected(text.error());
+  auto records = ParseTokens(*text);
+  if (!records) return std::unexpected(std::move(records).error().Prefixed(path));
+  return records;
+}
+
+Result<std::string> CreateToken(const std::string& path, const Grant& grant, Time now) {
+  TOCSIN_TRY(CheckGrant(grant));
+  std::string made;
+  TOCSIN_TRY(Edit(path, [&](std::vector<TokenRecord>& records) -> Status {
+    do {
+      auto token = MakeToken();
+      if (!token) return std::unexpected(std::move(token).error());
+      made = *std::move(token);
+    } while (HasId(records, SplitToken(made)->id));
+    const TokenParts parts = *SplitToken(made);
+    records.push_back({.id = std::string(parts.id),
+                       .grant = grant,
+                       .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(now)),
+                       .digest = DigestOf(parts.secret)});
+    return {};
+  }));
+  return made;
+}
+
+Status RevokeToken(const std::string& path, const std::string& id) {
+  if (!StampOf(path)) return Fail(Code::kNotFound, "there is no file {}", path);
+  return Edit(path, [&](std::vector<TokenRecord>& records) -> Status {
+    if (std::erase_if(records, [&](const TokenRecord& record) { return record.id == id; }) > 0) return {};
+    std::vector<std::string> known;
+    for (const TokenRecord& record : records) known.push_back(record.id);
+    return FailField(Code::kNotFound, "id", "{} has no token with the id \"{}\"{}", path, id, DidYouMean(id, known));
+  });
+}
+
+}  // namespace tocsin::auth

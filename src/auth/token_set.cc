@@ -1,0 +1,23 @@
+#include "auth/token_set.h"
+
+namespace tocsin::auth {
+
+TokenSet::TokenSet(std::vector<TokenRecord> records) : records_(std::move(records)) {
+  for (const TokenRecord& record : records_) by_id_.emplace(record.id, &record);
+}
+
+Result<std::shared_ptr<const TokenSet>> TokenSet::Load(const std::string& path) {
+  auto records = ListTokens(path);
+  if (!records) return std::unexpected(std::move(records).error());
+  return std::make_shared<const TokenSet>(*std::move(records));
+}
+
+const Grant* TokenSet::Find(std::string_view bearer) const {
+  const auto parts = SplitToken(bearer);
+  if (!parts) return nullptr;
+  const auto found = by_id_.find(parts->id);
+  if (found == by_id_.end() || !SameDigest(DigestOf(parts->secret), found->second->digest)) return nullptr;
+  return &found->second->grant;
+}
+
+}  // namespace tocsin::auth
