@@ -1,0 +1,66 @@
+// What a run measured, and how several runs are shown: the median of each figure with the lowest and the highest, as a
+// table and as JSON.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "connection.h"
+
+namespace tocsin::bench {
+
+struct Figure {
+  std::string name;
+  double value = 0;
+  std::string unit;
+  std::string target = {};
+};
+using Figures = std::vector<Figure>;
+
+/// Times of single events. Percentiles are of all of them, not of a histogram's cells.
+class Times {
+ public:
+  void Add(Nanos time) {
+    values_.push_back(time.count());
+    sorted_ = false;
+  }
+  void Append(const Times& more) {
+    values_.insert(values_.end(), more.values_.begin(), more.values_.end());
+    sorted_ = false;
+  }
+  size_t size() const { return values_.size(); }
+  /// `part`: 0.99 for p99, 1 for the largest. 0 where there are none.
+  double Ms(double part);
+  /// p50, p99, p99.9 and max, each named `what` with that behind it; `target` is of p99.
+  void AppendTo(Figures& figures, const std::string& what, const std::string& target = {});
+
+ private:
+  std::vector<int64_t> values_;
+  bool sorted_ = true;
+};
+
+double Median(std::vector<double> values);
+
+class Report {
+ public:
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+
+  void Set(Settings settings) { settings_ = std::move(settings); }
+  void Add(const std::string& workload, const Figures& run);
+  void Print() const;
+  void WriteJson(const std::string& path) const;
+
+ private:
+  struct Row {
+    std::string workload;
+    Figure figure;
+    std::vector<double> values;
+  };
+
+  Settings settings_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace tocsin::bench

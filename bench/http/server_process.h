@@ -1,0 +1,41 @@
+// ServerProcess: the tocsind that a benchmark starts on an empty folder and a free port, and stops and clears away
+// again. It dies with the benchmark.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "connection.h"
+
+namespace tocsin::bench {
+
+class ServerProcess {
+ public:
+  /// Ready to serve when this returns.
+  ServerProcess(const std::string& program, std::filesystem::path folder, const std::vector<std::string>& flags);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  const Endpoint& endpoint() const { return endpoint_; }
+  const std::string& version() const { return version_; }
+  /// User and system time so far, in steps of 10 ms.
+  double CpuSeconds() const;
+
+ private:
+  void ReadBanner(int fd);
+
+  const std::filesystem::path folder_;
+  pid_t pid_ = 0;
+  int output_ = -1;
+  Endpoint endpoint_;
+  std::string version_;
+};
+
+/// Of this process.
+double OwnCpuSeconds();
+
+}  // namespace tocsin::bench
