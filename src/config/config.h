@@ -29,6 +29,9 @@ struct Config {
   ClockKind clock{};
   LogLevel log_level{};
 
+  std::string auth_token_file;  // empty: no authentication
+  bool auth_allow_unauthenticated = false;
+
   Durability durability{};
   Millis durability_interval{};
   uint64_t journal_segment_size = 0;  // bytes

@@ -84,7 +84,8 @@ std::string HelpText() {
     text += fmt::format("\n{}:\n", group);
     for (const Option& option : Options()) {
       if (option.group != group) continue;
-      text += fmt::format("  {} {}  (default {})\n", FlagOf(option.key), TypeOf(option), option.fallback);
+      text += fmt::format("  {} {}  (default {})\n", FlagOf(option.key), TypeOf(option),
+                          option.fallback.empty() ? "empty" : option.fallback);
       text += Wrapped(option.doc, "      ");
       if (const std::string bounds = BoundsOf(option); !bounds.empty()) text += Wrapped(bounds + ".", "      ");
     }
@@ -114,7 +115,7 @@ std::string ConfigurationMarkdown() {
       "and prints what is in effect; [deploy/tocsin.toml](../deploy/tocsin.toml) is a file to begin with.\n\n"
       "A **size** is a whole number with B, KiB, MiB, GiB or TiB (without a unit: bytes); a **duration** one with ms, "
       "s,\n"
-      "m, h or d. In the file numbers stand bare and everything else in quotes.\n";
+      "m, h or d. In the file numbers, true and false stand bare and everything else in quotes.\n";
   for (const std::string_view group : Groups()) {
     text += fmt::format("\n## {}\n", group);
     for (const Option& option : Options()) {
@@ -122,7 +123,8 @@ std::string ConfigurationMarkdown() {
       text += fmt::format("\n### `{}`\n\n{}\n\n", option.key, option.doc);
       text += "| type | default | allowed | flag | variable |\n|---|---|---|---|---|\n";
       const std::string bounds = BoundsOf(option);
-      text += fmt::format("| {} | `{}` | {} | `{}` | `{}` |\n", TypeOf(option), option.fallback,
+      text += fmt::format("| {} | {} | {} | `{}` | `{}` |\n", TypeOf(option),
+                          option.fallback.empty() ? "empty" : fmt::format("`{}`", option.fallback),
                           bounds.empty() ? "any" : bounds, FlagOf(option.key), VariableOf(option.key));
     }
   }

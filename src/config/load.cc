@@ -174,9 +174,11 @@ bool IsLoopback(const std::string& host) {
 
 /// What no option can check by itself.
 Status CheckTogether(const Config& config) {
-  if (!IsLoopback(config.http_listen.host)) {
+  const bool guarded = !config.auth_token_file.empty() || config.auth_allow_unauthenticated;
+  if (!guarded && !IsLoopback(config.http_listen.host)) {
     return FailField(Code::kInvalidArgument, "http.listen",
-                     "http.listen is on {}, but without authentication only this machine may reach the server: bind "
+                     "http.listen is on {}, which other machines can reach, without authentication. Make a token with "
+                     "`tocsin token create --file F --name me --scope admin` and add `--auth-token-file F`; or bind "
                      "127.0.0.1, localhost or [::1]",
                      config.http_listen.host);
   }

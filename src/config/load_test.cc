@@ -201,6 +201,26 @@ TEST(Load, OnlyLoopbackIsServedAndConfigCheckSaysSo) {
   }
 }
 
+TEST(Load, OtherMachinesNeedTokensOrAnExplicitWord) {
+  const Config guarded = MustLoad(With({"--http-listen", "0.0.0.0:1", "--auth-token-file", "/t"}));
+  EXPECT_EQ(guarded.auth_token_file, "/t");
+  EXPECT_FALSE(guarded.auth_allow_unauthenticated);
+  EXPECT_TRUE(MustLoad(With({"--http-listen", "0.0.0.0:1", "--auth-allow-unauthenticated", "true"}))
+                  .auth_allow_unauthenticated);
+  EXPECT_THAT(ErrorOf(With({"--http-listen", "0.0.0.0:1", "--auth-allow-unauthenticated", "false"})),
+              AllOf(HasSubstr("tocsin token create --file F"), HasSubstr("--auth-token-file F")));
+}
+
+TEST(Load, TrueAndFalseStandBareInTheFile) {
+  const auto from = [](const std::string& value) {
+    return With({"--config", "t.toml"}, {}, "[auth]\nallow_unauthenticated = " + value + "\n");
+  };
+  EXPECT_TRUE(MustLoad(from("true")).auth_allow_unauthenticated);
+  EXPECT_FALSE(MustLoad(from("false")).auth_allow_unauthenticated);
+  EXPECT_THAT(ErrorOf(from("\"true\"")), HasSubstr("must be true or false without quotes"));
+  EXPECT_THAT(ErrorOf(With({"--auth-allow-unauthenticated", "yes"})), HasSubstr("is not false or true"));
+}
+
 TEST(Load, ABodyHasRoomForAPayload) {
   EXPECT_THAT(ErrorOf(With({"--limits-body-size", "64KiB"})),
               HasSubstr("limits.payload_size is 1048576 bytes, but a body may have only limits.body_size, 65536"));

@@ -14,7 +14,10 @@ constexpr std::array<std::string_view, 3> kDurabilities{"fsync", "interval", "os
 constexpr std::array<std::string_view, 2> kClocks{"real", "virtual"};
 constexpr std::array<std::string_view, 5> kLogLevels{"debug", "info", "warn", "error", "off"};
 
+constexpr std::array<std::string_view, 2> kSwitch{"false", "true"};
+
 constexpr std::string_view kServer = "Server";
+constexpr std::string_view kAuth = "Authentication";
 constexpr std::string_view kDurable = "Durability";
 constexpr std::string_view kLimits = "Limits";
 
@@ -29,7 +32,7 @@ constexpr std::array kOptions{
            .member = &Config::http_listen,
            .fallback = "127.0.0.1:7420",
            .doc =
-               "The address of the HTTP API: a loopback address, for there is no authentication yet. Port 0 takes any "
+               "The address of the HTTP API. One that other machines can reach needs auth.token_file. Port 0 takes any "
                "free one; the log names it."},
     Option{.group = kServer,
            .key = "shards",
@@ -61,6 +64,21 @@ constexpr std::array kOptions{
            .fallback = "info",
            .choices = kLogLevels,
            .doc = "The least important messages that are still logged."},
+    Option{.group = kAuth,
+           .key = "auth.token_file",
+           .member = &Config::auth_token_file,
+           .fallback = "",
+           .doc =
+               "The file of tokens that `tocsin token create` writes; mode 0600. Every call but the health checks then "
+               "needs one of them. Read again when it changes, and on SIGHUP. Empty: no authentication, and only this "
+               "machine can reach the server."},
+    Option{.group = kAuth,
+           .key = "auth.allow_unauthenticated",
+           .member = &Config::auth_allow_unauthenticated,
+           .fallback = "false",
+           .choices = kSwitch,
+           .doc = "Lets http.listen be reached by other machines without auth.token_file: whoever reaches it may do "
+                  "everything. Only where something else keeps strangers out."},
     Option{.group = kDurable,
            .key = "durability",
            .member = &Config::durability,

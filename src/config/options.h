@@ -12,10 +12,11 @@
 
 namespace tocsin {
 
-/// Where a value goes. The type of the member is the type of the option: std::string is a path, int a number, uint64_t
-/// a size in bytes.
-using Member = std::variant<std::string Config::*, Address Config::*, int Config::*, uint64_t Config::*,
-                            Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*>;
+/// Where a value goes. The type of the member is the type of the option: std::string is a path (empty only
+/// where the default is), int a number, uint64_t a size in bytes.
+using Member =
+    std::variant<std::string Config::*, Address Config::*, int Config::*, uint64_t Config::*, Millis Config::*,
+                 Durability Config::*, ClockKind Config::*, LogLevel Config::*, bool Config::*>;
 
 struct Option {
   std::string_view group;

@@ -50,14 +50,18 @@ bool IsTable(std::string_view path) {
   return std::ranges::any_of(Options(), [&](const Option& option) { return option.key.starts_with(prefix); });
 }
 
-/// Numbers must be bare and all else quoted, except that a size may be a bare number of bytes.
+/// Numbers, true and false must be bare and all else quoted, except that a size may be a bare number of bytes.
 Result<std::string> ValueText(const Option& option, const toml::value& value) {
   const bool size = std::holds_alternative<uint64_t Config::*>(option.member);
   const bool number = std::holds_alternative<int Config::*>(option.member);
   if (value.is_integer() && (number || size)) return fmt::format("{}", value.as_integer());
-  if (value.is_string() && !number) return value.as_string().str;
-  return Fail(Code::kInvalidArgument, "{} must be a {}", option.key,
-              number ? "whole number without quotes" : "string in quotes");
+  const bool on_or_off = std::holds_alternative<bool Config::*>(option.member);
+  if (value.is_boolean() && on_or_off) return value.as_boolean() ? "true" : "false";
+  if (value.is_string() && !number && !on_or_off) return value.as_string().str;
+  return Fail(Code::kInvalidArgument, "{} must be {}", option.key,
+              number      ? "a whole number without quotes"
+              : on_or_off ? "true or false without quotes"
+                          : "a string in quotes");
 }
 
 Status Flatten(const toml::table& table, const std::string& prefix, const std::string& name,

@@ -21,7 +21,8 @@ constexpr std::array kByteUnits{Unit{"B", 1}, Unit{"KiB", 1LL << 10}, Unit{"MiB"
                                 Unit{"TiB", 1LL << 40}};
 
 template <class T>
-constexpr bool kIsEnum = std::is_same_v<T, Durability> || std::is_same_v<T, ClockKind> || std::is_same_v<T, LogLevel>;
+constexpr bool kIsEnum = std::is_same_v<T, Durability> || std::is_same_v<T, ClockKind> || std::is_same_v<T, LogLevel> ||
+                         std::is_same_v<T, bool>;
 
 /// Calls `visitor` with the member pointer; its value type says which kind of option it is.
 template <class Visitor>
@@ -134,7 +135,8 @@ Result<int64_t> ParseBounded(const Option& option, std::string_view text) {
 Status SetOption(const Option& option, std::string_view text, Config& config) {
   return Visit(option, [&]<class T>(T Config::* member, std::type_identity<T>) -> Status {
     if constexpr (std::is_same_v<T, std::string>) {
-      if (text.empty() || text.contains('\0')) return Fail(Code::kInvalidArgument, "is not a path");
+      const bool missing = text.empty() && !option.fallback.empty();
+      if (missing || text.contains('\0')) return Fail(Code::kInvalidArgument, "is not a path");
       config.*member = text;
     } else if constexpr (std::is_same_v<T, Address>) {
       Result<Address> address = ParseAddress(text);
@@ -183,7 +185,9 @@ std::string_view TypeOf(const Option& option) {
 }
 
 std::string TomlLine(const Option& option, std::string_view key, std::string_view value) {
-  if (std::holds_alternative<int Config::*>(option.member)) return fmt::format("{} = {}", key, value);
+  const bool bare =
+      std::holds_alternative<int Config::*>(option.member) || std::holds_alternative<bool Config::*>(option.member);
+  if (bare) return fmt::format("{} = {}", key, value);
   std::string quoted;
   for (const char c : value) {
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) {

@@ -19,7 +19,7 @@ std::string ShowOption(const Option& option, const Config& config);
 
 /// "size", "duration"...
 std::string_view TypeOf(const Option& option);
-/// `key = value` in TOML, where numbers stand bare and all else in quotes.
+/// `key = value` in TOML, where numbers, true and false stand bare and all else in quotes.
 std::string TomlLine(const Option& option, std::string_view key, std::string_view value);
 /// "1 MiB to 1 GiB" in words, "fsync, interval or os"; empty where anything goes.
 std::string BoundsOf(const Option& option);
