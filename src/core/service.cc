@@ -17,15 +17,19 @@ namespace {
 
 constexpr size_t kSweepBatch = 1000;
 
-std::unexpected<Error> NoTopic(std::string_view topic) {
-  return FailField(Code::kTopicNotFound, "topic", "no topic {}", topic);
-}
-
 std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
 
 /// A delay counts from a moment that lies up to a tick of the clock before now: one more tick, and it is never too
 /// short.
 Millis RoundUp(Millis delay, const Clock& clock) { return delay > Millis(0) ? delay + clock.Granularity() : delay; }
+
+Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
+  return {.count = recorded.count,
+          .p50 = recorded.Quantile(0.5),
+          .p99 = recorded.Quantile(0.99),
+          .p999 = recorded.Quantile(0.999),
+          .max = recorded.Quantile(1)};
+}
 
 /// Runs `work` on the shard: at once where that is the thread we are on.
 template <class Work>
@@ -63,9 +67,9 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   void Start();
   void Stop(Loop& caller, Task done);
   void ClockMoved(Loop& caller, Task done);
-  void PutTopic(Loop& caller, Topic topic, Done<Topic> done);
+  void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
-  void Topics(Loop& caller, Done<std::vector<TopicFigures>> done);
+  void Topics(Loop& caller, Done<Report> done);
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
   void CancelReserve(ReserveId id);
@@ -88,8 +92,8 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   }
 
   /// Has the registry on shard 0 do `change`; the call is answered on its caller's thread.
-  template <class Change>
-  void ChangeTopics(Call<Topic> call, Change change);
+  template <class T, class Change>
+  void ChangeTopics(Call<T> call, Change change);
   /// Runs `work` on every shard, then `all` on `origin`, with the first error if there is one.
   void OnEvery(Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all);
 
@@ -233,30 +237,29 @@ void Service::Impl::Drop(const std::string& topic, Done<void> done) {
   });
 }
 
-template <class Change>
-void Service::Impl::ChangeTopics(Call<Topic> call, Change change) {
+template <class T, class Change>
+void Service::Impl::ChangeTopics(Call<T> call, Change change) {
   Shard& caller = *call.caller;
   Shard& first = *shards[0];
   if (&caller == &first) {
-    return change(registry_,
-                  [call = std::move(call)](Result<Topic> result) mutable { call.Answer(std::move(result)); });
+    return change(registry_, [call = std::move(call)](Result<T> result) mutable { call.Answer(std::move(result)); });
   }
-  auto shared = std::make_shared<Call<Topic>>(std::move(call));
+  auto shared = std::make_shared<Call<T>>(std::move(call));
   const bool sent = first.TrySend([this, &caller, shared, change = std::move(change)]() mutable {
-    change(registry_, [&caller, shared](Result<Topic> result) {
+    change(registry_, [&caller, shared](Result<T> result) {
       caller.Send([shared, result = std::move(result)]() mutable { shared->Answer(std::move(result)); });
     });
   });
   if (!sent) shared->Answer(Overloaded());
 }
 
-void Service::Impl::PutTopic(Loop& caller, Topic topic, Done<Topic> done) {
+void Service::Impl::ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done) {
   auto call = Admit(caller, done);
   if (!call) return;
-  if (Status valid = Validate(topic); !valid) return Refuse(std::move(*call), std::move(valid).error());
-  ChangeTopics(std::move(*call), [topic = std::move(topic)](TopicRegistry& registry, Done<Topic> changed) mutable {
-    registry.Put(std::move(topic), std::move(changed));
-  });
+  ChangeTopics(std::move(*call),
+               [request = std::move(request)](TopicRegistry& registry, Done<ChangedTopic> changed) mutable {
+                 registry.Change(std::move(request.topic), request.change, request.if_unknown, std::move(changed));
+               });
 }
 
 void Service::Impl::DropTopic(Loop& caller, std::string topic, Done<void> done) {
@@ -271,7 +274,7 @@ void Service::Impl::DropTopic(Loop& caller, std::string topic, Done<void> done) 
   });
 }
 
-void Service::Impl::Topics(Loop& caller, Done<std::vector<TopicFigures>> done) {
+void Service::Impl::Topics(Loop& caller, Done<Report> done) {
   auto call = Admit(caller, done);
   if (!call) return;
   auto read = std::make_shared<std::vector<std::shared_ptr<const ShardFigures>>>(shards.size());
@@ -280,7 +283,18 @@ void Service::Impl::Topics(Loop& caller, Done<std::vector<TopicFigures>> done) {
     looked({});
   };
   Shard& origin = *call->caller;
-  OnEvery(origin, look, [read, call = std::move(*call)](Result<void>) mutable { call.Answer(Sum(*read)); });
+  OnEvery(origin, look, [&origin, read, call = std::move(*call)](Result<void>) mutable {
+    Report report;
+    metrics::Histogram::Snapshot all;
+    for (TopicFigures& figures : Sum(*read)) {
+      const TopicEntry* entry = origin.topics().Find(figures.topic.name);
+      const auto lateness = entry != nullptr ? entry->lateness->Read() : metrics::Histogram::Snapshot{};
+      all.Add(lateness);
+      report.topics.push_back({std::move(figures), LatenessOf(lateness)});
+    }
+    report.lateness = LatenessOf(all);
+    call.Answer(std::move(report));
+  });
 }
 
 void Service::Impl::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {
@@ -389,7 +403,7 @@ struct Service::Impl::Listing {
     at.inner = std::move(part.cursor);
     if (at.inner.empty() && ++at.lane == lanes) return true;
     page.cursor = CursorText(at);
-    return page.jobs.jobs.size() >= limit;
+    return page.jobs.jobs.size() >= limit || part.jobs.more;
   }
 };
 
@@ -416,7 +430,10 @@ void Service::Impl::ListNext(std::shared_ptr<Listing> listing) {
                          there.Note(part);
                          RunOn(there, here, [this, listing, part = std::move(part)]() mutable {
                            if (!part) return Refuse(std::move(listing->call), std::move(part).error());
-                           if (!listing->Take(std::move(*part), listing->spread)) return ListNext(std::move(listing));
+                           if (!listing->Take(std::move(*part), listing->spread)) {
+                             // Through the loop, so that other work gets its turn between two parts.
+                             return listing->call.caller->Send([this, listing] { ListNext(listing); });
+                           }
                            if (listing->at.lane == listing->spread) listing->page.cursor.clear();
                            listing->call.Answer(std::move(listing->page));
                          });
@@ -475,15 +492,15 @@ void Service::Stop(Loop& caller, Task done) { impl_->Stop(caller, std::move(done
 
 void Service::ClockMoved(Loop& caller, Task done) { impl_->ClockMoved(caller, std::move(done)); }
 
-void Service::PutTopic(Loop& caller, Topic topic, Done<Topic> done) {
-  impl_->PutTopic(caller, std::move(topic), std::move(done));
+void Service::ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done) {
+  impl_->ChangeTopic(caller, std::move(request), std::move(done));
 }
 
 void Service::DropTopic(Loop& caller, std::string topic, Done<void> done) {
   impl_->DropTopic(caller, std::move(topic), std::move(done));
 }
 
-void Service::Topics(Loop& caller, Done<std::vector<TopicFigures>> done) { impl_->Topics(caller, std::move(done)); }
+void Service::Topics(Loop& caller, Done<Report> done) { impl_->Topics(caller, std::move(done)); }
 
 void Service::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {
   impl_->Submit(caller, std::move(request), std::move(done));

@@ -83,8 +83,41 @@ struct FindRequest {
 struct ListRequest {
   std::string topic;
   State state = State::kScheduled;
-  std::string cursor;  // of the page before; opaque bytes
+  std::string cursor;  // of the page before: printable, otherwise opaque
   size_t limit = 100;
+};
+
+enum class IfUnknown : uint8_t { kCreate, kRefuse };
+
+struct ChangeTopicRequest {
+  std::string topic;
+  TopicChange change;
+  IfUnknown if_unknown = IfUnknown::kCreate;  // otherwise kTopicNotFound
+};
+
+struct ChangedTopic {
+  Topic topic;
+  bool created = false;
+};
+
+/// How late deliveries were since the start, in seconds.
+struct Lateness {
+  uint64_t count = 0;
+  double p50 = 0;
+  double p99 = 0;
+  double p999 = 0;
+  double max = 0;
+};
+
+struct TopicReport {
+  TopicFigures figures;
+  Lateness lateness;
+};
+
+/// Every topic, by name, summed over the shards.
+struct Report {
+  std::vector<TopicReport> topics;
+  Lateness lateness;  // of all
 };
 
 /// Names a parked reserve, so that a front end can take it back when its client has gone.
@@ -118,11 +151,11 @@ class Service {
   /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
   void ClockMoved(Loop& caller, Task done);
 
-  /// Creates, or changes the settings of, a topic. kConflict where it exists with another number of slots.
-  void PutTopic(Loop& caller, Topic topic, Done<Topic> done);
+  /// Creates a topic or changes its settings. kConflict where it exists with another number of slots.
+  void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
-  /// Every topic with its figures, summed over the shards. The metrics show what was read last here or by the scans.
-  void Topics(Loop& caller, Done<std::vector<TopicFigures>> done);
+  /// The metrics show what was read last here or by the scans.
+  void Topics(Loop& caller, Done<Report> done);
 
   /// An unknown topic is created with the defaults. One outcome for each job, in their order.
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);

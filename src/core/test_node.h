@@ -207,17 +207,32 @@ class TestNode {
     Run();
     return std::move(*reply.got);
   }
+  static TopicChange EverySetting(const Topic& topic) {
+    return {.slots = topic.slots,
+            .capacity_jobs = topic.capacity_jobs,
+            .capacity_bytes = topic.capacity_bytes,
+            .lease = topic.lease,
+            .max_attempts = topic.max_attempts,
+            .backoff_base = topic.backoff_base,
+            .backoff_max = topic.backoff_max,
+            .count_limit = topic.count_limit,
+            .retention = topic.retention,
+            .paused = topic.paused};
+  }
   Result<Topic> PutTopic(Topic topic, size_t shard = 0) {
-    Reply<Topic> reply;
-    service->PutTopic(at(shard), std::move(topic), reply.Catch());
+    Reply<ChangedTopic> reply;
+    service->ChangeTopic(at(shard), {topic.name, EverySetting(topic)}, reply.Catch());
     Run();
-    return std::move(*reply.got);
+    if (!*reply.got) return std::unexpected(std::move(reply.got->error()));
+    return std::move((*reply.got)->topic);
   }
   std::vector<TopicFigures> Topics() {
-    Reply<std::vector<TopicFigures>> reply;
+    Reply<Report> reply;
     service->Topics(at(0), reply.Catch());
     Run();
-    return std::move(**reply.got);
+    std::vector<TopicFigures> figures;
+    for (TopicReport& topic : reply.got->value().topics) figures.push_back(std::move(topic.figures));
+    return figures;
   }
   bool Stop() {
     bool stopped = false;

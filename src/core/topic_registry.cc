@@ -28,20 +28,30 @@ void TopicTable::Erase(std::string_view topic) {
   if (const auto at = entries_.find(topic); at != entries_.end()) entries_.erase(at);
 }
 
-void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
-  Enqueue({Kind::kEnsure, DefaultTopic(std::move(topic)), std::move(done)});
+std::unexpected<Error> NoTopic(std::string_view topic) {
+  return FailField(Code::kTopicNotFound, "topic", "no topic {}", topic);
 }
 
-void TopicRegistry::Put(Topic topic, Done<Topic> done) { Enqueue({Kind::kPut, std::move(topic), std::move(done)}); }
+void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
+  Change(std::move(topic), {}, IfUnknown::kCreate, [done = std::move(done)](Result<ChangedTopic> result) mutable {
+    if (!result) return done(std::unexpected(std::move(result).error()));
+    done(std::move(result->topic));
+  });
+}
+
+void TopicRegistry::Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done) {
+  Enqueue(topic, [this, topic, change, if_unknown, done = std::move(done)]() mutable {
+    RunChange(topic, change, if_unknown, std::move(done));
+  });
+}
 
 void TopicRegistry::Drop(std::string topic, Done<Topic> done) {
-  Enqueue({Kind::kDrop, DefaultTopic(std::move(topic)), std::move(done)});
+  Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunDrop(topic, std::move(done)); });
 }
 
-void TopicRegistry::Enqueue(Change change) {
-  const std::string name = change.topic.name;
-  queues_[name].waiting.push_back(std::move(change));
-  Drain(name);
+void TopicRegistry::Enqueue(const std::string& topic, Step step) {
+  queues_[topic].waiting.push_back(std::move(step));
+  Drain(topic);
 }
 
 void TopicRegistry::Drain(const std::string& topic) {
@@ -49,66 +59,67 @@ void TopicRegistry::Drain(const std::string& topic) {
   if (queue.draining) return;
   queue.draining = true;
   while (!queue.busy && !queue.waiting.empty()) {
-    Change next = std::move(queue.waiting.front());
+    Step next = std::move(queue.waiting.front());
     queue.waiting.pop_front();
     queue.busy = true;
-    Run(std::move(next));
+    next();
   }
   queue.draining = false;
   if (!queue.busy) queues_.erase(topic);
 }
 
-void TopicRegistry::Run(Change change) {
-  const std::string name = change.topic.name;
-  const auto at = topics_.find(name);
-  const bool known = at != topics_.end();
-  if (change.kind == Kind::kDrop) {
-    if (!known && !half_dropped_.contains(name)) {
-      return Finish(name, Fail(Code::kTopicNotFound, "no such topic"), std::move(change.done));
-    }
-    if (known) topics_.erase(at);
-    half_dropped_.insert(name);
-    return everywhere_.Drop(name, [this, name, done = std::move(change.done)](Result<void> result) mutable {
-      if (!result) return Finish(name, std::unexpected(std::move(result).error()), std::move(done));
-      half_dropped_.erase(name);
-      Finish(name, Topic{}, std::move(done));
-    });
+void TopicRegistry::RunDrop(const std::string& topic, Done<Topic> done) {
+  const auto at = topics_.find(topic);
+  if (at == topics_.end() && !half_dropped_.contains(topic)) {
+    return Finish<Topic>(topic, NoTopic(topic), std::move(done));
   }
-  if (!known) {
-    if (topics_.size() >= topics_max_) {
-      return Finish(name, Fail(Code::kOverCapacity, "{} topics exist: no more are allowed", topics_max_),
-                    std::move(change.done));
-    }
-    change.topic.version = 1;
-    return Store(std::move(change.topic), std::move(change.done));
-  }
-  const Topic& current = at->second;
-  change.topic.version = current.version;
-  if (change.kind == Kind::kEnsure || change.topic == current) return Finish(name, current, std::move(change.done));
-  if (change.topic.slots != current.slots) {
-    return Finish(
-        name, FailField(Code::kConflict, "slots", "the topic has {} slots, fixed when it was created", current.slots),
-        std::move(change.done));
-  }
-  ++change.topic.version;
-  Store(std::move(change.topic), std::move(change.done));
+  if (at != topics_.end()) topics_.erase(at);
+  half_dropped_.insert(topic);
+  everywhere_.Drop(topic, [this, topic, done = std::move(done)](Result<void> result) mutable {
+    if (!result) return Finish<Topic>(topic, std::unexpected(std::move(result).error()), std::move(done));
+    half_dropped_.erase(topic);
+    Finish<Topic>(topic, Topic{}, std::move(done));
+  });
 }
 
-void TopicRegistry::Store(Topic topic, Done<Topic> done) {
+void TopicRegistry::RunChange(const std::string& topic, const TopicChange& change, IfUnknown if_unknown,
+                              Done<ChangedTopic> done) {
+  const auto refuse = [&](std::unexpected<Error> error) { Finish<ChangedTopic>(topic, error, std::move(done)); };
+  const auto at = topics_.find(topic);
+  const bool known = at != topics_.end();
+  if (!known && if_unknown == IfUnknown::kRefuse) return refuse(NoTopic(topic));
+  if (!known && topics_.size() >= topics_max_) {
+    return refuse(FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", topics_max_));
+  }
+  const Topic before = known ? at->second : DefaultTopic(topic);
+  Topic after = before;
+  Apply(change, after);
+  if (Status valid = Validate(after); !valid) return refuse(std::unexpected(std::move(valid).error()));
+  if (known && after == before) return Finish<ChangedTopic>(topic, ChangedTopic{before, false}, std::move(done));
+  if (known && after.slots != before.slots) {
+    return refuse(FailField(Code::kConflict, "slots", "slots is {}: the topic has {}, fixed when it was created",
+                            after.slots, before.slots));
+  }
+  ++after.version;
+  Store(std::move(after), !known, std::move(done));
+}
+
+void TopicRegistry::Store(Topic topic, bool created, Done<ChangedTopic> done) {
   const Topic& stored = topic;
-  everywhere_.Store(stored, [this, topic, done = std::move(done)](Result<void> result) mutable {
+  everywhere_.Store(stored, [this, topic, created, done = std::move(done)](Result<void> result) mutable {
     const std::string name = topic.name;
-    if (!result) return Finish(name, std::unexpected(std::move(result).error()), std::move(done));
+    if (!result) return Finish<ChangedTopic>(name, std::unexpected(std::move(result).error()), std::move(done));
     half_dropped_.erase(name);
     topics_.insert_or_assign(name, topic);
-    everywhere_.Know(topic, [this, topic, done = std::move(done)]() mutable {
+    everywhere_.Know(topic, [this, topic, created, done = std::move(done)]() mutable {
       const std::string known = topic.name;
-      Finish(known, std::move(topic), std::move(done));
+      Finish<ChangedTopic>(known, ChangedTopic{std::move(topic), created}, std::move(done));
     });
   });
 }
 
-void TopicRegistry::Finish(const std::string& topic, Result<Topic> result, Done<Topic> done) {
+template <class T>
+void TopicRegistry::Finish(const std::string& topic, Result<T> result, Done<T> done) {
   done(std::move(result));
   queues_.find(topic)->second.busy = false;
   Drain(topic);

@@ -18,6 +18,7 @@
 
 #include "base/hash.h"
 #include "base/loop.h"
+#include "core/service.h"
 #include "metrics/registry.h"
 #include "model/placement.h"
 #include "model/topic.h"
@@ -58,6 +59,8 @@ class TopicTable {
   TextMap<TopicEntry> entries_;
 };
 
+std::unexpected<Error> NoTopic(std::string_view topic);
+
 class TopicRegistry {
  public:
   /// What the registry has done on all the shards.
@@ -79,27 +82,25 @@ class TopicRegistry {
 
   /// The topic as it is; created with the defaults where it is unknown.
   void Ensure(std::string topic, Done<Topic> done);
-  /// Creates or changes it. kConflict where it has another number of slots.
-  void Put(Topic topic, Done<Topic> done);
+  /// kConflict where it has another number of slots; where it is unknown it is created, or kTopicNotFound.
+  void Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done);
   void Drop(std::string topic, Done<Topic> done);
 
  private:
-  enum class Kind : uint8_t { kEnsure, kPut, kDrop };
-  struct Change {
-    Kind kind;
-    Topic topic;
-    Done<Topic> done;
-  };
+  /// What is to be done with one topic; whoever runs it calls Finish.
+  using Step = std::move_only_function<void()>;
   struct Queue {
-    std::deque<Change> waiting;
+    std::deque<Step> waiting;
     bool busy = false;      // a change of the topic is under way
     bool draining = false;  // Drain is on the stack: changes that finish at once must not deepen it
   };
-  void Enqueue(Change change);
+  void Enqueue(const std::string& topic, Step step);
   void Drain(const std::string& topic);
-  void Run(Change change);
-  void Store(Topic topic, Done<Topic> done);
-  void Finish(const std::string& topic, Result<Topic> result, Done<Topic> done);
+  void RunChange(const std::string& topic, const TopicChange& change, IfUnknown if_unknown, Done<ChangedTopic> done);
+  void RunDrop(const std::string& topic, Done<Topic> done);
+  void Store(Topic topic, bool created, Done<ChangedTopic> done);
+  template <class T>
+  void Finish(const std::string& topic, Result<T> result, Done<T> done);
 
   Everywhere& everywhere_;
   const size_t topics_max_;

@@ -5,8 +5,6 @@
 namespace tocsin {
 namespace {
 
-constexpr uint32_t kAttemptsMax = 1000;
-
 template <class T>
 Status InRange(std::string_view field, T value, T low, T high, std::string_view unit = "") {
   if (value >= low && value <= high) return {};
@@ -82,7 +80,7 @@ Status Check(const Amendment& amendment, const Limits& limits, Moment now) {
   if (amendment.kind == AmendKind::kReschedule) {
     TOCSIN_TRY(CheckWhen(amendment.timeline, amendment.delay, amendment.due, now));
   }
-  return CheckPayload(amendment.payload, limits);
+  return amendment.payload ? CheckPayload(*amendment.payload, limits) : Status{};
 }
 
 Status Check(const CountEvent& event) {
@@ -110,7 +108,7 @@ Status Validate(const SubmitRequest& request, const Limits& limits, Moment now) 
 }
 
 Status Validate(const ReserveRequest& request, const Limits& limits) {
-  TOCSIN_TRY(ValidateName("topic", request.topic));
+  TOCSIN_TRY(Validate(DefaultTopic(request.topic)));
   TOCSIN_TRY(InRange("max", request.max, size_t{1}, limits.batch));
   TOCSIN_TRY(InRange("wait", request.wait, limits.wait_max));
   return InRange("lease", request.lease, limits.lease_max);

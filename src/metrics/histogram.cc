@@ -27,6 +27,12 @@ uint64_t Histogram::BoundOf(size_t bucket) {
   return ((1U << kStepBits) + step + 1) << octave;
 }
 
+void Histogram::Snapshot::Add(const Snapshot& other) {
+  for (size_t i = 0; i < kBuckets; ++i) buckets[i] += other.buckets[i];
+  count += other.count;
+  sum_seconds += other.sum_seconds;
+}
+
 double Histogram::Snapshot::Quantile(double q) const {
   if (count == 0) return 0;
   const double rank = std::clamp(q, 0.0, 1.0) * static_cast<double>(count);

@@ -30,6 +30,7 @@ class Histogram {
     uint64_t count = 0;
     double sum_seconds = 0;
 
+    void Add(const Snapshot& other);
     /// In seconds; 0 where nothing was recorded. `q` from 0 to 1.
     double Quantile(double q) const;
     /// How many were recorded that took at most `us`, a power of two.

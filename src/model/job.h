@@ -100,7 +100,7 @@ struct JobView {
 struct JobBatch {
   std::vector<JobView> jobs;
   std::vector<std::unique_ptr<char[]>> bytes;
-  bool more = false;  // of a claim: it ended early because its jobs are large, and there are more to claim
+  bool more = false;  // it ended early because its jobs are large, and there are more
 };
 
 enum class SettleKind : uint8_t {
@@ -133,7 +133,7 @@ struct Amendment {
   Timeline timeline = Timeline::kSteady;  // kReschedule: as in NewJob
   Millis delay{0};
   Time due{};
-  std::string_view payload;  // kPayload
+  std::optional<std::string_view> payload;  // kPayload; with kReschedule: both change in one step, or neither
 };
 
 enum class AmendOutcome : uint8_t {
@@ -141,7 +141,7 @@ enum class AmendOutcome : uint8_t {
   kInFlight,      // leased: a consumer has it; nothing changed
   kFinished,      // done, cancelled (a repeated cancel answers kDone) or dead; nothing changed
   kUnknown,       // no such job is stored
-  kOverCapacity,  // kPayload: the larger payload does not fit
+  kOverCapacity,  // the larger payload does not fit
   kStorageFull,
   kOverloaded,  // nothing was done, try again
 };

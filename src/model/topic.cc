@@ -11,7 +11,6 @@ namespace {
 
 constexpr size_t kNameBytesMax = 256;
 constexpr Millis kLeaseMax = std::chrono::hours(12);
-constexpr uint32_t kAttemptsMax = 1000;
 constexpr Millis kBackoffBaseMax = std::chrono::hours(24);
 constexpr Millis kBackoffMax = std::chrono::days(30);
 constexpr Millis kRetentionMax = std::chrono::days(365);
@@ -71,6 +70,19 @@ Status ValidateName(std::string_view field, std::string_view name) {
     name.remove_prefix(length);
   }
   return {};
+}
+
+void Apply(const TopicChange& change, Topic& topic) {
+  topic.slots = change.slots.value_or(topic.slots);
+  topic.capacity_jobs = change.capacity_jobs.value_or(topic.capacity_jobs);
+  topic.capacity_bytes = change.capacity_bytes.value_or(topic.capacity_bytes);
+  topic.lease = change.lease.value_or(topic.lease);
+  topic.max_attempts = change.max_attempts.value_or(topic.max_attempts);
+  topic.backoff_base = change.backoff_base.value_or(topic.backoff_base);
+  topic.backoff_max = change.backoff_max.value_or(topic.backoff_max);
+  topic.count_limit = change.count_limit.value_or(topic.count_limit);
+  topic.retention = change.retention.value_or(topic.retention);
+  topic.paused = change.paused.value_or(topic.paused);
 }
 
 Status Validate(const Topic& topic) {

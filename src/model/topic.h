@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/id.h"
@@ -12,6 +13,7 @@ namespace tocsin {
 
 /// Events that one trigger can wait for. They are kept until it fires, and a job has to fit into a journal segment.
 constexpr uint32_t kCountMax = 100'000;
+constexpr uint32_t kAttemptsMax = 1000;
 
 struct Topic {
   std::string name;
@@ -36,6 +38,21 @@ inline Topic DefaultTopic(std::string name) {
   topic.name = std::move(name);
   return topic;
 }
+
+/// A change of a topic's settings: what is not named keeps its value.
+struct TopicChange {
+  std::optional<uint32_t> slots;
+  std::optional<uint64_t> capacity_jobs;
+  std::optional<uint64_t> capacity_bytes;
+  std::optional<Millis> lease;
+  std::optional<uint32_t> max_attempts;
+  std::optional<Millis> backoff_base;
+  std::optional<Millis> backoff_max;
+  std::optional<uint32_t> count_limit;
+  std::optional<Millis> retention;
+  std::optional<bool> paused;
+};
+void Apply(const TopicChange& change, Topic& topic);
 
 Status Validate(const Topic& topic);
 

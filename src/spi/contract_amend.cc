@@ -96,6 +96,27 @@ TEST_P(StoreContract, NewPayloadIsWhatIsDelivered) {
   EXPECT_EQ(job.due, Now().utc) << "the due time stays";
 }
 
+TEST_P(StoreContract, NewPayloadAndNewDueTimeAreOneChange) {
+  Accept(Job("a", 5s, "old"));
+  EXPECT_EQ(Amend({.job = {"a", {}}, .kind = AmendKind::kReschedule, .delay = 9s, .payload = "new"}).outcome,
+            AmendOutcome::kDone);
+  Pass(5s);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  harness_->Restart();
+  Pass(4s);
+  EXPECT_EQ(ClaimOne().payload, "new");
+}
+
+TEST_P(StoreContract, PayloadThatDoesNotFitLeavesTheDueTimeAsItWas) {
+  Set([](Topic& topic) { topic.capacity_bytes = 100; });
+  Accept(Job("a", 5s, "old"));
+  const std::string large(200, 'x');
+  EXPECT_EQ(Amend({.job = {"a", {}}, .kind = AmendKind::kReschedule, .delay = 9s, .payload = large}).outcome,
+            AmendOutcome::kOverCapacity);
+  Pass(5s);
+  EXPECT_EQ(ClaimOne().payload, "old");
+}
+
 TEST_P(StoreContract, NewPayloadChangesTheBytesAccounted) {
   Accept(Job("a", 5s, std::string(100, 'x')));
   const uint64_t before = Figures().bytes;

@@ -228,6 +228,14 @@ void MemoryStore::Amend(std::string_view topic, std::span<const Amendment> amend
   Answer<std::vector<Amended>>(std::move(done), std::move(outcomes));
 }
 
+bool MemoryStore::NewPayload(const Shelf& shelf, Job& job, std::string_view payload) {
+  const uint64_t bytes_after = shelf.LiveBytes() - job.payload.size() + payload.size();
+  const bool grows = payload.size() > job.payload.size();
+  if (grows && shelf.topic.capacity_bytes != 0 && bytes_after > shelf.topic.capacity_bytes) return false;
+  job.payload = payload;
+  return true;
+}
+
 Amended MemoryStore::AmendOne(Shelf& shelf, const Amendment& amendment, Moment now) {
   Job* job = shelf.Find(amendment.job);
   if (job == nullptr) return {AmendOutcome::kUnknown, {}};
@@ -240,19 +248,14 @@ Amended MemoryStore::AmendOne(Shelf& shelf, const Amendment& amendment, Moment n
       shelf.Finish(*job, State::kCancelled, now);
       return {AmendOutcome::kDone, {}};
     case AmendKind::kReschedule:
+      if (amendment.payload && !NewPayload(shelf, *job, *amendment.payload)) return {AmendOutcome::kOverCapacity, {}};
       job->fired = job->fired || job->Ready(now);
       std::tie(job->timeline, job->due) = DueOf(amendment.timeline, amendment.delay, amendment.due, now);
       if (job->trigger == Trigger::kCount) job->trigger = Trigger::kEither;
       return {AmendOutcome::kDone, ShowAsUtc(job->due, job->timeline, now)};
-    case AmendKind::kPayload: {
-      const uint64_t bytes_after = shelf.LiveBytes() - job->payload.size() + amendment.payload.size();
-      const bool grows = amendment.payload.size() > job->payload.size();
-      if (grows && shelf.topic.capacity_bytes != 0 && bytes_after > shelf.topic.capacity_bytes) {
-        return {AmendOutcome::kOverCapacity, {}};
-      }
-      job->payload = amendment.payload;
+    case AmendKind::kPayload:
+      if (!NewPayload(shelf, *job, amendment.payload.value_or(""))) return {AmendOutcome::kOverCapacity, {}};
       return {AmendOutcome::kDone, {}};
-    }
     case AmendKind::kFire:
       job->fired = true;
       job->timeline = Timeline::kSteady;

@@ -92,6 +92,7 @@ class MemoryStore final : public Store {
   Shelf* FindShelf(std::string_view topic);
   Submitted SubmitOne(Shelf& shelf, const NewJob& asked, Moment now);
   static SettleOutcome SettleOne(Shelf& shelf, const Settlement& settlement, Moment now);
+  static bool NewPayload(const Shelf& shelf, Job& job, std::string_view payload);
   static Amended AmendOne(Shelf& shelf, const Amendment& amendment, Moment now);
   static Counted CountOne(Shelf& shelf, const CountEvent& event, Moment now);
   static JobBatch Show(const std::vector<const Job*>& jobs, Moment now, bool delivered);

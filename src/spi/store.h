@@ -108,8 +108,8 @@ class Store {
   /// One job for each reference, in their order; one with uid 0 in the place of a job that is not stored.
   virtual void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) = 0;
 
-  /// Every job that has the state during the whole listing is listed once. In no particular order. kInvalidArgument for
-  /// a cursor that is not one.
+  /// Every job that has the state during the whole listing is listed once. In no particular order; fewer than `limit`,
+  /// and more to come, where they are very large. kInvalidArgument for a cursor that is not one.
   virtual void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                     Done<Page> done) = 0;
 

@@ -172,7 +172,8 @@ Operation Generator::MakeAmend(Moment now) {
       amendment.timeline = Timeline::kUtc;
       amendment.due = now.utc + Delay() - Millis(Below(100));
     }
-    if (amendment.kind == AmendKind::kPayload) amendment.payload = Bytes();
+    const bool both = amendment.kind == AmendKind::kReschedule && Chance(40);
+    if (both || amendment.kind == AmendKind::kPayload) amendment.payload = Bytes();
     amendments.push_back(std::move(amendment));
   }
   return Amend(topics_[topic].name, std::move(amendments));

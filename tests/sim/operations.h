@@ -67,7 +67,7 @@ struct OwnedAmendment {
   Timeline timeline = Timeline::kSteady;
   Millis delay{0};
   Time due{};
-  std::string payload;
+  std::optional<std::string> payload;
 };
 
 struct OwnedEvent {

@@ -31,6 +31,11 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
       End(index, EntryType::kCancelled, now);
       return {AmendOutcome::kDone, {}};
     case AmendKind::kReschedule:
+      // Both changes are entries of this call's one record, so that a crash keeps both or neither.
+      if (amendment.payload) {
+        const AmendOutcome outcome = NewPayload(index, *amendment.payload, now);
+        if (outcome != AmendOutcome::kDone) return {outcome, {}};
+      }
       tier_.Detach(index);
       if (entry.due() <= now.On(entry.timeline())) entry.flags |= kFiredFlag;
       SetDue(entry, DueOf(amendment.timeline, amendment.delay, amendment.due, now));
@@ -38,7 +43,7 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
       Move(index, State::kScheduled, now);
       return {AmendOutcome::kDone, ShowAsUtc(entry.due(), entry.timeline(), now)};
     case AmendKind::kPayload:
-      return {NewPayload(index, amendment.payload, now), {}};
+      return {NewPayload(index, amendment.payload.value_or(""), now), {}};
     case AmendKind::kFire:
       tier_.Detach(index);
       entry.flags |= kFiredFlag;

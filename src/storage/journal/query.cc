@@ -9,6 +9,8 @@ namespace {
 
 /// Entries that one call looks at, at most: a listing of few jobs among many must not stall the shard.
 constexpr size_t kScanMax = 100'000;
+/// A page holds no more bytes than this, but always one job: an answer has to fit into memory.
+constexpr size_t kPageBytes = 4 << 20;
 
 }  // namespace
 
@@ -89,12 +91,16 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
   }
   std::vector<Index> found;
   const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
-  for (; at < stop && found.size() < limit; ++at) {
+  size_t bytes = 0;
+  for (; at < stop && found.size() < limit && bytes < kPageBytes; ++at) {
     const Entry& entry = tier_.at(at);
-    if (!entry.IsFree() && entry.topic == topic && entry.state == state) found.push_back(at);
+    if (entry.IsFree() || entry.topic != topic || entry.state != state) continue;
+    found.push_back(at);
+    bytes += entry.body_size;
   }
   Page page;
   page.jobs = ViewAll(found, now);
+  page.jobs.more = bytes >= kPageBytes;
   if (at < tier_.end()) page.cursor = std::to_string(at);
   done(std::move(page));
 }
