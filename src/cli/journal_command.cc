@@ -1,101 +1,103 @@
-#include "cli/journal_command.h"
-
-#include <cstdio>
-
+// `tocsin journal verify|repair`: looks at, and salvages, a data folder that no server uses. Neither ever changes the
+// folder.
+#include "base/file.h"
+#include "cli/arguments.h"
+#include "cli/context.h"
+#include "cli/verbs.h"
 #include "storage/journal/inspect.h"
 
 namespace tocsin::cli {
 namespace {
 
-struct Arguments {
-  std::string verb;
-  std::string folder;
-  std::string output;
-};
-
-Result<Arguments> Parse(const std::vector<std::string>& words) {
-  Arguments arguments;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (word == "--output" && arguments.verb == "repair") {
-      if (i + 1 == words.size()) return Fail(Code::kInvalidArgument, "--output needs a folder");
-      arguments.output = words[++i];
-    } else if (word.starts_with('-')) {
-      return Fail(Code::kInvalidArgument, "unknown flag {}", word);
-    } else if (arguments.verb.empty()) {
-      if (word != "verify" && word != "repair") return Fail(Code::kInvalidArgument, "unknown command journal {}", word);
-      arguments.verb = word;
-    } else if (arguments.folder.empty()) {
-      arguments.folder = word;
-    } else {
-      return Fail(Code::kInvalidArgument, "one folder at a time: {} is too much", word);
-    }
-  }
-  if (arguments.folder.empty()) return Fail(Code::kInvalidArgument, "the data folder is missing");
-  while (arguments.folder.size() > 1 && arguments.folder.ends_with('/')) arguments.folder.pop_back();
-  if (arguments.output.empty()) arguments.output = arguments.folder + ".repaired";
-  return arguments;
+std::string FolderOf(const Arguments& arguments) {
+  std::string folder = *arguments.Text("DIR");
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return folder;
 }
 
-void PrintDamage(const std::vector<journal::Damage>& damage) {
-  for (const journal::Damage& one : damage) fmt::print("  {} at byte {}: {}\n", one.file, one.offset, one.what);
+void PrintDamage(Output& out, const std::vector<journal::Damage>& damage) {
+  for (const journal::Damage& one : damage) out.Print("  {} at byte {}: {}\n", one.file, one.offset, one.what);
 }
 
-int CannotRun(const Error& error) {
-  fmt::print(stderr, "tocsin: {}\n", error.message);
-  return kExitCannotRun;
-}
+/// Whatever the code, the folder could not be looked at: that is no answer about its content.
+std::unexpected<Error> CannotRun(Error error) { return Fail(Code::kIo, "{}", error.message); }
 
-int Verify(FileSystem& file_system, const std::string& folder) {
-  const auto report = journal::Verify(file_system, folder);
+Result<int> RunVerify(Context& context, const Arguments& arguments) {
+  Output& out = context.out;
+  const std::string folder = FolderOf(arguments);
+  const auto report = journal::Verify(*MakePosixFileSystem(), folder);
   if (!report) return CannotRun(report.error());
-  fmt::print("{}: {} segments, {} records, {} bytes; {} live and {} dead jobs\n", folder, report->segments,
-             report->records, report->bytes, report->jobs_live, report->jobs_dead);
+  out.Print("{}: {} segments, {} records, {} bytes; {} live and {} dead jobs\n", folder, report->segments,
+            report->records, report->bytes, report->jobs_live, report->jobs_dead);
   if (report->torn_tail_bytes > 0) {
-    fmt::print(
+    out.Print(
         "{} bytes of an unfinished write at the end: the next start cuts them off; nothing acknowledged is in them\n",
         report->torn_tail_bytes);
   }
   if (report->damage.empty()) {
-    fmt::print("no damage\n");
-    return kExitClean;
+    out.Write("no damage\n");
+    return kExitOk;
   }
-  fmt::print("damage in {} places:\n", report->damage.size());
-  PrintDamage(report->damage);
-  fmt::print("salvage what is whole with: tocsin journal repair {}\n", folder);
-  return kExitDamage;
+  out.Print("damage in {} places:\n", report->damage.size());
+  PrintDamage(out, report->damage);
+  out.Print("salvage what is whole with: tocsin journal repair {}\n", folder);
+  return kExitNo;
 }
 
-int Repair(FileSystem& file_system, const std::string& folder, const std::string& output) {
-  const auto report = journal::Repair(file_system, folder, output);
+Result<int> RunRepair(Context& context, const Arguments& arguments) {
+  Output& out = context.out;
+  const std::string folder = FolderOf(arguments);
+  const std::string output = arguments.Text("output").value_or(folder + ".repaired");
+  const auto report = journal::Repair(*MakePosixFileSystem(), folder, output);
   if (!report) return CannotRun(report.error());
-  fmt::print("{}: {} live and {} dead jobs written to {}; {} is unchanged\n", folder, report->jobs_live,
-             report->jobs_dead, output, folder);
+  out.Print("{}: {} live and {} dead jobs written to {}; {} is unchanged\n", folder, report->jobs_live,
+            report->jobs_dead, output, folder);
   if (report->damage.empty()) {
-    fmt::print("nothing was left out\n");
+    out.Write("nothing was left out\n");
   } else {
-    fmt::print("left out, because it is damaged:\n");
-    PrintDamage(report->damage);
+    out.Write("left out, because it is damaged:\n");
+    PrintDamage(out, report->damage);
   }
-  fmt::print(
+  out.Print(
       "to put it in use:\n"
       "  mv {0} {0}.damaged\n"
       "  mv {1} {0}\n"
       "then start the server again\n",
       folder, output);
-  return report->damage.empty() ? kExitClean : kExitDamage;
+  return report->damage.empty() ? kExitOk : kExitNo;
 }
+
+constexpr Positional kFolder{"DIR", "Data folder. No server may be using it."};
 
 }  // namespace
 
-int RunJournal(FileSystem& file_system, const std::vector<std::string>& words) {
-  const auto arguments = Parse(words);
-  if (!arguments) {
-    fmt::print(stderr, "tocsin: {}\n{}", arguments.error().message, kJournalUsage);
-    return kExitUsage;
-  }
-  if (arguments->verb == "verify") return Verify(file_system, arguments->folder);
-  return Repair(file_system, arguments->folder, arguments->output);
+Command JournalVerify() {
+  return {
+      .name = "journal verify",
+      .summary = "looks for damage in a data folder",
+      .details = "Reads every record and changes nothing.",
+      .positionals = {kFolder},
+      .examples = {{"journal verify ./tocsin-data", "what is stored there, and whether all of it can be read"}},
+      .no = "damage was found",
+      .offline = true,
+      .run = RunVerify,
+  };
+}
+
+Command JournalRepair() {
+  return {
+      .name = "journal repair",
+      .summary = "writes what is whole in a data folder to a new one",
+      .details = "The folder itself is not changed. The output says how to put the new one in its place.",
+      .positionals = {kFolder},
+      .flags = {{.name = "output",
+                 .value = "NEW_DIR",
+                 .doc = "Folder to write to; it must not exist. DIR.repaired unless named."}},
+      .examples = {{"journal repair ./tocsin-data", "what is whole, in ./tocsin-data.repaired"}},
+      .no = "damage was found and left out",
+      .offline = true,
+      .run = RunRepair,
+  };
 }
 
 }  // namespace tocsin::cli

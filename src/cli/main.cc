@@ -1,44 +1,106 @@
 // tocsin: the command line tool.
-#include <cstdio>
+#include <cstdlib>
 
-#include <fmt/format.h>
+#include "base/clock.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/help.h"
 
-#include "cli/journal_command.h"
-
+namespace tocsin::cli {
 namespace {
 
-constexpr std::string_view kUsage =
-    "tocsin: tools for Tocsin, the timeout centre\n"
-    "\n"
-    "usage: tocsin journal verify DIR                      looks for damage in a data folder\n"
-    "       tocsin journal repair DIR [--output NEW_DIR]   writes what is whole to a new folder (DIR.repaired)\n"
-    "       tocsin --help | --version\n"
-    "\n"
-    "The folder must not be in use by a server. Neither command changes it.\n"
-    "exit status: 0 clean, 1 damage found, 2 wrong usage, 3 could not run\n";
+std::optional<std::string> Variable(std::string_view name) {
+  const char* const value = std::getenv(std::string(name).c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// One line of printable characters: anything else would not survive as a header.
+Result<std::string> ReadToken(const Arguments& arguments) {
+  std::string token;
+  if (const auto path = arguments.Text("token-file")) {
+    auto text = ReadAll(*path);
+    if (!text) return std::unexpected(std::move(text).error().Prefixed("--token-file"));
+    token = *std::move(text);
+    while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
+    if (token.empty()) return Fail(Code::kInvalidArgument, "--token-file: {} is empty", *path);
+  } else {
+    token = Variable("TOCSIN_TOKEN").value_or("");
+  }
+  if (std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7F; })) return token;
+  return Fail(Code::kInvalidArgument, "the token is not one line of printable characters");
+}
+
+int ExitStatusOf(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kUnknownField:
+    case Code::kTooLarge:
+      return kExitUsage;
+    case Code::kNotFound:
+    case Code::kTopicNotFound:
+    case Code::kConflict:
+      return kExitNo;
+    default:
+      return kExitCannotRun;
+  }
+}
+
+int Complain(const Error& error) {
+  fmt::print(stderr, "tocsin: {}\n", error.message);
+  return ExitStatusOf(error.code);
+}
+
+Result<int> RunWith(HttpClient http, const Command& command, const Arguments& arguments, const Clock& clock,
+                    Output& out) {
+  Api api(http, *arguments.Duration("timeout"));
+  Context context{clock, out, api};
+  return command.run(context, arguments);
+}
+
+Result<int> RunCommand(const Command& command, const Arguments& arguments, const Clock& clock, Output& out) {
+  if (command.offline) return RunWith(HttpClient({}, ""), command, arguments, clock, out);
+  auto endpoint = ParseEndpoint(arguments.Text("server").value_or(""));
+  if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
+  auto token = ReadToken(arguments);
+  if (!token) return std::unexpected(std::move(token).error());
+  return RunWith(HttpClient(*std::move(endpoint), *std::move(token)), command, arguments, clock, out);
+}
+
+Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {
+  switch (parsed.action) {
+    case Action::kHelp:
+      out.Write(parsed.command != nullptr ? CommandHelp(*parsed.command)
+                : parsed.family.empty()   ? HelpText(Groups(), GlobalFlags())
+                                          : FamilyHelp(Groups(), parsed.family));
+      return kExitOk;
+    case Action::kVersion:
+      out.Write("tocsin " TOCSIN_VERSION "\n");
+      return kExitOk;
+    case Action::kRun:
+      break;
+  }
+  return RunCommand(*parsed.command, parsed.arguments, clock, out);
+}
 
 int Main(const std::vector<std::string>& words) {
-  using namespace tocsin;
   if (words.empty()) {
-    fmt::print(stderr, "{}", kUsage);
-    return cli::kExitUsage;
+    fmt::print(stderr, "{}", HelpText(Groups(), GlobalFlags()));
+    return kExitUsage;
   }
-  if (words[0] == "--help" || words[0] == "-h") {
-    fmt::print("{}", kUsage);
-    return cli::kExitClean;
-  }
-  if (words[0] == "--version") {
-    fmt::print("tocsin {}\n", TOCSIN_VERSION);
-    return cli::kExitClean;
-  }
-  if (words[0] == "journal") {
-    const auto file_system = MakePosixFileSystem();
-    return cli::RunJournal(*file_system, {words.begin() + 1, words.end()});
-  }
-  fmt::print(stderr, "tocsin: unknown command {}\n{}", words[0], kUsage);
-  return cli::kExitUsage;
+  const RealClock clock;
+  const Grammar grammar{Groups(), GlobalFlags(), Variable, clock.Now().utc};
+  const auto parsed = Parse(grammar, words);
+  if (!parsed) return Complain(parsed.error());
+  Output out(stdout, OptionsOfStdout(parsed->arguments.Has("json")));
+  const auto status = Run(*parsed, clock, out);
+  const Status written = out.Flush();  // a full disk behind the output must not look like success
+  if (!status) return Complain(status.error());
+  if (!written) return Complain(written.error());
+  return *status;
 }
 
 }  // namespace
+}  // namespace tocsin::cli
 
-int main(int argc, char** argv) { return Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) { return tocsin::cli::Main({argv + 1, argv + argc}); }

@@ -1,0 +1,299 @@
+#include "cli/arguments.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/nearest.h"
+#include "cli/human_size.h"
+#include "cli/human_time.h"
+
+namespace tocsin::cli {
+namespace {
+
+Result<int64_t> ParseNumber(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc::result_out_of_range) return Fail(Code::kInvalidArgument, "\"{}\" is too large", text);
+  if (problem != std::errc{} || end != text.data() + text.size() || number < 0) {
+    return Fail(Code::kInvalidArgument, "\"{}\" is not a whole number from 0", text);
+  }
+  return number;
+}
+
+Result<int64_t> CheckChoice(const Flag& flag, std::string_view text) {
+  if (std::ranges::find(flag.choices, text) != flag.choices.end()) return 0;
+  std::string known;
+  for (size_t i = 0; i < flag.choices.size(); ++i) {
+    known += i == 0 ? "" : i + 1 == flag.choices.size() ? " or " : ", ";
+    known += flag.choices[i];
+  }
+  return Fail(Code::kInvalidArgument, "\"{}\" is not {}{}", text, known, DidYouMean(text, flag.choices));
+}
+
+/// What `text` means to this flag, in ms or bytes; 0 for texts.
+Result<int64_t> Meaning(const Flag& flag, std::string_view text, Time now) {
+  switch (flag.kind) {
+    case Kind::kText:
+    case Kind::kSwitch:
+      return 0;
+    case Kind::kNumber:
+      return ParseNumber(text);
+    case Kind::kDuration: {
+      const auto duration = ParseDuration(text);
+      return duration ? Result<int64_t>(duration->count()) : std::unexpected(duration.error());
+    }
+    case Kind::kMoment: {
+      const auto moment = ParseMoment(text, now);
+      return moment ? Result<int64_t>(ToMs(*moment)) : std::unexpected(moment.error());
+    }
+    case Kind::kSize:
+      return ParseSize(text);
+    case Kind::kChoice:
+      return CheckChoice(flag, text);
+  }
+  return 0;
+}
+
+bool IsFlag(std::string_view word) { return word.size() > 1 && word[0] == '-'; }
+bool IsHelp(std::string_view word) { return word == "--help" || word == "-h"; }
+
+bool IsFamily(std::span<const Group> groups, std::string_view word) {
+  const std::string prefix = std::string(word) + ' ';
+  return std::ranges::any_of(groups, [&](const Group& group) {
+    return std::ranges::any_of(group.commands, [&](const Command& one) { return one.name.starts_with(prefix); });
+  });
+}
+
+/// One pass over the words.
+class Parser {
+ public:
+  Parser(const Grammar& grammar, const std::vector<std::string>& words) : grammar_(grammar), words_(words) {}
+
+  Result<Parsed> Run() {
+    const auto flags_end = std::ranges::find(words_, "--");
+    const bool help = std::any_of(words_.begin(), flags_end, IsHelp);
+    for (; at_ < words_.size(); ++at_) {
+      const std::string& word = words_[at_];
+      if (!flags_ended_ && word == "--") {
+        flags_ended_ = true;
+      } else if (!flags_ended_ && IsFlag(word)) {
+        if (word == "--version") continue;
+        if (Status taken = TakeFlag(word); !taken && !help) return std::unexpected(std::move(taken).error());
+      } else if (parsed_.command == nullptr) {
+        TOCSIN_TRY(TakeName(word));
+      } else if (!help) {
+        TOCSIN_TRY(TakePositional(word));
+      }
+    }
+    if (help) {
+      parsed_.action = Action::kHelp;
+      if (parsed_.command != nullptr) parsed_.family.clear();
+      return std::move(parsed_);
+    }
+    if (std::find(words_.begin(), flags_end, "--version") != flags_end) {
+      parsed_.action = Action::kVersion;
+      return std::move(parsed_);
+    }
+    TOCSIN_TRY(CheckComplete());
+    TOCSIN_TRY(TakeFallbacks());
+    return std::move(parsed_);
+  }
+
+ private:
+  /// The words so far name no command: the message ends with what may follow.
+  std::unexpected<Error> Wrong(std::string message) const {
+    if (parsed_.command != nullptr) {
+      return Fail(Code::kInvalidArgument, "{}\nusage: {}\nsee: tocsin {} --help", message, UsageOf(*parsed_.command),
+                  parsed_.command->name);
+    }
+    if (parsed_.family.empty()) {
+      return Fail(Code::kInvalidArgument, "{}\nusage: tocsin COMMAND [arguments]\nsee: tocsin --help", message);
+    }
+    for (const Group& group : grammar_.groups) {
+      for (const Command& command : group.commands) {
+        if (command.name.starts_with(parsed_.family + ' ')) message += "\nusage: " + UsageOf(command);
+      }
+    }
+    return Fail(Code::kInvalidArgument, "{}\nsee: tocsin {} --help", message, parsed_.family);
+  }
+
+  Status TakeName(const std::string& word) {
+    const std::string name = parsed_.family.empty() ? word : parsed_.family + ' ' + word;
+    parsed_.command = FindCommand(grammar_.groups, name);
+    if (parsed_.command != nullptr) return {};
+    if (parsed_.family.empty() && IsFamily(grammar_.groups, word)) {
+      parsed_.family = word;
+      return {};
+    }
+    std::vector<std::string> known;
+    for (const Group& group : grammar_.groups) {
+      for (const Command& command : group.commands) {
+        known.emplace_back(command.name);
+        const size_t space = command.name.find(' ');
+        if (parsed_.family.empty() && space != std::string_view::npos)
+          known.emplace_back(command.name.substr(0, space));
+      }
+    }
+    return Wrong(fmt::format("unknown command \"{}\"{}", name, DidYouMean(name, known)));
+  }
+
+  const Flag* FindFlag(std::string_view name) const {
+    const auto named = [&](const Flag& flag) { return flag.name == name; };
+    if (parsed_.command != nullptr) {
+      const auto found = std::ranges::find_if(parsed_.command->flags, named);
+      if (found != parsed_.command->flags.end()) return &*found;
+    }
+    const auto found = std::ranges::find_if(grammar_.global_flags, named);
+    return found == grammar_.global_flags.end() ? nullptr : &*found;
+  }
+
+  std::unexpected<Error> UnknownFlag(std::string_view word) const {
+    std::vector<std::string> known{"--help", "--version"};
+    for (const Flag& flag : grammar_.global_flags) known.push_back("--" + std::string(flag.name));
+    if (parsed_.command != nullptr) {
+      for (const Flag& flag : parsed_.command->flags) known.push_back("--" + std::string(flag.name));
+    }
+    return Wrong(fmt::format("unknown flag \"{}\"{}", word, DidYouMean(word, known)));
+  }
+
+  Status TakeFlag(const std::string& word) {
+    const size_t equals = word.find('=');
+    const std::string written = word.substr(0, equals);
+    const Flag* const flag = written.starts_with("--") ? FindFlag(std::string_view(written).substr(2)) : nullptr;
+    if (flag == nullptr) return UnknownFlag(written);
+    if (!flag->repeated && parsed_.arguments.Has(flag->name)) return Wrong(fmt::format("{} is given twice", written));
+    std::string value;
+    if (flag->kind == Kind::kSwitch) {
+      if (equals != std::string::npos) return Wrong(fmt::format("{} takes no value", written));
+    } else if (equals != std::string::npos) {
+      value = word.substr(equals + 1);
+    } else if (at_ + 1 < words_.size() && !IsKnownFlag(words_[at_ + 1])) {
+      value = words_[++at_];
+    } else {
+      return Wrong(fmt::format("{} needs a value: {} {}", written, written, flag->value));
+    }
+    return Add(flag->name, flag, written, std::move(value));
+  }
+
+  /// Whether a word that stands where a value should be is rather the next flag.
+  bool IsKnownFlag(std::string_view word) const {
+    return word.starts_with("--") && (word == "--" || FindFlag(word.substr(2, word.find('=') - 2)) != nullptr);
+  }
+
+  Status Add(std::string_view name, const Flag* flag, std::string_view written, std::string value) {
+    Status added = parsed_.arguments.Add(name, flag, std::move(value), grammar_.now);
+    if (!added) return Wrong(fmt::format("{}: {}", written, added.error().message));
+    return {};
+  }
+
+  Status TakePositional(const std::string& word) {
+    const auto& positionals = parsed_.command->positionals;
+    if (next_ == positionals.size()) return Wrong(fmt::format("\"{}\" is too much", word));
+    const Positional& positional = positionals[next_];
+    if (!positional.repeated) ++next_;
+    return Add(positional.name, nullptr, positional.name, word);
+  }
+
+  Status CheckComplete() {
+    if (parsed_.command == nullptr) {
+      return Wrong(parsed_.family.empty() ? "no command is given" : fmt::format("{} what?", parsed_.family));
+    }
+    for (const Positional& positional : parsed_.command->positionals) {
+      if (!positional.required || parsed_.arguments.Has(positional.name)) continue;
+      return Wrong(fmt::format("{} is missing: {}", positional.name, positional.doc));
+    }
+    for (const Flag& flag : parsed_.command->flags) {
+      if (!flag.required || parsed_.arguments.Has(flag.name)) continue;
+      return Wrong(fmt::format("--{} {} is missing: {}", flag.name, flag.value, flag.doc));
+    }
+    return {};
+  }
+
+  /// What was not given comes from the environment, or from the table.
+  Status TakeFallbacks() {
+    const auto take = [&](const Flag& flag) -> Status {
+      if (parsed_.arguments.Has(flag.name)) return {};
+      if (!flag.variable.empty()) {
+        const auto value = grammar_.variable(flag.variable);
+        if (value && !value->empty()) return Add(flag.name, &flag, flag.variable, *value);
+      }
+      if (flag.fallback.empty()) return {};
+      return Add(flag.name, &flag, flag.name, std::string(flag.fallback));
+    };
+    for (const Flag& flag : parsed_.command->flags) TOCSIN_TRY(take(flag));
+    for (const Flag& flag : grammar_.global_flags) TOCSIN_TRY(take(flag));
+    return {};
+  }
+
+  const Grammar& grammar_;
+  const std::vector<std::string>& words_;
+  size_t at_ = 0;
+  size_t next_ = 0;  // positional
+  bool flags_ended_ = false;
+  Parsed parsed_;
+};
+
+}  // namespace
+
+std::optional<std::string> Arguments::Text(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return std::nullopt;
+  return found->second.front().text;
+}
+
+std::optional<int64_t> Arguments::Number(std::string_view name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return std::nullopt;
+  return found->second.front().number;
+}
+
+std::optional<Millis> Arguments::Duration(std::string_view name) const {
+  return Number(name).transform([](int64_t ms) { return Millis(ms); });
+}
+
+std::optional<Time> Arguments::Moment(std::string_view name) const { return Number(name).transform(FromMs); }
+
+std::vector<std::string> Arguments::All(std::string_view name) const {
+  std::vector<std::string> texts;
+  if (const auto found = values_.find(name); found != values_.end()) {
+    for (const Value& value : found->second) texts.push_back(value.text);
+  }
+  return texts;
+}
+
+Status Arguments::Add(std::string_view name, const Flag* flag, std::string text, Time now) {
+  Result<int64_t> number = 0;
+  if (flag != nullptr) number = Meaning(*flag, text, now);
+  if (!number) return std::unexpected(std::move(number).error());
+  values_[std::string(name)].push_back({std::move(text), *number});
+  return {};
+}
+
+Result<Parsed> Parse(const Grammar& grammar, const std::vector<std::string>& words) {
+  return Parser(grammar, words).Run();
+}
+
+std::string UsageOf(const Command& command) {
+  std::string text = fmt::format("tocsin {}", command.name);
+  for (const Positional& positional : command.positionals) {
+    const std::string_view dots = positional.repeated ? "..." : "";
+    text += positional.required ? fmt::format(" {}{}", positional.name, dots)
+                                : fmt::format(" [{}{}]", positional.name, dots);
+  }
+  bool optional = false;
+  for (const Flag& flag : command.flags) {
+    if (flag.required) text += fmt::format(" --{} {}", flag.name, flag.value);
+    optional |= !flag.required;
+  }
+  return optional ? text + " [flags]" : text;
+}
+
+const Command* FindCommand(std::span<const Group> groups, std::string_view name) {
+  for (const Group& group : groups) {
+    const auto found = std::ranges::find(group.commands, name, &Command::name);
+    if (found != group.commands.end()) return &*found;
+  }
+  return nullptr;
+}
+
+}  // namespace tocsin::cli

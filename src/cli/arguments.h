@@ -1,0 +1,67 @@
+// The words of the command line, parsed against a table of commands. Values are checked for their kind here, so that
+// handlers meet only well-formed ones.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/command.h"
+
+namespace tocsin::cli {
+
+/// What was given, by name: of a flag without its dashes, or of a positional.
+class Arguments {
+ public:
+  bool Has(std::string_view name) const { return values_.contains(name); }
+  /// The accessors below answer nothing where the argument is absent; a flag with a fallback never is.
+  std::optional<std::string> Text(std::string_view name) const;
+  std::optional<int64_t> Number(std::string_view name) const;  // also bytes of a size
+  std::optional<Millis> Duration(std::string_view name) const;
+  std::optional<Time> Moment(std::string_view name) const;
+  /// Of a repeated argument, in the order given.
+  std::vector<std::string> All(std::string_view name) const;
+
+  /// Checks `text` as `kind` has it and keeps it. For the parser.
+  Status Add(std::string_view name, const Flag* flag, std::string text, Time now);
+
+ private:
+  struct Value {
+    std::string text;
+    int64_t number = 0;  // what the text means, in ms or bytes, where it is no text
+  };
+  std::map<std::string, std::vector<Value>, std::less<>> values_;
+};
+
+/// What the command line is parsed against.
+struct Grammar {
+  std::span<const Group> groups;
+  std::span<const Flag> global_flags;
+  std::function<std::optional<std::string>(std::string_view)> variable;  // of the environment
+  Time now;                                                              // for moments such as "tomorrow 09:00"
+};
+
+enum class Action : uint8_t { kRun, kHelp, kVersion };
+
+struct Parsed {
+  Action action = Action::kRun;
+  const Command* command = nullptr;  // of kHelp: null where help is for all, or for `family`
+  std::string family;                // of kHelp: the first word of some commands, such as topic
+  Arguments arguments;
+};
+
+/// An error's message ends with how the command is used.
+Result<Parsed> Parse(const Grammar& grammar, const std::vector<std::string>& words);
+
+/// "tocsin submit TOPIC [PAYLOAD] [flags]"
+std::string UsageOf(const Command& command);
+
+const Command* FindCommand(std::span<const Group> groups, std::string_view name);
+
+}  // namespace tocsin::cli

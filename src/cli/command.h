@@ -1,0 +1,76 @@
+// A command of `tocsin` as a row of the one table (commands.cc). Parsing, --help, docs/cli.md, the man page and the
+// completions all follow from these values; nothing else knows what a command is called or takes. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tocsin::cli {
+
+class Arguments;
+struct Context;
+
+// Exit statuses.
+constexpr int kExitOk = 0;
+constexpr int kExitNo = 1;         // the answer is no: the row's `no` says when
+constexpr int kExitUsage = 2;      // wrong usage
+constexpr int kExitCannotRun = 3;  // could not run: the server cannot be reached, or it failed
+
+enum class Kind : uint8_t {
+  kText,
+  kSwitch,    // has no value
+  kNumber,    // a whole number from 0
+  kDuration,  // 30m
+  kMoment,    // 2026-12-01T09:00+08:00
+  kSize,      // 64MiB
+  kChoice,    // one of `choices`
+};
+
+struct Flag {
+  std::string_view name;  // without its dashes
+  Kind kind = Kind::kText;
+  std::string_view value;     // what stands for the value in texts, such as DURATION; nothing for a switch
+  std::string_view fallback;  // where the flag is missing; empty: the flag is then absent
+  std::string_view doc;
+  std::vector<std::string_view> choices;
+  std::string_view variable;  // environment variable that is taken where the flag is missing
+  bool repeated = false;
+  bool required = false;
+};
+
+/// An argument that is known by its place. Its name is in capitals, so that it never meets a flag's.
+struct Positional {
+  std::string_view name;
+  std::string_view doc;
+  bool required = true;
+  bool repeated = false;  // only the last one
+};
+
+struct Example {
+  std::string_view line;  // after `tocsin `
+  std::string_view what;
+};
+
+struct Command {
+  std::string_view name;     // one word, or two: "topic set"
+  std::string_view summary;  // completes "tocsin NAME ...": begins in lower case, no full stop
+  std::string_view details;  // further sentences, or nothing
+  std::vector<Positional> positionals;
+  std::vector<Flag> flags;
+  std::vector<Example> examples;
+  std::string_view no;   // when the exit status is 1; empty: never
+  bool offline = false;  // does not talk to a server: it takes no notice of --server and tokens
+  /// The exit status. An error is printed, and its code decides the status (ExitStatusOf).
+  Result<int> (*run)(Context& context, const Arguments& arguments) = nullptr;
+};
+
+struct Group {
+  std::string_view title;
+  std::vector<Command> commands;
+};
+
+}  // namespace tocsin::cli

@@ -1,0 +1,37 @@
+#include "cli/commands.h"
+
+#include "cli/verbs.h"
+
+namespace tocsin::cli {
+
+std::span<const Group> Groups() {
+  static const std::vector<Group> kGroups{
+      {"Jobs", {Submit(), Fire()}},
+      {"Offline", {JournalVerify(), JournalRepair()}},
+  };
+  return kGroups;
+}
+
+std::span<const Flag> GlobalFlags() {
+  static const std::vector<Flag> kFlags{
+      {.name = "server",
+       .value = "URL",
+       .fallback = "http://127.0.0.1:7420",
+       .doc = "Where the server is.",
+       .variable = "TOCSIN_SERVER"},
+      {.name = "token-file",
+       .value = "FILE",
+       .doc = "File that holds the token, for a server that asks for one. TOCSIN_TOKEN may hold the token itself; the "
+              "flag wins over both variables.",
+       .variable = "TOCSIN_TOKEN_FILE"},
+      {.name = "timeout",
+       .kind = Kind::kDuration,
+       .value = "DURATION",
+       .fallback = "30s",
+       .doc = "How long the server may take to answer; what --wait says comes on top."},
+      {.name = "json", .kind = Kind::kSwitch, .doc = "Print JSON as the server sends it, one object a line."},
+  };
+  return kFlags;
+}
+
+}  // namespace tocsin::cli

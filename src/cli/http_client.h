@@ -1,0 +1,55 @@
+// A synchronous HTTP/1.1 client over one kept connection: what the commands talk to the server with. Owned by main;
+// used by one thread, except for Abort.
+//
+// Invariants: connecting, and the exchange after it, each end within the time limit of the call. A request that may
+// have reached the server is never sent again, unless it is a GET; a connection that the server closed while it was
+// idle is noticed before anything is sent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tocsin::cli {
+
+/// Where the server is: http://HOST[:PORT].
+struct Endpoint {
+  std::string host;  // without the brackets of IPv6
+  uint16_t port = 80;
+  std::string url;  // as it was written, without a slash at its end
+};
+Result<Endpoint> ParseEndpoint(std::string_view url);
+
+struct HttpAnswer {
+  unsigned status = 0;
+  std::string body;
+};
+
+class HttpClient {
+ public:
+  /// `token` is sent as a bearer token, unless it is empty. Connects with the first call.
+  HttpClient(Endpoint endpoint, std::string token);
+  ~HttpClient();
+
+  /// `target` is path and query. An empty body is none; any other is JSON. Errors: kIo where the server cannot be
+  /// reached or breaks off, kTimedOut, kShuttingDown after an Abort.
+  Result<HttpAnswer> Call(std::string_view method, std::string_view target, std::string_view body, Millis limit);
+
+  /// From any thread: the call under way, and all later ones, fail.
+  void Abort();
+
+  const Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  struct Connection;
+
+  const Endpoint endpoint_;
+  const std::string token_;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace tocsin::cli

@@ -1,0 +1,32 @@
+// Times as people write and read them. Parsing is strict: what is not certain is refused, with how to write it.
+// Moments without a zone are in the local one, as the C library knows it (TZ).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tocsin::cli {
+
+/// 500ms 30s 30m 2h 7d 1w 1h30m: whole numbers with units, the larger first.
+Result<Millis> ParseDuration(std::string_view text);
+
+/// 2026-12-01T09:00+08:00, 2026-12-01T09:00:00.250Z, 2026-12-01 09:00 (local), 2026-12-01 (midnight, local), today or
+/// tomorrow with a time of day (local), @1796000000000 (ms since 1970). `now` says which day today is.
+Result<Time> ParseMoment(std::string_view text, Time now);
+
+/// What ParseDuration takes, all of it: 1h30m. For settings.
+std::string ExactDuration(Millis duration);
+
+/// Its two largest units, for the eye: "29m 58s", "4.9s", "500ms".
+std::string ShowDuration(Millis duration);
+
+/// "in 29m 58s", "now", "3s ago".
+std::string ShowDistance(Time moment, Time now);
+
+/// Local, ISO 8601, what ParseMoment takes: 2026-12-01T09:00:00.250+08:00; without the fraction where it is zero.
+std::string ShowMoment(Time moment);
+
+}  // namespace tocsin::cli
