@@ -44,6 +44,7 @@ NETWORK = {"net", "frontend", "server", "cli", "client"}
 LIBRARIES = {
     "toml.hpp": {"config"},
     "toml/": {"config"},
+    "zlib.h": {"frontend/http"},
     "boost/asio": NETWORK | {"clients", "sinks"},
     "boost/beast": NETWORK | {"sinks"},
     "openssl/": {"auth", "net", "sinks"},

@@ -36,6 +36,13 @@ Limits LimitsOf(const Config& config) {
   return limits;
 }
 
+/// What requests and answers under way may take together, besides the stored jobs.
+size_t HttpMemory(const Config& config) {
+  constexpr size_t kMin = 64 << 20;
+  constexpr size_t kBodiesMin = 4;
+  return std::max({kMin, kBodiesMin * config.limits_body_size, config.memory_limit / 8});
+}
+
 std::unique_ptr<Clock> MakeClock(ClockKind kind) {
   if (kind == ClockKind::kVirtual) return std::make_unique<VirtualClock>();
   return std::make_unique<RealClock>();
@@ -109,10 +116,14 @@ void ServerNode::MakeShards() {
     LogError("the store has failed: {}; exiting, start again to recover", error.message);
     std::_Exit(kExitStoreFailed);
   });
-  const http::Context context{*service_, *clock_, virtual_clock_, metrics_};
+  http_budget_ = std::make_unique<http::Budget>(HttpMemory(config_), metrics_);
+  const http::Context context{*service_, *clock_, virtual_clock_, metrics_,
+                              {VersionText(), loops_.size(), clock_->IoNow()}};
+  const http::Options options{
+      .body_bytes_max = config_.limits_body_size,
+      .pages = listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
   for (const auto& loop : loops_) {
-    servers_.push_back(std::make_unique<http::Server>(context, router_, *loop,
-                                                      http::Options{.body_bytes_max = config_.limits_body_size}));
+    servers_.push_back(std::make_unique<http::Server>(context, router_, *http_budget_, *loop, options));
   }
 }
 

@@ -64,6 +64,7 @@ class ServerNode {
   std::unique_ptr<journal::Node> store_;
   std::unique_ptr<Service> service_;
   http::Router router_;
+  std::unique_ptr<http::Budget> http_budget_;
   std::vector<std::unique_ptr<http::Server>> servers_;
   std::vector<std::jthread> threads_;
 

@@ -3,25 +3,19 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/http/unknown_field.h"
+
 namespace tocsin::http {
 namespace {
 
-bool SameIgnoringCase(std::string_view a, std::string_view lower) {
-  return std::ranges::equal(a, lower, [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
-}
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
+bool SameText(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, Lower, Lower); }
 
 /// Whether a page that the browser got from `origin` ("http://host:port", or "null") came from this `host`.
 bool IsFrom(std::string_view origin, std::string_view host) {
   const size_t scheme = origin.find("://");
-  if (scheme == std::string_view::npos || host.empty()) return false;
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(origin.substr(scheme + 3), host, {}, lower, lower);
+  return scheme != std::string_view::npos && !host.empty() && SameText(origin.substr(scheme + 3), host);
 }
 
 /// Only plain digits: no sign, no list.
@@ -29,15 +23,151 @@ bool IsLength(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-}  // namespace
+/// Whether a Host is localhost or an IP address: nobody else can have them resolve to this machine.
+bool IsOfThisMachine(std::string_view host) {
+  if (host.starts_with('[')) return true;
+  const std::string_view name = host.substr(0, host.find(':'));
+  if (SameIgnoringCase(name, "localhost")) return true;
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view last = name.substr(dot + 1);
+  return SameIgnoringCase(last, "localhost") || IsLength(last);  // no top-level domain is a number
+}
 
-Status CheckHeader(std::string_view header) {
+/// "http" in "http://host/path"; empty in any other form.
+std::string_view SchemeOf(std::string_view target) {
+  const size_t end = target.find("://");
+  if (end == std::string_view::npos) return {};
+  const std::string_view scheme = target.substr(0, end);
+  return SameIgnoringCase(scheme, "http") || SameIgnoringCase(scheme, "https") ? scheme : std::string_view();
+}
+
+/// "host:port" in "http://host:port/path"; nothing in any other form.
+std::optional<std::string_view> AuthorityOf(std::string_view target) {
+  const std::string_view scheme = SchemeOf(target);
+  if (scheme.empty()) return std::nullopt;
+  target.remove_prefix(scheme.size() + 3);
+  return target.substr(0, target.find_first_of("/?#"));
+}
+
+/// "/path" in "GET /path HTTP/1.1".
+std::string_view TargetOf(std::string_view request_line) {
+  const size_t space = request_line.find(' ');
+  if (space == std::string_view::npos) return {};
+  request_line.remove_prefix(space + 1);
+  return request_line.substr(0, request_line.find(' '));
+}
+
+/// What the lines say, taken one by one.
+struct Fields {
   int hosts = 0;
   int lengths = 0;
   int encodings = 0;
   std::string_view host;
   std::optional<std::string_view> origin;
-  bool http_1_1 = false;
+  bool browser = false;
+
+  Status Take(std::string_view name, std::string_view value);
+  Status TakeLength(std::string_view value);
+  Status TakeEncoding(std::string_view value);
+  Status TakeOrigin(std::string_view value);
+};
+
+Status Fields::TakeLength(std::string_view value) {
+  ++lengths;
+  if (!IsLength(value)) return Fail(Code::kInvalidArgument, "Content-Length is not a number");
+  return {};
+}
+
+Status Fields::TakeEncoding(std::string_view value) {
+  ++encodings;
+  if (!SameIgnoringCase(value, "chunked")) {
+    return Fail(Code::kInvalidArgument, "the only Transfer-Encoding that is understood is chunked");
+  }
+  return {};
+}
+
+Status Fields::TakeOrigin(std::string_view value) {
+  if (origin) return FailField(Code::kInvalidArgument, "origin", "the request has Origin twice");
+  origin = value;
+  browser = true;
+  return {};
+}
+
+Status Fields::Take(std::string_view name, std::string_view value) {
+  const auto is = [name](std::string_view lower) { return SameIgnoringCase(name, lower); };
+  if (is("host")) {
+    ++hosts;
+    host = value;
+  }
+  if (is("content-length")) return TakeLength(value);
+  if (is("transfer-encoding")) return TakeEncoding(value);
+  if (is("origin")) return TakeOrigin(value);
+  if (is("expect") && !SameIgnoringCase(value, "100-continue")) {
+    return Fail(Code::kInvalidArgument, "the only Expect that is understood is 100-continue");
+  }
+  if (is("content-encoding") && !SameIgnoringCase(value, "identity")) {
+    return FailField(Code::kInvalidArgument, "content-encoding",
+                     "the body is compressed ({}): send it as it is, without Content-Encoding", Shown(value));
+  }
+  // To a plain http page's own host a browser sends no Origin with a GET, and no Sec-Fetch-Site. It always sends
+  // Accept-Language, which a page can change but not take away.
+  if (is("accept-language") || is("sec-fetch-site")) browser = true;
+  if (is("user-agent") && value.starts_with("Mozilla/")) browser = true;
+  return {};
+}
+
+Status CheckTogether(const Fields& fields, bool http_1_1) {
+  if (fields.lengths > 1 || fields.encodings > 1 || fields.hosts > 1) {
+    return Fail(Code::kInvalidArgument, "the request has {} twice",
+                fields.lengths > 1 ? "Content-Length" : (fields.encodings > 1 ? "Transfer-Encoding" : "Host"));
+  }
+  if (fields.lengths + fields.encodings > 1) {
+    return Fail(Code::kInvalidArgument, "the request has both Content-Length and Transfer-Encoding");
+  }
+  if (!http_1_1 && fields.encodings > 0) return Fail(Code::kInvalidArgument, "Transfer-Encoding needs HTTP/1.1");
+  if (http_1_1 && fields.hosts == 0) return Fail(Code::kInvalidArgument, "the request has no Host");
+  return {};
+}
+
+/// A page of any site can make its reader's browser send requests to this machine.
+Status CheckPage(const Fields& fields, Pages pages) {
+  if (fields.origin && !IsFrom(*fields.origin, fields.host)) {
+    return FailField(Code::kInvalidArgument, "origin",
+                     "the request comes from a web page of another site than its Host");
+  }
+  // A site can also have its own name resolve to 127.0.0.1 once its page is loaded: then its page and this server are
+  // one site to the browser. Only the name gives it away. Other clients may use any name, as behind a proxy.
+  if (pages == Pages::kOfThisMachine && fields.browser && !IsOfThisMachine(fields.host)) {
+    return FailField(
+        Code::kInvalidArgument, "host",
+        "a browser asks for '{}': without authentication this server answers browsers only as localhost or "
+        "by IP address",
+        Shown(fields.host));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool SameIgnoringCase(std::string_view a, std::string_view lower) { return std::ranges::equal(a, lower, {}, Lower); }
+
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+std::string_view PathOf(std::string_view target) {
+  const auto authority = AuthorityOf(target);
+  if (!authority) return target;
+  const std::string_view path(authority->data() + authority->size(), target.data() + target.size());
+  return path.empty() ? "/" : path;
+}
+
+Status CheckHeader(std::string_view header, Pages pages) {
+  Fields fields;
+  std::string_view request_line;
   for (bool first = true; !header.empty(); first = false) {
     const size_t end = header.find('\n');
     if (end == std::string_view::npos || end == 0 || header[end - 1] != '\r') {
@@ -46,56 +176,23 @@ Status CheckHeader(std::string_view header) {
     const std::string_view line = header.substr(0, end - 1);
     header.remove_prefix(end + 1);
     if (first) {
-      http_1_1 = line.ends_with("HTTP/1.1");
+      request_line = line;
       continue;
     }
     if (line.starts_with(' ') || line.starts_with('\t')) {
       return Fail(Code::kInvalidArgument, "the request has a folded header line");
     }
     const size_t colon = line.find(':');
-    if (colon == std::string_view::npos)
+    if (colon == std::string_view::npos) {
       return Fail(Code::kInvalidArgument, "a line of the request header has no colon");
-    const std::string_view name = line.substr(0, colon);
-    const std::string_view value = Trimmed(line.substr(colon + 1));
-    if (SameIgnoringCase(name, "host")) {
-      ++hosts;
-      host = value;
     }
-    if (SameIgnoringCase(name, "origin")) {
-      if (origin) return FailField(Code::kInvalidArgument, "origin", "the request has Origin twice");
-      origin = value;
-    }
-    if (SameIgnoringCase(name, "expect") && !SameIgnoringCase(value, "100-continue")) {
-      return Fail(Code::kInvalidArgument, "the only Expect that is understood is 100-continue");
-    }
-    if (SameIgnoringCase(name, "content-length")) {
-      ++lengths;
-      if (!IsLength(value)) return Fail(Code::kInvalidArgument, "Content-Length is not a number");
-    }
-    if (SameIgnoringCase(name, "transfer-encoding")) {
-      ++encodings;
-      if (!SameIgnoringCase(value, "chunked")) {
-        return Fail(Code::kInvalidArgument, "the only Transfer-Encoding that is understood is chunked");
-      }
-    }
+    TOCSIN_TRY(fields.Take(line.substr(0, colon), Trimmed(line.substr(colon + 1))));
   }
-  if (lengths > 1 || encodings > 1 || hosts > 1) {
-    return Fail(Code::kInvalidArgument, "the request has {} twice",
-                lengths > 1 ? "Content-Length" : (encodings > 1 ? "Transfer-Encoding" : "Host"));
+  TOCSIN_TRY(CheckTogether(fields, request_line.ends_with("HTTP/1.1")));
+  if (const auto authority = AuthorityOf(TargetOf(request_line)); authority && !SameText(*authority, fields.host)) {
+    return FailField(Code::kInvalidArgument, "host", "the request's target and its Host name different hosts");
   }
-  if (lengths + encodings > 1) {
-    return Fail(Code::kInvalidArgument, "the request has both Content-Length and Transfer-Encoding");
-  }
-  if (!http_1_1 && encodings > 0) {
-    return Fail(Code::kInvalidArgument, "Transfer-Encoding needs HTTP/1.1");
-  }
-  // A page of any site can make its reader's browser send requests to this machine.
-  if (origin && !IsFrom(*origin, host)) {
-    return FailField(Code::kInvalidArgument, "origin",
-                     "the request comes from a web page of another site than its Host");
-  }
-  if (http_1_1 && hosts == 0) return Fail(Code::kInvalidArgument, "the request has no Host");
-  return {};
+  return CheckPage(fields, pages);
 }
 
 }  // namespace tocsin::http

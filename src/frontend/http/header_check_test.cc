@@ -5,14 +5,19 @@
 namespace tocsin::http {
 namespace {
 
+Status Check(std::string_view header) { return CheckHeader(header, Pages::kOfThisMachine); }
+
 const std::string kStart = "POST /v1 HTTP/1.1\r\nHost: a\r\n";
 
 TEST(CheckHeader, TakesOrdinaryHeaders) {
-  EXPECT_TRUE(CheckHeader(kStart));
-  EXPECT_TRUE(CheckHeader(kStart + "Content-Length: 12\r\nAccept: */*\r\n"));
-  EXPECT_TRUE(CheckHeader(kStart + "transfer-encoding:\tChunked \r\n"));
-  EXPECT_TRUE(CheckHeader(kStart + "Expect: 100-Continue\r\n"));
-  EXPECT_TRUE(CheckHeader("GET / HTTP/1.0\r\n"));
+  EXPECT_TRUE(Check(kStart));
+  EXPECT_TRUE(Check(kStart + "Content-Length: 12\r\nAccept: */*\r\n"));
+  EXPECT_TRUE(Check(kStart + "transfer-encoding:\tChunked \r\n"));
+  EXPECT_TRUE(Check(kStart + "Expect: 100-Continue\r\n"));
+  EXPECT_TRUE(Check(kStart + "Content-Encoding: Identity\r\n"));
+  EXPECT_TRUE(Check("GET / HTTP/1.0\r\n"));
+  EXPECT_TRUE(Check("GET http://A:80/path?q=http://b HTTP/1.1\r\nHost: a:80\r\n"));
+  EXPECT_TRUE(Check("GET /path?q=http://b HTTP/1.1\r\nHost: a:80\r\n"));
 }
 
 TEST(CheckHeader, RefusesWhatTwoParsersReadInTwoWays) {
@@ -30,10 +35,13 @@ TEST(CheckHeader, RefusesWhatTwoParsersReadInTwoWays) {
       {kStart + "X-A\r\n", "colon"},
       {kStart + "Expect: a-miracle\r\n", "100-continue"},
       {"GET / HTTP/1.1\r\n", "no Host"},
+      {"GET http://b/ HTTP/1.1\r\nHost: a\r\n", "different hosts"},
+      {"GET https://a:80 HTTP/1.1\r\nHost: a\r\n", "different hosts"},
+      {"GET http:///path HTTP/1.1\r\nHost: a\r\n", "different hosts"},
       {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", "HTTP/1.1"},
   };
   for (const auto& [header, words] : refused) {
-    const Status status = CheckHeader(header);
+    const Status status = Check(header);
     ASSERT_FALSE(status) << header;
     EXPECT_EQ(status.error().code, Code::kInvalidArgument);
     EXPECT_NE(status.error().message.find(words), std::string::npos) << status.error().message;
@@ -42,17 +50,59 @@ TEST(CheckHeader, RefusesWhatTwoParsersReadInTwoWays) {
 
 TEST(CheckHeader, RefusesPagesOfOtherSites) {
   const std::string start = "POST / HTTP/1.1\r\nHost: localhost:7420\r\n";
-  EXPECT_TRUE(CheckHeader(start + "Origin: http://LocalHost:7420\r\n"));
-  EXPECT_TRUE(CheckHeader("POST / HTTP/1.1\r\nOrigin: http://a\r\nHost: a\r\n"));
+  EXPECT_TRUE(Check(start + "Origin: http://LocalHost:7420\r\n"));
+  EXPECT_TRUE(CheckHeader("POST / HTTP/1.1\r\nOrigin: http://a\r\nHost: a\r\n", Pages::kOfTheirHost));
   for (const char* origin : {"http://evil.example", "http://localhost:7421", "http://localhost", "null", "",
                              "localhost:7420", "http://localhost:7420.evil.example"}) {
-    const Status status = CheckHeader(start + "Origin: " + origin + "\r\n");
+    const Status status = Check(start + "Origin: " + origin + "\r\n");
     ASSERT_FALSE(status) << origin;
     EXPECT_EQ(status.error().code, Code::kInvalidArgument);
     EXPECT_EQ(status.error().field, "origin");
   }
-  EXPECT_FALSE(CheckHeader(start + "Origin: http://localhost:7420\r\nOrigin: http://localhost:7420\r\n"));
-  EXPECT_FALSE(CheckHeader("POST / HTTP/1.0\r\nOrigin: http://a\r\n"));
+  EXPECT_FALSE(Check(start + "Origin: http://localhost:7420\r\nOrigin: http://localhost:7420\r\n"));
+  EXPECT_FALSE(Check("POST / HTTP/1.0\r\nOrigin: http://a\r\n"));
+}
+
+TEST(CheckHeader, RefusesCompressedBodies) {
+  for (const char* encoding : {"gzip", "br", "", "identity, gzip"}) {
+    const Status status = Check(kStart + "Content-Encoding: " + encoding + "\r\n");
+    ASSERT_FALSE(status) << encoding;
+    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(status.error().field, "content-encoding");
+  }
+}
+
+TEST(CheckHeader, RefusesBrowsersThatUseANameOfAnotherSite) {
+  const auto browser = [](std::string_view host, std::string_view sign) {
+    return fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n{}\r\n", host, sign);
+  };
+  const std::string signs[] = {"Accept-Language: en", "Sec-Fetch-Site: same-origin", "User-Agent: Mozilla/5.0 (X11)"};
+  for (const auto& sign : signs) {
+    for (const char* host :
+         {"localhost", "LocalHost:7420", "a.localhost:7420", "127.0.0.1:7420", "[::1]:7420", "10.1.2.3", "[fe80::1]"}) {
+      EXPECT_TRUE(Check(browser(host, sign))) << host;
+    }
+    for (const char* host : {"evil.example", "evil.example:7420", "localhost.evil.example", "127.0.0.1.evil.example",
+                             "notlocalhost", "evil.127.0.0.1x", "intranet", ""}) {
+      const Status status = Check(browser(host, sign));
+      ASSERT_FALSE(status) << host;
+      EXPECT_EQ(status.error().field, "host");
+      EXPECT_TRUE(CheckHeader(browser(host, sign), Pages::kOfTheirHost)) << host;
+    }
+  }
+  EXPECT_FALSE(Check("POST / HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n"));
+  EXPECT_TRUE(Check("POST / HTTP/1.1\r\nHost: behind.a.proxy\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n"));
+}
+
+TEST(PathOf, IsWhatTheRouterKnows) {
+  EXPECT_EQ(PathOf("/a/b?c=d"), "/a/b?c=d");
+  EXPECT_EQ(PathOf("http://host:80/a?b=http://c"), "/a?b=http://c");
+  EXPECT_EQ(PathOf("HTTPS://host/"), "/");
+  EXPECT_EQ(PathOf("http://host"), "/");
+  EXPECT_EQ(PathOf("http://host?a=b"), "?a=b");
+  EXPECT_EQ(PathOf("ftp://host/a"), "ftp://host/a");
+  EXPECT_EQ(PathOf("/a?b=http://c/d"), "/a?b=http://c/d");
+  EXPECT_EQ(PathOf("*"), "*");
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ std::string RefusalText(size_t connections_max) {
       body.size(), body);
 }
 
-Server::Server(const Context& context, const Router& router, net::AsioLoop& loop, Options options)
-    : context_(context), router_(router), loop_(loop), options_(options), tick_(loop.io()) {
+Server::Server(const Context& context, const Router& router, Budget& budget, net::AsioLoop& loop, Options options)
+    : context_(context), router_(router), budget_(budget), loop_(loop), options_(options), tick_(loop.io()) {
   connections_ = context.metrics.GetGauge("tocsin_http_connections", "Open HTTP connections.");
   parked_ = context.metrics.GetGauge("tocsin_http_parked", "Long polls that wait for jobs.");
   for (size_t i = 0; i <= router.routes().size(); ++i) {
@@ -84,14 +84,25 @@ void Server::Tick() {
   tick_.expires_after(kTick);
   tick_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    const auto now = loop_.clock().IoNow();
-    std::vector<std::shared_ptr<Session>> expired;
-    for (const auto& [session, owned] : sessions_) {
-      if (session->Expired(now)) expired.push_back(owned);
-    }
-    for (const auto& session : expired) session->Close();
+    Expire();
     Tick();
   });
+}
+
+void Server::Expire() {
+  const auto now = loop_.clock().IoNow();
+  std::vector<std::shared_ptr<Session>> expired;
+  for (const auto& [session, owned] : sessions_) {
+    if (session->Expired(now)) expired.push_back(owned);
+  }
+  for (const auto& session : expired) session->TimeOut();
+}
+
+Error Server::NoRoom() const {
+  return {Code::kOverloaded,
+          fmt::format("the requests and answers under way take up the {} bytes that they may take together; try again",
+                      budget_.bytes_max()),
+          {}};
 }
 
 }  // namespace tocsin::http

@@ -1,11 +1,11 @@
 #include "frontend/http/session.h"
 
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "frontend/http/decode.h"
+#include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/server.h"
 
@@ -22,8 +22,9 @@ constexpr size_t kBodyChunk = 64 << 10;
 constexpr size_t kBufferedMax = 128 << 10;  // of pipelined requests and of chunk headers
 constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
-constexpr Millis kBodyTime{60'000};
-constexpr Millis kWriteTime{60'000};
+constexpr Millis kBodyTime{60'000};   // for the first kMovedBytes, and again for the next
+constexpr Millis kWriteTime{60'000};  // the same
+constexpr size_t kMovedBytes = 64 << 10;
 constexpr Millis kLingerTime{2'000};
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -34,13 +35,39 @@ std::string_view View(const beast::flat_buffer& buffer) {
 }  // namespace
 
 Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
-    : server_(server), socket_(std::move(socket)), pass_(std::move(pass)), json_(MakeParser()) {}
+    : server_(server),
+      socket_(std::move(socket)),
+      pass_(std::move(pass)),
+      request_charge_(server.budget()),
+      json_(MakeParser()),
+      answer_charge_(server.budget()) {}
 
 void Session::Start() { Next(); }
 
 void Session::Enter(Phase phase, Millis deadline) {
   phase_ = phase;
   deadline_ = server_.loop().clock().IoNow() + deadline;
+  moved_ = 0;
+}
+
+void Session::Moved(size_t bytes, Millis deadline) {
+  moved_ += bytes;
+  if (moved_ >= kMovedBytes) Enter(phase_, deadline);
+}
+
+void Session::TimeOut() {
+  if (phase_ == Phase::kHeader) {
+    return Refuse({Code::kTimedOut,
+                   fmt::format("the request header did not arrive within {} s", kHeaderTime.count() / 1000),
+                   {}});
+  }
+  if (phase_ == Phase::kBody) {
+    return Refuse({Code::kTimedOut,
+                   fmt::format("the rest of the body, or the next {} bytes of it, did not arrive within {} s",
+                               kMovedBytes, kBodyTime.count() / 1000),
+                   {}});
+  }
+  Close();
 }
 
 void Session::Close() {
@@ -58,9 +85,8 @@ void Session::Drain() {
 }
 
 void Session::Next() {
-  request_.reset();
   scanned_ = 0;
-  if (gone_ || server_.draining()) return Close();
+  if (server_.draining()) return Close();
   if (buffer_.size() == 0 && buffer_.capacity() > kBodyChunk) buffer_.shrink_to_fit();
   Enter(Phase::kIdle, kIdleTime);
   Advance();
@@ -68,6 +94,7 @@ void Session::Next() {
 
 void Session::Read() {
   if (reading_) return;
+  if (gone_) return Close();
   if (buffer_.size() >= kBufferedMax) {
     return Refuse({Code::kTooLarge, fmt::format("a part of the request is over {} bytes", kBufferedMax), {}});
   }
@@ -84,10 +111,17 @@ void Session::Read() {
 void Session::OnRead(const error_code& error, size_t bytes) {
   reading_ = false;
   if (phase_ == Phase::kClosed) return;
-  if (error) return Close();
+  if (error) return OnReadError(error);
   if (phase_ == Phase::kLingering) return Read();  // prepare() gives the same bytes again
   buffer_.commit(bytes);
+  if (phase_ == Phase::kBody) Moved(bytes, kBodyTime);
   Advance();
+}
+
+void Session::OnReadError(const error_code& error) {
+  gone_ = true;
+  const bool answering = phase_ == Phase::kHandling || phase_ == Phase::kWriting;
+  if (error != boost::asio::error::eof || parked_ || !answering) Close();
 }
 
 void Session::Advance() {
@@ -107,7 +141,8 @@ void Session::TakeHeader() {
     scanned_ = bytes.size() < 3 ? 0 : bytes.size() - 3;
     return;
   }
-  if (const Status status = CheckHeader(bytes.substr(0, end + 2)); !status) return Refuse(status.error());
+  const Status status = CheckHeader(bytes.substr(0, end + 2), server_.pages());
+  if (!status) return Refuse(status.error());
 
   request_.emplace();
   request_->header_limit(kHeaderMax);
@@ -121,6 +156,7 @@ void Session::TakeHeader() {
   }
   if (error) return Refuse({Code::kInvalidArgument, fmt::format("malformed request: {}", error.message()), {}});
   buffer_.consume(used);
+  if (!request_charge_.Reach(request_->content_length().value_or(0))) return Refuse(server_.NoRoom());
   request_->eager(true);
   Enter(Phase::kBody, kBodyTime);
   if (request_->is_done() || buffer_.size() > 0) return;
@@ -137,6 +173,10 @@ void Session::AckNow() {
 
 void Session::TakeBody() {
   while (!request_->is_done() && buffer_.size() > 0) {
+    // The length of a chunked body is known only as it comes.
+    if (request_->chunked() && !request_charge_.Reach(request_->get().body().size() + buffer_.size())) {
+      return Refuse(server_.NoRoom());
+    }
     error_code error;
     buffer_.consume(request_->put(buffer_.data(), error));
     if (error == beast::http::error::need_more) break;
@@ -165,8 +205,8 @@ void Session::Dispatch() {
   keep_alive_ = message.keep_alive();
   head_ = message.method() == Verb::head;
   Response refused;
-  const std::string_view target(message.target().data(), message.target().size());
-  auto match = server_.router().Find(message.method(), target, &refused.allow);
+  const std::string_view target = PathOf({message.target().data(), message.target().size()});
+  auto match = server_.router().Find(head_ ? Verb::get : message.method(), target, &refused.allow);
   if (!match) {
     route_ = server_.router().routes().size();
     Response response = ErrorResponse(match.error());
@@ -174,12 +214,19 @@ void Session::Dispatch() {
     return Send(std::move(response));
   }
   route_ = static_cast<size_t>(match->route - server_.router().routes().data());
+  const auto tokens = server_.tokens();  // kept until the handler returns, whatever happens to the server's
+  const auto authorization = message[beast::http::field::authorization];
+  const bool has_topic = !match->params.empty();
+  const auto grant = CheckAccess(tokens.get(), match->route->access, {authorization.data(), authorization.size()},
+                                 has_topic ? std::string_view(match->params[0]) : std::string_view());
+  if (!grant) return Send(ErrorResponse(grant.error()));
   Call call{.context = server_.context(),
             .loop = server_.loop(),
             .parser = json_,
             .params = std::move(match->params),
             .query = std::move(match->query),
             .body = message.body(),
+            .grant = *grant,
             .answer = Answer(shared_from_this()),
             .session = *this};
   match->route->handler(call);
@@ -208,13 +255,8 @@ void Session::Watch() {
 void Session::OnWatch(const error_code& error, size_t bytes) {
   reading_ = false;
   if (phase_ == Phase::kClosed) return;
-  if (error) {
-    gone_ = true;
-    // Nobody waits for what is parked or half sent. Any other answer may still be read: a client may close only the
-    // side that it sends on.
-    if (parked_ || phase_ < Phase::kHandling) Close();
-    return;
-  }
+  if (error) return OnReadError(error);
+  if (phase_ == Phase::kLingering) return Read();
   std::memcpy(buffer_.prepare(bytes).data(), watched_.data(), bytes);
   buffer_.commit(bytes);
   if (parked_) return Watch();
@@ -222,6 +264,8 @@ void Session::OnWatch(const error_code& error, size_t bytes) {
 }
 
 void Session::Refuse(const Error& error) {
+  request_.reset();
+  request_charge_.Clear();
   keep_alive_ = false;
   unread_ = true;
   head_ = false;
@@ -233,36 +277,73 @@ void Session::Refuse(const Error& error) {
 void Session::Send(Response response) {
   if (phase_ == Phase::kClosed) return;
   Unpark();
+  if (!answer_charge_.Reach(response.body.size())) {
+    response = ErrorResponse(server_.NoRoom());
+    (void)answer_charge_.Reach(response.body.size());  // small: there is always room
+  }
   server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
   if (server_.draining()) keep_alive_ = false;
+  MakeHead(response, Encode(response));
+  out_body_ = head_ ? std::string() : std::move(response.body);
+  out_sent_ = 0;
+  Enter(Phase::kWriting, kWriteTime);
+  Write();
+}
+
+std::string_view Session::Encode(Response& response) {
+  if (response.body.size() < kGzipBytesMin || response.body.size() > kGzipBytesMax || !request_) return {};
+  const auto accepted = request_->get()[beast::http::field::accept_encoding];
+  if (!head_ && AcceptsGzip({accepted.data(), accepted.size()})) {
+    if (std::string packed = server_.gzip().Compress(response.body); !packed.empty()) {
+      response.body = std::move(packed);
+      return "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
+    }
+  }
+  return "Vary: Accept-Encoding\r\n";
+}
+
+void Session::MakeHead(const Response& response, std::string_view encoding) {
   const std::string_view reason = beast::http::obsolete_reason(static_cast<beast::http::status>(response.status));
   out_head_.clear();
   fmt::format_to(std::back_inserter(out_head_), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
                  response.status, reason, response.content_type, response.body.size());
+  out_head_ += encoding;
   if (!response.allow.empty()) fmt::format_to(std::back_inserter(out_head_), "Allow: {}\r\n", response.allow);
+  if (response.status == 401) out_head_ += "WWW-Authenticate: Bearer\r\n";
   if (!keep_alive_) {
     out_head_ += "Connection: close\r\n";
   } else if (request_->get().version() < 11) {
     out_head_ += "Connection: keep-alive\r\n";
   }
   out_head_ += "\r\n";
-  out_body_ = head_ ? std::string() : std::move(response.body);
-  Write();
 }
 
 void Session::Write() {
-  Enter(Phase::kWriting, kWriteTime);
-  const std::array<boost::asio::const_buffer, 2> out = {buffer(out_head_), buffer(out_body_)};
-  boost::asio::async_write(socket_, out,
-                           [self = shared_from_this()](const error_code& error, size_t) { self->OnWritten(error); });
+  const size_t head_left = out_head_.size() - std::min(out_sent_, out_head_.size());
+  const std::array<boost::asio::const_buffer, 2> out = {buffer(out_head_) + out_sent_,
+                                                        buffer(out_body_) + (out_sent_ + head_left - out_head_.size())};
+  socket_.async_write_some(
+      out, [self = shared_from_this()](const error_code& error, size_t bytes) { self->OnWritten(error, bytes); });
 }
 
-void Session::OnWritten(const error_code& error) {
+void Session::OnWritten(const error_code& error, size_t bytes) {
   if (phase_ == Phase::kClosed) return;
   if (error) return Close();
+  out_sent_ += bytes;
+  if (out_sent_ < out_head_.size() + out_body_.size()) {
+    Moved(bytes, kWriteTime);
+    return Write();
+  }
   out_body_ = {};
+  answer_charge_.Clear();
+  request_.reset();
+  request_charge_.Clear();
   if (keep_alive_) return Next();
   if (!unread_ && buffer_.size() == 0) return Close();
+  Linger();
+}
+
+void Session::Linger() {
   // Closing with unread bytes would send a reset, which may overtake the answer.
   error_code ignored;
   socket_.shutdown(net::Socket::shutdown_send, ignored);

@@ -4,7 +4,11 @@
 // Owned by its Server until it is closed; after that by what is still under way for it (a read, a write, an Answer).
 //
 // Invariants: at most one read and one write are under way; nothing is allocated for a body before its length is
-// checked; in every phase but kHandling there is a deadline, which the server's tick enforces.
+// checked and charged to the budget; in every phase but kHandling there is a deadline, which the server's tick
+// enforces.
+//
+// A client that closes its sending side gets the answers to all that it sent. Only a parked reserve ends with that:
+// most often the client is gone as a whole, and jobs that were handed to it would wait for their leases to end.
 #pragma once
 
 #include <array>
@@ -17,6 +21,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/json/parser.hpp>
 
+#include "frontend/http/budget.h"
 #include "frontend/http/call.h"
 #include "frontend/http/router.h"
 #include "net/listener.h"
@@ -34,6 +39,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The server stops: closes now, or after the answer that is under way.
   void Drain();
   bool Expired(std::chrono::steady_clock::time_point now) const { return now >= deadline_; }
+  /// The deadline has passed: a request that did not arrive in time is answered, everything else is closed.
+  void TimeOut();
 
   bool open() const { return phase_ != Phase::kClosed; }
   void Send(Response response);
@@ -51,6 +58,8 @@ class Session : public std::enable_shared_from_this<Session> {
   };
 
   void Enter(Phase phase, Millis deadline);
+  /// Bytes of a body or an answer went over: a transfer may take long, as long as it moves.
+  void Moved(size_t bytes, Millis deadline);
   void Next();
   void Read();
   void OnRead(const boost::system::error_code& error, size_t bytes);
@@ -63,8 +72,13 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<ReserveId> Unpark();
   void Watch();
   void OnWatch(const boost::system::error_code& error, size_t bytes);
+  void OnReadError(const boost::system::error_code& error);
+  /// Packs the body where the client takes that; the header lines that say so.
+  std::string_view Encode(Response& response);
+  void MakeHead(const Response& response, std::string_view encoding);
   void Write();
-  void OnWritten(const boost::system::error_code& error);
+  void OnWritten(const boost::system::error_code& error, size_t bytes);
+  void Linger();
   /// Answers a request that cannot be read to its end; the connection is of no more use.
   void Refuse(const Error& error);
 
@@ -74,14 +88,16 @@ class Session : public std::enable_shared_from_this<Session> {
   Phase phase_ = Phase::kIdle;
   std::chrono::steady_clock::time_point deadline_;
   std::chrono::steady_clock::time_point began_;
+  size_t moved_ = 0;  // since the deadline was set
 
   boost::beast::flat_buffer buffer_;
   std::array<char, 512> watched_;  // what arrives during a long poll
   size_t scanned_ = 0;             // bytes of the buffer that hold no end of a header
   bool reading_ = false;
-  bool gone_ = false;  // the client closed its side while an answer was under way
+  bool gone_ = false;  // the client closed its sending side
 
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> request_;
+  Charge request_charge_;  // its body, until it is answered
   boost::json::parser json_;
   std::optional<ReserveId> parked_;
   size_t route_ = 0;  // for the metrics
@@ -91,6 +107,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   std::string out_head_;
   std::string out_body_;
+  size_t out_sent_ = 0;  // of both
+  Charge answer_charge_;
 };
 
 }  // namespace tocsin::http

@@ -1,0 +1,43 @@
+#include "frontend/http/budget.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin::http {
+namespace {
+
+constexpr size_t kSmall = Budget::kSmallBytes;
+
+TEST(Budget, RefusesWhatIsLargeAndNeverWhatIsSmall) {
+  metrics::Registry metrics;
+  Budget budget(10 * kSmall, metrics);
+  Charge first(budget);
+  EXPECT_TRUE(first.Reach(8 * kSmall));
+  Charge second(budget);
+  EXPECT_FALSE(second.Reach(2 * kSmall + 1));
+  EXPECT_EQ(budget.bytes(), 8 * kSmall);
+  EXPECT_TRUE(second.Reach(2 * kSmall));
+  Charge third(budget);
+  EXPECT_TRUE(third.Reach(kSmall));
+  EXPECT_FALSE(third.Reach(kSmall + 1));
+  EXPECT_EQ(budget.bytes(), 11 * kSmall);
+}
+
+TEST(Budget, GetsBackWhatWasCharged) {
+  metrics::Registry metrics;
+  Budget budget(10 * kSmall, metrics);
+  {
+    Charge charge(budget);
+    EXPECT_TRUE(charge.Reach(100));
+    EXPECT_TRUE(charge.Reach(300));
+    EXPECT_TRUE(charge.Reach(200));
+    EXPECT_EQ(budget.bytes(), 300U);
+    EXPECT_NE(metrics.RenderPrometheus().find("\ntocsin_http_memory_bytes 300\n"), std::string::npos);
+    charge.Clear();
+    EXPECT_EQ(budget.bytes(), 0U);
+    EXPECT_TRUE(charge.Reach(10 * kSmall));
+  }
+  EXPECT_EQ(budget.bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace tocsin::http

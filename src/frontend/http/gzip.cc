@@ -1,0 +1,74 @@
+#include "frontend/http/gzip.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <zlib.h>
+
+#include "base/check.h"
+#include "frontend/http/header_check.h"
+
+namespace tocsin::http {
+namespace {
+
+constexpr int kLevel = 1;             // JSON shrinks to a fifth already, at the least cost
+constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for gzip
+constexpr int kMemory = 8;
+
+/// Cuts what stands before the next `separator` off the text, without blanks around it.
+std::string_view Cut(std::string_view& text, char separator) {
+  const size_t at = std::min(text.find(separator), text.size());
+  const std::string_view part = Trimmed(text.substr(0, at));
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
+/// A weight of zero, with any number of digits, means "not this one".
+bool IsRefused(std::string_view parameters) {
+  while (!parameters.empty()) {
+    const std::string_view parameter = Cut(parameters, ';');
+    if (!parameter.starts_with("q=") && !parameter.starts_with("Q=")) continue;
+    return parameter.substr(2).find_first_not_of("0.") == std::string_view::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool AcceptsGzip(std::string_view accept_encoding) {
+  std::optional<bool> any;
+  while (!accept_encoding.empty()) {
+    std::string_view coding = Cut(accept_encoding, ',');
+    const std::string_view name = Cut(coding, ';');
+    if (SameIgnoringCase(name, "gzip") || SameIgnoringCase(name, "x-gzip")) return !IsRefused(coding);
+    if (name == "*") any = !IsRefused(coding);
+  }
+  return any.value_or(false);
+}
+
+Gzip::Gzip() = default;
+Gzip::~Gzip() = default;
+
+void Gzip::End::operator()(z_stream_s* stream) const {
+  deflateEnd(stream);
+  delete stream;
+}
+
+std::string Gzip::Compress(std::string_view bytes) {
+  if (stream_ == nullptr) {
+    auto fresh = std::make_unique<z_stream_s>();
+    if (deflateInit2(fresh.get(), kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) return {};
+    stream_.reset(fresh.release());
+  }
+  TOCSIN_CHECK(bytes.size() <= kGzipBytesMax && deflateReset(stream_.get()) == Z_OK);
+  std::string out(bytes.size(), '\0');
+  stream_->next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // zlib reads only
+  stream_->avail_in = static_cast<uInt>(bytes.size());
+  stream_->next_out = reinterpret_cast<Bytef*>(out.data());
+  stream_->avail_out = static_cast<uInt>(out.size());
+  if (deflate(stream_.get(), Z_FINISH) != Z_STREAM_END) return {};  // it does not fit into as many bytes
+  out.resize(stream_->total_out);
+  return out;
+}
+
+}  // namespace tocsin::http

@@ -1,0 +1,243 @@
+#include "frontend/http/session.h"
+
+#include <gmock/gmock.h>
+
+#include "frontend/http/test_site.h"
+
+namespace tocsin::http {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr Millis kSecond{1'000};
+const std::string kGetSmall = "GET /small HTTP/1.1\r\nHost: x\r\n\r\n";
+
+std::string Post(std::string_view path, std::string_view body) {
+  return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", path, body.size(), body);
+}
+
+class SessionTest : public TestSite {};
+
+TEST_F(SessionTest, AHeaderThatIsLateIsAnsweredAndTheConnectionClosed) {
+  auto client = Connect();
+  Send(client, "GET /small HTTP/1.1\r\nHo");
+  Pass(9 * kSecond);
+  Send(client, "st: x\r\n");  // another byte now and then is no reason to wait for longer
+  Pass(kSecond);
+  const std::string answer = ReadToEnd(client);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 408 "));
+  EXPECT_THAT(answer, AllOf(HasSubstr("Connection: close\r\n"), HasSubstr("\"timed_out\""), HasSubstr("10 s")));
+}
+
+TEST_F(SessionTest, ABodyThatIsLateIsAnsweredAndTheConnectionClosed) {
+  auto client = Connect();
+  Send(client, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");
+  Pass(59 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 1);
+  Pass(kSecond);
+  EXPECT_THAT(ReadToEnd(client), AllOf(StartsWith("HTTP/1.1 408 "), HasSubstr("body")));
+}
+
+TEST_F(SessionTest, ALargeBodyMayTakeLongAsLongAsItMoves) {
+  auto client = Connect();
+  constexpr size_t kPiece = 64 << 10;
+  Send(client, fmt::format("POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", 5 * kPiece));
+  for (int i = 0; i < 5; ++i) {
+    Pass(50 * kSecond);
+    Send(client, std::string(kPiece, 'x'));
+  }
+  EXPECT_THAT(ReadUntil(client, "length 327680"), StartsWith("HTTP/1.1 200 "));
+
+  Send(client, fmt::format("POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", 5 * kPiece));
+  Pass(50 * kSecond);
+  Send(client, std::string(kPiece / 4, 'x'));
+  Pass(10 * kSecond);
+  EXPECT_THAT(ReadToEnd(client), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_F(SessionTest, AnIdleConnectionIsClosedWithoutAWord) {
+  auto fresh = Connect();
+  auto used = Connect();
+  Send(used, kGetSmall);
+  ReadUntil(used, "small");
+  Pass(59 * kSecond);
+  EXPECT_FALSE(IsClosed(fresh));
+  EXPECT_FALSE(IsClosed(used));
+  Pass(kSecond);
+  EXPECT_TRUE(IsClosed(fresh));
+  EXPECT_TRUE(IsClosed(used));
+}
+
+TEST_F(SessionTest, AClientThatDoesNotReadIsClosedAndItsMemoryGivenBack) {
+  large_bytes = 3 << 20;
+  client_buffer_bytes = 4096;
+  auto client = Connect();
+  Send(client, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 3 << 20);
+  Pass(59 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 1);
+  Pass(kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 0);
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+}
+
+TEST_F(SessionTest, AClientThatReadsSlowlyGetsItsAnswer) {
+  large_bytes = 3 << 20;
+  client_buffer_bytes = 4096;
+  auto client = Connect();
+  Send(client, "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  for (size_t want = 512 << 10; want < large_bytes; want += 512 << 10) {
+    RunWhile([&] {
+      client.Take();
+      return client.got.size() < want;
+    });
+    Pass(50 * kSecond);
+  }
+  EXPECT_GT(ReadToEnd(client).size(), large_bytes);
+}
+
+TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
+  auto first = Connect();
+  Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n");
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 4'000'000);
+
+  auto large = Connect();
+  Send(large, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
+  EXPECT_THAT(ReadToEnd(large), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\"overloaded\""),
+                                      HasSubstr("Connection: close"), HasSubstr("4194304")));
+  auto chunked = Connect();
+  Send(chunked, "POST /length HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n" +
+                    std::string(0x80000, 'x') + "\r\n");
+  EXPECT_THAT(ReadToEnd(chunked), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\"overloaded\"")));
+  auto small = Connect();
+  Send(small, Post("/length", std::string(Budget::kSmallBytes, 'x')));
+  EXPECT_THAT(ReadUntil(small, "length 65536"), StartsWith("HTTP/1.1 200 "));
+
+  first.socket.close();
+  Settle();
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+  auto again = Connect();
+  Send(again, Post("/length", std::string(1'000'000, 'x')));
+  EXPECT_THAT(ReadUntil(again, "length 1000000"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, ABodyIsChargedUntilItIsAnswered) {
+  auto client = Connect();
+  Send(client, Post("/hold", std::string(100'000, 'x')));
+  RunWhile([&] { return held.empty(); });
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 100'000);
+  held.front().Send({.body = "done"});
+  ReadUntil(client, "done");
+  Settle();
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+}
+
+TEST_F(SessionTest, AnAnswerBeyondTheBudgetIsReplacedByARefusal) {
+  large_bytes = kBudget + 1;
+  auto client = Connect();
+  Send(client, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "}}"), AllOf(StartsWith("HTTP/1.1 503 "), Not(HasSubstr("Connection: close"))));
+  Send(client, kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, LargeAnswersArePackedForThoseWhoTakeThat) {
+  auto client = Connect();
+  const auto get = [&](size_t bytes, std::string_view fields) {
+    large_bytes = bytes;
+    Send(client, fmt::format("GET /large HTTP/1.1\r\nHost: x\r\n{}\r\n", fields));
+    std::string answer;
+    RunWhile([&] {
+      client.Take();
+      const size_t end = client.got.find("\r\n\r\n");
+      const size_t length = client.got.find("Content-Length: ");
+      return end == std::string::npos || client.got.size() < end + 4 + std::stoul(client.got.substr(length + 16));
+    });
+    return std::move(client.got);
+  };
+  EXPECT_THAT(
+      get(5'000, "Accept-Encoding: deflate, gzip\r\n"),
+      AllOf(HasSubstr("\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n"), HasSubstr("\r\n\r\n\x1f\x8b")));
+  for (const char* fields : {"", "Accept-Encoding: gzip;q=0\r\n"}) {
+    EXPECT_THAT(get(5'000, fields), AllOf(HasSubstr("\r\nVary: Accept-Encoding\r\n"), Not(HasSubstr("gzip")),
+                                          HasSubstr("\r\nContent-Length: 5000\r\n")));
+  }
+  EXPECT_THAT(get(kGzipBytesMin - 1, "Accept-Encoding: gzip\r\n"),
+              AllOf(Not(HasSubstr("gzip")), Not(HasSubstr("Vary"))));
+  EXPECT_THAT(get(kGzipBytesMax + 1, "Accept-Encoding: gzip\r\n"), Not(HasSubstr("gzip")));
+}
+
+TEST_F(SessionTest, HeadIsGetWithoutTheBody) {
+  auto client = Connect();
+  Send(client, "HEAD /small HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Length: 5\r\n")));
+  Send(client, "HEAD /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("Allow: POST\r\n")));
+  Send(client, kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, TargetsForProxiesAndForTheWholeServer) {
+  auto client = Connect();
+  Send(client, "GET http://x/small HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
+  Send(client, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "}}"), StartsWith("HTTP/1.1 404 "));
+  Send(client, "CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "}}"), StartsWith("HTTP/1.1 404 "));
+  Send(client, "GET http://y/small HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadToEnd(client), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("\"field\":\"host\"")));
+}
+
+TEST_F(SessionTest, AClientThatClosedItsSendingSideGetsAllItsAnswers) {
+  auto client = Connect();
+  Send(client, kGetSmall + Post("/hold", "x") + kGetSmall);
+  client.socket.shutdown(boost::asio::socket_base::shutdown_send);
+  RunWhile([&] { return held.empty(); });
+  held.front().Send({.body = "held"});
+  const std::string answers = ReadToEnd(client);
+  EXPECT_THAT(answers, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("held"), EndsWith("\r\n\r\nsmall")));
+}
+
+TEST_F(SessionTest, AClientThatClosesItsSendingSideWhileItsReserveIsAnsweredGetsTheNextAnswer) {
+  auto client = Connect();
+  Send(client, Post("/reserve", "") + kGetSmall);
+  RunWhile([&] { return Metric("tocsin_http_parked") != 1; });
+  loop_.Post([&] { service_.Submit(loop_, {"t", std::vector<NewJob>(1), nullptr}, [](const auto&) {}); });
+  RunWhile([&] { return Metric("tocsin_http_parked") != 0; });
+  client.socket.shutdown(boost::asio::socket_base::shutdown_send);
+  EXPECT_THAT(ReadToEnd(client), AllOf(HasSubstr("reserved"), EndsWith("\r\n\r\nsmall")));
+}
+
+TEST_F(SessionTest, AParkedReserveEndsWithItsClient) {
+  auto client = Connect();
+  Send(client, Post("/reserve", ""));
+  RunWhile([&] { return Metric("tocsin_http_parked") != 1; });
+  client.socket.shutdown(boost::asio::socket_base::shutdown_send);
+  EXPECT_EQ(ReadToEnd(client), "");
+  EXPECT_EQ(Metric("tocsin_http_parked"), 0);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 0);
+}
+
+TEST_F(SessionTest, AThousandPipelinedRequestsAreAnsweredInTheirOrder) {
+  auto client = Connect();
+  std::string requests;
+  std::string bodies;
+  for (int i = 1'000; i < 2'000; ++i) {
+    requests += fmt::format("GET /{}/number HTTP/1.1\r\nHost: x\r\n\r\n", i);
+    bodies += std::to_string(i);
+  }
+  Send(client, requests);
+  client.socket.shutdown(boost::asio::socket_base::shutdown_send);
+  std::string answers = ReadToEnd(client);
+  std::string got;
+  for (size_t at = 0; (at = answers.find("\r\n\r\n", at)) != std::string::npos;) got += answers.substr(at += 4, 4);
+  EXPECT_EQ(got, bodies);
+}
+
+}  // namespace
+}  // namespace tocsin::http
