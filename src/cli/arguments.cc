@@ -190,6 +190,7 @@ class Parser {
     const auto& positionals = parsed_.command->positionals;
     if (next_ == positionals.size()) return Wrong(fmt::format("\"{}\" is too much", word));
     const Positional& positional = positionals[next_];
+    if (positional.required && word.empty()) return Wrong(fmt::format("{} is empty", positional.name));
     if (!positional.repeated) ++next_;
     return Add(positional.name, nullptr, positional.name, word);
   }

@@ -1,0 +1,33 @@
+#include "cli/human_time.h"
+#include "cli/parts.h"
+#include "cli/verbs.h"
+
+namespace tocsin::cli {
+namespace {
+
+Result<int> Run(Context& context, const Arguments& arguments) {
+  const auto reply = context.api.Post("/v1/clock/advance", {{"ms", arguments.Duration("by")->count()}});
+  if (!reply) return std::unexpected(reply.error());
+  if (context.out.json()) {
+    context.out.Json(reply->body);
+  } else {
+    context.out.Print("it is {} now\n", ShowMoment(FromMs(IntegerOf(reply->body, "now_ms"))));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command ClockAdvance() {
+  return {
+      .name = "clock advance",
+      .summary = "moves the clock of a server that was started with --clock virtual",
+      .details = "For tests. When it answers, all that became due can be reserved.",
+      .flags = {{.name = "by", .kind = Kind::kDuration, .value = "DURATION", .doc = "How far.", .required = true}},
+      .examples = {{"clock advance --by 30d", "thirty days later, in a second"}},
+      .no = "the server's clock is the real one",
+      .run = Run,
+  };
+}
+
+}  // namespace tocsin::cli

@@ -1,0 +1,95 @@
+#include "cli/list.h"
+
+#include "base/text.h"
+#include "cli/human_time.h"
+#include "cli/job_view.h"
+#include "cli/parts.h"
+#include "cli/verbs.h"
+
+namespace tocsin::cli {
+namespace {
+
+constexpr int64_t kPageMax = 1000;  // the server's own limit
+
+struct Page {
+  json::array jobs;
+  std::string cursor;  // empty: the end
+};
+
+Result<Page> Fetch(Context& context, std::string_view topic, std::string_view state, int64_t limit,
+                   std::string_view cursor) {
+  std::string target = TopicPath(topic, fmt::format("/jobs?state={}&limit={}", state, limit));
+  if (!cursor.empty()) {
+    target += "&cursor=";
+    AppendPercent(target, cursor);
+  }
+  auto reply = context.api.Get(target);
+  if (!reply) return std::unexpected(std::move(reply).error());
+  return Page{ArrayOf(reply->body, "jobs"), TextOf(reply->body, "cursor")};
+}
+
+void AddRow(Table& table, const json::object& job, Time now) {
+  table.Row({Printable(TextOf(job, "id")), DueOf(job, now),
+             fmt::format("{}/{}", IntegerOf(job, "attempt"), IntegerOf(job, "max_attempts")),
+             Printable(TextOf(job, "key")), Printable(TextOf(job, "reason")), PayloadPreview(job)});
+}
+
+Result<int> Run(Context& context, const Arguments& arguments) {
+  return ListJobs(context, arguments, *arguments.Text("state"));
+}
+
+}  // namespace
+
+std::vector<Flag> PageFlags() {
+  return {{.name = "limit", .kind = Kind::kNumber, .value = "N", .fallback = "100", .doc = "How many to show at most."},
+          {.name = "all", .kind = Kind::kSwitch, .doc = "Show all of them, however many."}};
+}
+
+Result<int> ListJobs(Context& context, const Arguments& arguments, const std::string& state) {
+  const std::string topic = *arguments.Text("TOPIC");
+  int64_t left = arguments.Has("all") ? INT64_MAX : *arguments.Number("limit");
+  if (left == 0) return Fail(Code::kInvalidArgument, "--limit: at least 1");
+  Table table({"ID", "DUE", ">ATTEMPT", "KEY", "REASON", "PAYLOAD"});
+  const Time now = context.out.json() ? Time{} : ServerNow(context);
+  std::string cursor;
+  do {
+    auto page = Fetch(context, topic, state, std::min(left, kPageMax), cursor);
+    if (!page) return std::unexpected(std::move(page).error());
+    for (const json::value& job : page->jobs) {
+      if (!job.is_object()) continue;
+      if (context.out.json()) {
+        context.out.Json(job);
+      } else {
+        AddRow(table, job.get_object(), now);
+      }
+    }
+    left -= std::ssize(page->jobs);
+    cursor = std::move(page->cursor);
+  } while (!cursor.empty() && left > 0);
+  if (!context.out.json() && !table.empty()) table.Print(context.out);
+  if (!context.out.json() && table.empty()) context.out.Print("no {} jobs in {}\n", state, Printable(topic));
+  if (!cursor.empty()) fmt::print(stderr, "tocsin: there are more: --all shows them\n");
+  return kExitOk;
+}
+
+Command List() {
+  std::vector<Flag> flags{{.name = "state",
+                           .kind = Kind::kChoice,
+                           .value = "STATE",
+                           .fallback = "scheduled",
+                           .doc = "Which jobs.",
+                           .choices = {"scheduled", "leased", "dead", "done", "cancelled"}}};
+  for (Flag& flag : PageFlags()) flags.push_back(std::move(flag));
+  return {
+      .name = "list",
+      .summary = "shows the jobs of a topic",
+      .positionals = {kTopic},
+      .flags = std::move(flags),
+      .examples = {{"list orders", "what is still to come"},
+                   {"list orders --state leased --all --json", "what consumers have at the moment, for a script"}},
+      .no = "there is no such topic",
+      .run = Run,
+  };
+}
+
+}  // namespace tocsin::cli
