@@ -67,6 +67,7 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   void Start();
   void Stop(Loop& caller, Task done);
   void ClockMoved(Loop& caller, Task done);
+  Status Ready() const;
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
   void Topics(Loop& caller, Done<Report> done);
@@ -141,14 +142,18 @@ Shard& Service::Impl::ShardOf(const Loop& loop) {
   return **at;
 }
 
+Status Service::Impl::Ready() const {
+  if (failed.load(std::memory_order_relaxed)) {
+    return Fail(Code::kStorageFailed, "the store has failed: the server has to be restarted");
+  }
+  if (stopping.load(std::memory_order_relaxed)) return Fail(Code::kShuttingDown, "the server is shutting down");
+  return {};
+}
+
 template <class T>
 std::optional<Call<T>> Service::Impl::Admit(Loop& caller, Done<T>& done) {
-  if (failed.load(std::memory_order_relaxed)) {
-    done(Fail(Code::kStorageFailed, "the store has failed: the server has to be restarted"));
-    return std::nullopt;
-  }
-  if (stopping.load(std::memory_order_relaxed)) {
-    done(Fail(Code::kShuttingDown, "the server is shutting down"));
+  if (Status ready = Ready(); !ready) {
+    done(std::unexpected(std::move(ready).error()));
     return std::nullopt;
   }
   Shard& shard = ShardOf(caller);
@@ -545,6 +550,8 @@ void Service::List(Loop& caller, ListRequest request, Done<Page> done) {
 void Service::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done) {
   impl_->Sweep(caller, std::move(topic), kind, std::move(done));
 }
+
+Status Service::Ready() const { return impl_->Ready(); }
 
 const Limits& Service::limits() const { return impl_->limits; }
 

@@ -173,6 +173,8 @@ class Service {
   /// Over all shards, until nothing is left to change.
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
 
+  /// Whether calls are taken: not after a store has failed, nor once the service stops. Thread-safe.
+  Status Ready() const;
   const Limits& limits() const;
 
  private:

@@ -77,13 +77,10 @@ ServerNode::~ServerNode() = default;
 Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
   auto address = net::MakeAddress(config.http_listen.host, config.http_listen.port);
   if (!address) return std::unexpected(std::move(address).error().Prefixed("http.listen"));
-  if (!address->loopback) {
-    return FailField(Code::kInvalidArgument, "http.listen",
-                     "http.listen is {}, which other machines can reach, and this version has no authentication: bind "
-                     "127.0.0.1 or [::1]",
-                     address->Text());
-  }
   std::unique_ptr<ServerNode> node(new ServerNode(config));
+  auto guard = TokenGuard::Open(node->main_loop_.io(), config, address->loopback);
+  if (!guard) return std::unexpected(std::move(guard).error());
+  node->token_guard_ = *std::move(guard);
   const size_t connections = FitConnections(static_cast<size_t>(config.limits_connections));
   auto listener = net::Listener::Open(node->main_loop_.io(), *address, {connections, http::RefusalText(connections)});
   if (!listener) return std::unexpected(std::move(listener).error());
@@ -117,13 +114,14 @@ void ServerNode::MakeShards() {
     std::_Exit(kExitStoreFailed);
   });
   http_budget_ = std::make_unique<http::Budget>(HttpMemory(config_), metrics_);
-  const http::Context context{*service_, *clock_, virtual_clock_, metrics_,
-                              {VersionText(), loops_.size(), clock_->IoNow()}};
+  const http::Context context{
+      *service_, *clock_, virtual_clock_, metrics_, {VersionText(), loops_.size(), clock_->IoNow()}};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
       .pages = listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
   for (const auto& loop : loops_) {
     servers_.push_back(std::make_unique<http::Server>(context, router_, *http_budget_, *loop, options));
+    if (token_guard_) servers_.back()->Admit(token_guard_->tokens());
   }
 }
 
@@ -132,7 +130,8 @@ std::string ServerNode::Banner() const {
                      .data_dir = config_.data_dir,
                      .recovery = Recovery(*store_),
                      .url = "http://" + listener_->address().Text(),
-                     .virtual_clock = virtual_clock_ != nullptr});
+                     .virtual_clock = virtual_clock_ != nullptr,
+                     .tokens = token_guard_ != nullptr});
 }
 
 void ServerNode::StartThreads() {
@@ -150,8 +149,18 @@ void ServerNode::StartThreads() {
   });
 }
 
+void ServerNode::WatchTokens() {
+  if (!token_guard_) return;
+  token_guard_->Start([this](const TokenGuard::Tokens& tokens) {
+    for (size_t shard = 0; shard < servers_.size(); ++shard) {
+      loops_[shard]->Post([this, shard, tokens] { servers_[shard]->Admit(tokens); });
+    }
+  });
+}
+
 int ServerNode::Run() {
   StartThreads();
+  WatchTokens();
   AwaitSignal();
   main_loop_.Run();
   for (const auto& loop : loops_) loop->Stop();

@@ -1,6 +1,7 @@
 #include "frontend/http/call.h"
 
 #include "base/check.h"
+#include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
 #include "frontend/http/session.h"
 
@@ -18,6 +19,23 @@ bool Answer::Wanted() const { return session_->open(); }
 void Answer::Send(Response response) {
   TOCSIN_CHECK(session_ != nullptr);
   std::exchange(session_, nullptr)->Send(std::move(response));
+}
+
+std::shared_ptr<Document> Call::Body() {
+  auto document = Document::Parse(parser, body);
+  if (document) return *std::move(document);
+  answer.Fail(document.error());
+  return nullptr;
+}
+
+std::shared_ptr<Document> Call::OptionalBody() {
+  if (body.empty()) body = "{}";
+  return Body();
+}
+
+std::string_view Call::QueryOr(std::string_view name, std::string_view fallback) const {
+  const auto at = std::ranges::find(query, name, &Query::value_type::first);
+  return at == query.end() ? fallback : std::string_view(at->second);
 }
 
 void Call::Park(ReserveId id) { session.Park(id); }

@@ -18,6 +18,7 @@
 
 namespace tocsin::http {
 
+class Document;
 class Session;
 
 struct Response {
@@ -29,12 +30,20 @@ struct Response {
 
 Response ErrorResponse(const Error& error);
 
+/// What the server says of itself.
+struct NodeInfo {
+  std::string version;
+  size_t shards = 1;
+  std::chrono::steady_clock::time_point started;
+};
+
 /// What the handlers work with; owned by the composition root.
 struct Context {
   Service& service;
   const Clock& clock;
   VirtualClock* virtual_clock;  // null with the real clock
   metrics::Registry& metrics;
+  NodeInfo node = {};
 };
 
 /// Keeps the connection's state alive until it is used, also when the client has gone.
@@ -61,8 +70,15 @@ struct Call {
   std::vector<std::string> params;  // of the path
   Query query;                      // with the names that the route takes, and no others
   std::string_view body;            // lives until the handler returns
+  const auth::Grant* grant;         // so does this; null where everybody may do everything
   Answer answer;
   Session& session;
+
+  /// Null where the body is not a JSON object: then the call is answered.
+  std::shared_ptr<Document> Body();
+  /// The same; {} where there is no body.
+  std::shared_ptr<Document> OptionalBody();
+  std::string_view QueryOr(std::string_view name, std::string_view fallback) const;
 
   /// The request waits in the service: a client that goes away takes it back.
   void Park(ReserveId id);

@@ -45,10 +45,22 @@ class Document {
 
 /// One job, or {"jobs":[...]} with at most `batch_max`.
 Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> document, size_t batch_max);
+/// A new due time, a new payload or both; the job's name is the caller's to set.
+Status DecodeAmendment(Document& document, Amendment& amendment);
+/// {"event","by"}.
+Status DecodeCount(const Document& document, CountEvent& event);
 Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document, const Limits& limits);
-/// {"tokens":[...]}: acknowledges each.
-Result<SettleRequest> DecodeAck(std::string topic, const Document& document, size_t batch_max);
+/// {"tokens":[...]} and what the kind takes besides, the same for each.
+Result<SettleRequest> DecodeSettle(SettleKind kind, std::string topic, std::shared_ptr<Document> document,
+                                   const Limits& limits);
+Result<TopicChange> DecodeTopicChange(const Document& document);
 /// {"ms"} of POST /v1/clock/advance.
 Result<Millis> DecodeAdvance(const Document& document);
+/// For calls that take no field.
+Status DecodeNothing(const Document& document);
+
+// Of a query.
+Result<State> DecodeState(std::string_view text);
+Result<size_t> DecodeLimit(std::string_view text, size_t most);
 
 }  // namespace tocsin::http

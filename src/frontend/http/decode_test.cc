@@ -113,13 +113,12 @@ TEST(DecodeSubmit, MessagesGiveTheLimit) {
   EXPECT_THAT(SubmitError(R"({"jobs":[{},{},{},{}]})").message, HasSubstr("1 to 3"));
   EXPECT_THAT(SubmitError(R"({"trigger":"never"})").message, HasSubstr("time, count, either"));
   EXPECT_THAT(SubmitError(R"({"count":0})").message, HasSubstr(fmt::format("1 to {}", kCountMax)));
-  EXPECT_THAT(SubmitError(R"({"max_attempts":0})").message, HasSubstr("the least is 1"));
+  EXPECT_THAT(SubmitError(R"({"max_attempts":0})").message, HasSubstr("1 to 1000"));
   EXPECT_THAT(DecodeReserve("mail", **Parse(R"({"wait_ms":-1})"), Limits{}).error().message, HasSubstr("0 to 60000"));
 }
 
 TEST(DecodeSubmit, LeavesBoundsThatOnlyTheServiceKnowsToIt) {
   EXPECT_EQ(ToMs(Submit(R"({"due_ms":18446744073709551615})")->jobs[0].due), ToMs(kNever) - 1);
-  EXPECT_EQ(Submit(R"({"max_attempts":4294967297})")->jobs[0].max_attempts, 4294967295U);
 }
 
 TEST(DecodeSubmit, LongNamesAreCutShortInErrors) {
@@ -233,22 +232,111 @@ TEST(DecodeReserve, NamesTheFieldThatIsWrong) {
   }
 }
 
-TEST(DecodeAck, TakesTokens) {
+Result<SettleRequest> Settle(SettleKind kind, std::string_view body) {
+  return DecodeSettle(kind, "mail", *Parse(body), Limits{.batch = kBatchMax});
+}
+
+TEST(DecodeSettle, TakesTokens) {
   const Token token{.slot = 3, .handle = 77, .fence = 12345678901234};
-  const auto request = DecodeAck("mail", **Parse(fmt::format(R"({{"tokens":["{}"]}})", TokenText(token))), kBatchMax);
+  const auto request = Settle(SettleKind::kAck, fmt::format(R"({{"tokens":["{}"]}})", TokenText(token)));
   ASSERT_TRUE(request);
   ASSERT_EQ(request->settlements.size(), 1U);
   EXPECT_EQ(request->settlements[0].token, token);
   EXPECT_EQ(request->settlements[0].kind, SettleKind::kAck);
 }
 
-TEST(DecodeAck, NamesTheTokenThatIsNone) {
+TEST(DecodeSettle, NackAndExtendSayMoreOfEveryToken) {
+  const std::string token = TokenText({.slot = 1, .handle = 2, .fence = 3});
+  const auto nack =
+      Settle(SettleKind::kNack, fmt::format(R"({{"tokens":["{0}","{0}"],"delay_ms":0,"reason":"later"}})", token));
+  ASSERT_TRUE(nack);
+  ASSERT_EQ(nack->settlements.size(), 2U);
+  for (const Settlement& each : nack->settlements) {
+    EXPECT_EQ(each.kind, SettleKind::kNack);
+    EXPECT_EQ(each.delay, Millis(0));
+    EXPECT_EQ(each.reason, "later");
+  }
+  const auto bare = Settle(SettleKind::kNack, fmt::format(R"({{"tokens":["{}"]}})", token));
+  EXPECT_EQ(bare->settlements[0].delay, std::nullopt) << "the topic's back-off";
+  const auto extend = Settle(SettleKind::kExtend, fmt::format(R"({{"tokens":["{}"],"lease_ms":7}})", token));
+  EXPECT_EQ(extend->settlements[0].lease, Millis(7));
+}
+
+TEST(DecodeSettle, NamesTheFieldThatIsWrong) {
   const std::string good = TokenText({.slot = 1, .handle = 2, .fence = 3});
-  const auto request = DecodeAck("mail", **Parse(fmt::format(R"({{"tokens":["{}","x"]}})", good)), kBatchMax);
-  ASSERT_FALSE(request);
-  EXPECT_EQ(request.error().field, "tokens[1]");
-  EXPECT_EQ(DecodeAck("mail", **Parse("{}"), kBatchMax).error().field, "tokens");
-  EXPECT_EQ(DecodeAck("mail", **Parse(R"({"tokens":[]})"), kBatchMax).error().field, "tokens");
+  EXPECT_EQ(Settle(SettleKind::kAck, fmt::format(R"({{"tokens":["{}","x"]}})", good)).error().field, "tokens[1]");
+  EXPECT_EQ(Settle(SettleKind::kAck, "{}").error().field, "tokens");
+  EXPECT_EQ(Settle(SettleKind::kAck, R"({"tokens":[]})").error().field, "tokens");
+  EXPECT_EQ(Settle(SettleKind::kAck, R"({"tokens":[],"reason":""})").error().code, Code::kUnknownField);
+  EXPECT_EQ(Settle(SettleKind::kNack, R"({"tokens":[],"lease_ms":1})").error().code, Code::kUnknownField);
+  EXPECT_EQ(Settle(SettleKind::kNack, R"({"tokens":[],"delay_ms":-1})").error().field, "delay_ms");
+  EXPECT_EQ(Settle(SettleKind::kExtend, R"({"tokens":[],"lease_ms":0})").error().field, "lease_ms");
+}
+
+Result<Amendment> Amend(std::string_view body) {
+  Amendment amendment;
+  TOCSIN_TRY(DecodeAmendment(**Parse(body), amendment));
+  return amendment;
+}
+
+TEST(DecodeAmendment, TakesADueTimeAPayloadOrBoth) {
+  EXPECT_EQ(Amend(R"({"delay_ms":5})")->kind, AmendKind::kReschedule);
+  EXPECT_EQ(Amend(R"({"delay_ms":5})")->delay, Millis(5));
+  EXPECT_EQ(Amend(R"({"delay_ms":5})")->payload, std::nullopt);
+  EXPECT_EQ(Amend(R"({"due_ms":5})")->timeline, Timeline::kUtc);
+  EXPECT_EQ(ToMs(Amend(R"({"due_ms":5})")->due), 5);
+  EXPECT_EQ(Amend(R"({"payload":""})")->kind, AmendKind::kPayload);
+  EXPECT_TRUE(Amend(R"({"payload":""})")->payload.has_value()) << "an empty payload is one";
+  const auto both = Amend(R"({"delay_ms":5,"payload_base64":"YQ=="})");
+  EXPECT_EQ(both->kind, AmendKind::kReschedule);
+  EXPECT_TRUE(both->payload.has_value());
+}
+
+TEST(DecodeAmendment, RefusesNothingAndContradictions) {
+  EXPECT_THAT(Amend("{}").error().message, HasSubstr("nothing to change"));
+  EXPECT_EQ(Amend(R"({"delay_ms":5,"due_ms":5})").error().field, "due_ms");
+  EXPECT_EQ(Amend(R"({"payload":"","payload_base64":""})").error().field, "payload_base64");
+  EXPECT_EQ(Amend(R"({"id":"x"})").error().code, Code::kUnknownField);
+}
+
+TEST(DecodeCount, TakesAnEvent) {
+  const auto document = *Parse(R"({"event":"e","by":3})");
+  CountEvent event;
+  ASSERT_TRUE(DecodeCount(*document, event));
+  EXPECT_EQ(event.event, "e");
+  EXPECT_EQ(event.by, 3U);
+  CountEvent none;
+  EXPECT_EQ(DecodeCount(**Parse(R"({"by":3})"), none).error().field, "event");
+  EXPECT_EQ(DecodeCount(**Parse(R"({"event":"e","by":0})"), none).error().field, "by");
+}
+
+TEST(DecodeTopicChange, TakesEveryField) {
+  const auto change = DecodeTopicChange(
+      **Parse(R"({"slots":4,"capacity_jobs":5,"capacity_bytes":6,"lease_ms":7,"max_attempts":8,"backoff_base_ms":9,
+      "backoff_max_ms":10,"count_limit":11,"retention_ms":12,"paused":true})"));
+  ASSERT_TRUE(change) << change.error().message;
+  Topic topic = DefaultTopic("t");
+  Apply(*change, topic);
+  EXPECT_EQ(topic, (Topic{"t", 4, 5, 6, Millis(7), 8, Millis(9), Millis(10), 11, Millis(12), true, 0}));
+  Topic untouched = DefaultTopic("t");
+  Apply(*DecodeTopicChange(**Parse("{}")), untouched);
+  EXPECT_EQ(untouched, DefaultTopic("t"));
+}
+
+TEST(DecodeTopicChange, NamesTheFieldThatIsWrong) {
+  EXPECT_EQ(DecodeTopicChange(**Parse(R"({"slots":-1})")).error().field, "slots");
+  EXPECT_EQ(DecodeTopicChange(**Parse(R"({"paused":1})")).error().field, "paused");
+  EXPECT_EQ(DecodeTopicChange(**Parse(R"({"lease":1})")).error().code, Code::kUnknownField);
+  EXPECT_EQ(DecodeTopicChange(**Parse(R"({"slots":4294967300})"))->slots, 4294967295U) << "refused by the topic";
+}
+
+TEST(DecodeQuery, TakesStatesAndLimits) {
+  EXPECT_EQ(*DecodeState("dead"), State::kDead);
+  EXPECT_EQ(DecodeState("Dead").error().field, "state");
+  EXPECT_EQ(*DecodeLimit("10", 10), 10U);
+  for (const auto* text : {"0", "11", "-1", "1x", "", "99999999999999999999"}) {
+    EXPECT_EQ(DecodeLimit(text, 10).error().field, "limit") << text;
+  }
 }
 
 TEST(DecodeAdvance, TakesMilliseconds) {

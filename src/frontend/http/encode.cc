@@ -25,10 +25,10 @@ std::string_view NameOf(SubmitOutcome outcome) {
   return "unknown";
 }
 
-std::string_view NameOf(AmendOutcome outcome) {
+std::string_view NameOf(AmendOutcome outcome, std::string_view done) {
   switch (outcome) {
     case AmendOutcome::kDone:
-      return "cancelled";
+      return done;
     case AmendOutcome::kInFlight:
       return "in_flight";
     case AmendOutcome::kFinished:
@@ -40,6 +40,26 @@ std::string_view NameOf(AmendOutcome outcome) {
     case AmendOutcome::kOverloaded:
       return "overloaded";
     case AmendOutcome::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view NameOf(CountOutcome outcome) {
+  switch (outcome) {
+    case CountOutcome::kCounted:
+      return "counted";
+    case CountOutcome::kFired:
+      return "fired";
+    case CountOutcome::kRepeated:
+      return "repeated";
+    case CountOutcome::kNotCounted:
+      return "not_counted";
+    case CountOutcome::kFinished:
+      return "finished";
+    case CountOutcome::kOverloaded:
+      return "overloaded";
+    case CountOutcome::kUnknown:
       break;
   }
   return "unknown";
@@ -80,28 +100,77 @@ void AppendHeaders(std::string& out, const std::vector<HeaderView>& headers) {
   out += '}';
 }
 
-void AppendJob(std::string& out, const JobView& job) {
+/// ,"name":value
+void AppendField(std::string& out, std::string_view name, int64_t value) {
+  out += ",\"";
+  out += name;
+  out += "\":";
+  AppendInteger(out, value);
+}
+
+void AppendField(std::string& out, std::string_view name, std::string_view value) {
+  out += ",\"";
+  out += name;
+  out += "\":";
+  AppendString(out, value);
+}
+
+/// As text where that is shorter: control characters are six bytes each when they are escaped.
+void AppendPayload(std::string& out, std::string_view payload) {
+  const size_t begin = out.size();
+  if (IsUtf8(payload)) {
+    AppendField(out, "payload", payload);
+    const size_t escaped = out.size() - begin;
+    if (escaped <= 64 + payload.size() / 3 * 4) return;
+    out.resize(begin);
+  }
+  out += ",\"payload_base64\":\"";
+  AppendBase64(out, payload);
+  out += '"';
+}
+
+void AppendId(std::string& out, const JobView& job) {
   out += "{\"id\":";
   AppendString(out, job.own_id.empty() ? UidText(job.uid) : job.own_id);
+}
+
+/// What every job is shown with, to the end.
+void AppendContent(std::string& out, const JobView& job) {
+  AppendField(out, "attempt", job.attempt);
+  AppendField(out, "max_attempts", job.max_attempts);
+  AppendDue(out, job.due);
+  if (job.state == State::kLeased) AppendField(out, "lease_deadline_ms", ToMs(job.lease_deadline));
+  if (!job.key.empty()) AppendField(out, "key", job.key);
+  if (!job.headers.empty()) AppendHeaders(out, job.headers);
+  AppendPayload(out, job.payload);
+  out += '}';
+}
+
+void AppendDelivered(std::string& out, const JobView& job) {
+  AppendId(out, job);
   out += ",\"token\":\"";
   out += TokenText(job.token);
-  out += "\",\"attempt\":";
-  AppendInteger(out, job.attempt);
-  AppendDue(out, job.due);
-  if (!job.key.empty()) {
-    out += ",\"key\":";
-    AppendString(out, job.key);
-  }
-  if (!job.headers.empty()) AppendHeaders(out, job.headers);
-  if (IsUtf8(job.payload)) {
-    out += ",\"payload\":";
-    AppendString(out, job.payload);
-  } else {
-    out += ",\"payload_base64\":\"";
-    AppendBase64(out, job.payload);
-    out += '"';
-  }
-  out += '}';
+  out += '"';
+  AppendContent(out, job);
+}
+
+void AppendShown(std::string& out, const JobView& job) {
+  AppendId(out, job);
+  AppendField(out, "state", kStateNames[static_cast<size_t>(job.state)]);
+  AppendField(out, "trigger", kTriggerNames[static_cast<size_t>(job.trigger)]);
+  if (job.trigger != Trigger::kTime) AppendField(out, "count_left", job.count_left);
+  // A reason may end within a character: it is cut to its limit.
+  if (!job.reason.empty()) AppendField(out, "reason", IsUtf8(job.reason) ? job.reason : "not valid UTF-8");
+  AppendContent(out, job);
+}
+
+std::string StartJobs(const JobBatch& batch) {
+  size_t payload_bytes = 0;
+  for (const JobView& job : batch.jobs) payload_bytes += job.payload.size();
+  std::string out;
+  out.reserve(64 + batch.jobs.size() * 192 + payload_bytes);
+  out += "{\"jobs\":[";
+  return out;
 }
 
 }  // namespace
@@ -130,16 +199,30 @@ std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std
 }
 
 std::string EncodeDelivered(const JobBatch& batch) {
-  size_t payload_bytes = 0;
-  for (const JobView& job : batch.jobs) payload_bytes += job.payload.size();
-  std::string out;
-  out.reserve(16 + batch.jobs.size() * 128 + payload_bytes);
-  out += "{\"jobs\":[";
+  std::string out = StartJobs(batch);
   for (const JobView& job : batch.jobs) {
     if (out.back() != '[') out += ',';
-    AppendJob(out, job);
+    AppendDelivered(out, job);
   }
   out += "]}";
+  return out;
+}
+
+std::string EncodeJob(const JobView& job) {
+  std::string out;
+  AppendShown(out, job);
+  return out;
+}
+
+std::string EncodePage(const Page& page) {
+  std::string out = StartJobs(page.jobs);
+  for (const JobView& job : page.jobs.jobs) {
+    if (out.back() != '[') out += ',';
+    AppendShown(out, job);
+  }
+  out += ']';
+  if (!page.cursor.empty()) AppendField(out, "cursor", page.cursor);
+  out += '}';
   return out;
 }
 
@@ -159,7 +242,16 @@ std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleO
   return out;
 }
 
-std::string EncodeCancelled(AmendOutcome outcome) { return fmt::format("{{\"outcome\":\"{}\"}}", NameOf(outcome)); }
+std::string EncodeAmended(const Amended& amended, std::string_view done) {
+  std::string out = fmt::format("{{\"outcome\":\"{}\"", NameOf(amended.outcome, done));
+  if (amended.outcome == AmendOutcome::kDone && amended.due != Time{}) AppendDue(out, amended.due);
+  out += '}';
+  return out;
+}
+
+std::string EncodeCounted(const Counted& counted) {
+  return fmt::format("{{\"outcome\":\"{}\",\"left\":{}}}", NameOf(counted.outcome), counted.left);
+}
 
 std::string EncodeError(const Error& error) {
   std::string out = "{\"error\":{\"code\":\"";
@@ -194,6 +286,23 @@ Code CodeOf(SubmitOutcome outcome) {
       break;
   }
   return Code::kInternal;
+}
+
+std::optional<Error> RefusalOf(AmendOutcome outcome) {
+  switch (outcome) {
+    case AmendOutcome::kOverCapacity:
+      return Error{Code::kOverCapacity, "the larger payload does not fit into the topic or the node", "payload"};
+    case AmendOutcome::kStorageFull:
+      return Error{Code::kStorageFull, "the disk is full; nothing was changed", {}};
+    case AmendOutcome::kOverloaded:
+      return Error{Code::kOverloaded, "the job's shard has too much to do; nothing was changed", {}};
+    case AmendOutcome::kDone:
+    case AmendOutcome::kInFlight:
+    case AmendOutcome::kFinished:
+    case AmendOutcome::kUnknown:
+      break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace tocsin::http

@@ -1,25 +1,52 @@
 // Answers of the service -> JSON bodies, written by hand into one string: this is where the server's time goes.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "core/service.h"
 #include "model/job.h"
 
 namespace tocsin::http {
 
+// In the order of the enums.
+constexpr std::string_view kStateNames[] = {"scheduled", "leased", "dead", "done", "cancelled"};
+constexpr std::string_view kTriggerNames[] = {"time", "count", "either"};
+
 /// `own_ids`: for each job its own id, empty where the server gave one.
 std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std::string_view> own_ids);
 std::string EncodeDelivered(const JobBatch& batch);
+std::string EncodeJob(const JobView& job);
+std::string EncodePage(const Page& page);
 std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleOutcome> outcomes);
-std::string EncodeCancelled(AmendOutcome outcome);
+/// `done`: what kDone is called here.
+std::string EncodeAmended(const Amended& amended, std::string_view done);
+std::string EncodeCounted(const Counted& counted);
 std::string EncodeError(const Error& error);
+
+// encode_topic.cc
+std::string EncodeTopic(const Topic& topic);
+std::string EncodeTopic(const TopicReport& report);
+/// Those whose name begins with `prefix`.
+std::string EncodeTopics(const Report& report, std::string_view prefix);
+
+struct NodeFacts {
+  std::string_view version;
+  int64_t now_ms = 0;
+  int64_t uptime_ms = 0;
+  size_t shards = 0;
+  size_t connections = 0;
+};
+std::string EncodeStats(const NodeFacts& node, const Report& report);
 
 /// Accepted, or stored already.
 bool IsStored(SubmitOutcome outcome);
 /// The error that stands for an outcome which is not stored.
 Code CodeOf(SubmitOutcome outcome);
+/// The error that stands for an outcome which says nothing of the job.
+std::optional<Error> RefusalOf(AmendOutcome outcome);
 
 }  // namespace tocsin::http

@@ -3,6 +3,8 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace tocsin::http {
 namespace {
 
@@ -57,11 +59,59 @@ TEST(EncodeSettled, ShowsEachToken) {
                         TokenText(tokens[0]), TokenText(tokens[1])));
 }
 
-TEST(EncodeCancelled, HasADefiniteWordForEachOutcome) {
-  EXPECT_EQ(EncodeCancelled(AmendOutcome::kDone), R"({"outcome":"cancelled"})");
-  EXPECT_EQ(EncodeCancelled(AmendOutcome::kInFlight), R"({"outcome":"in_flight"})");
-  EXPECT_EQ(EncodeCancelled(AmendOutcome::kFinished), R"({"outcome":"finished"})");
-  EXPECT_EQ(EncodeCancelled(AmendOutcome::kUnknown), R"({"outcome":"unknown"})");
+TEST(EncodeDelivered, ShowsControlCharactersAsBase64WhereThatIsShorter) {
+  const std::string zeros(1000, '\0');
+  JobBatch batch;
+  batch.jobs.push_back({.uid = 1, .payload = zeros});
+  batch.jobs.push_back({.uid = 2, .payload = "one\nline"});
+  const std::string text = EncodeDelivered(batch);
+  EXPECT_LT(text.size(), 1700U);
+  const auto root = boost::json::parse(text);
+  EXPECT_EQ(DecodeBase64(root.at("jobs").at(0).at("payload_base64").as_string()), zeros);
+  EXPECT_EQ(root.at("jobs").at(1).at("payload").as_string(), "one\nline");
+}
+
+TEST(EncodePage, ShowsAJobWithAllThatIsKnown) {
+  Page page;
+  page.jobs.jobs.push_back({.own_id = "x",
+                            .state = State::kLeased,
+                            .due = kNever,
+                            .trigger = Trigger::kEither,
+                            .count_left = 3,
+                            .attempt = 2,
+                            .max_attempts = 5,
+                            .reason = "\xFF",
+                            .lease_deadline = FromMs(9)});
+  page.cursor = "1:2";
+  EXPECT_EQ(EncodePage(page),
+            R"({"jobs":[{"id":"x","state":"leased","trigger":"either","count_left":3,"reason":"not valid UTF-8",)"
+            R"("attempt":2,"max_attempts":5,"due_ms":null,"lease_deadline_ms":9,"payload":""}],"cursor":"1:2"})");
+  EXPECT_EQ(EncodePage({}), R"({"jobs":[]})");
+}
+
+TEST(EncodeAmended, HasADefiniteWordForEachOutcome) {
+  EXPECT_EQ(EncodeAmended({AmendOutcome::kDone, {}}, "cancelled"), R"({"outcome":"cancelled"})");
+  EXPECT_EQ(EncodeAmended({AmendOutcome::kDone, FromMs(7)}, "fired"), R"({"outcome":"fired","due_ms":7})");
+  EXPECT_EQ(EncodeAmended({AmendOutcome::kInFlight, {}}, "fired"), R"({"outcome":"in_flight"})");
+  EXPECT_EQ(EncodeAmended({AmendOutcome::kFinished, {}}, "fired"), R"({"outcome":"finished"})");
+  EXPECT_EQ(EncodeAmended({AmendOutcome::kUnknown, {}}, "fired"), R"({"outcome":"unknown"})");
+}
+
+TEST(EncodeStats, SumsTheTopicsAndShowsTheConservation) {
+  Report report;
+  report.topics.push_back({.figures = {.topic = DefaultTopic("a"), .scheduled = 2, .recovered = 1, .accepted = 1}});
+  report.topics.push_back({.figures = {.topic = DefaultTopic("b"), .leased = 3, .accepted = 5, .acked = 1}});
+  report.lateness = {.count = 4, .p50 = 0.001, .p99 = 0.002, .p999 = 0.003, .max = 0.004};
+  const auto root = boost::json::parse(EncodeStats({.version = "1"}, report));
+  EXPECT_EQ(root.at("topics").as_int64(), 2);
+  EXPECT_EQ(root.at("totals").at("accepted").as_int64(), 6);
+  EXPECT_EQ(root.at("conservation").at("in").as_int64(), 7);
+  EXPECT_EQ(root.at("conservation").at("out").as_int64(), 6);
+  EXPECT_EQ(root.at("conservation").at("difference").as_int64(), 1);
+  EXPECT_EQ(root.at("lateness_ms").at("p99").as_double(), 2);
+  const auto topics = boost::json::parse(EncodeTopics(report, "b"));
+  ASSERT_EQ(topics.at("topics").as_array().size(), 1U);
+  EXPECT_EQ(topics.at("topics").at(0).at("figures").at("leased").as_int64(), 3);
 }
 
 TEST(EncodeError, NamesTheFieldWhereThereIsOne) {

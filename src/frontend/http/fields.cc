@@ -50,13 +50,34 @@ Result<int64_t> AsAtLeast(std::string_view name, const boost::json::value& value
   return number ? std::min(*number, clamp) : number;
 }
 
+Result<Millis> AsMillis(std::string_view name, const boost::json::value& value) {
+  const auto ms = AsAtLeast(name, value, 0, std::numeric_limits<int64_t>::max());
+  if (!ms) return std::unexpected(ms.error());
+  return Millis(*ms);
+}
+
+Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max) {
+  const auto* array = value.if_array();
+  if (array == nullptr) return FailField(Code::kInvalidArgument, std::string(name), "{} takes an array", name);
+  if (array->empty() || array->size() > batch_max) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} has {} elements: the range is 1 to {}", name,
+                     array->size(), batch_max);
+  }
+  return array;
+}
+
+Result<bool> AsBool(std::string_view name, const boost::json::value& value) {
+  if (const auto* truth = value.if_bool()) return *truth;
+  return FailField(Code::kInvalidArgument, std::string(name), "{} takes true or false", name);
+}
+
 Error Within(Error error, std::string_view path) {
   error.field = error.field.empty() ? std::string(path) : fmt::format("{}.{}", path, error.field);
   return error;
 }
 
 Error OnTheWire(Error error) {
-  for (const std::string_view name : {"delay", "due", "wait", "lease"}) {
+  for (const std::string_view name : {"delay", "due", "wait", "lease", "backoff_base", "backoff_max", "retention"}) {
     if (error.field != name) continue;
     const size_t at = error.message.find(fmt::format("{} is ", name));
     if (at != std::string::npos) error.message.insert(at + name.size(), "_ms");

@@ -3,15 +3,18 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "frontend/http/unknown_field.h"
 
 namespace tocsin::http {
@@ -45,6 +48,28 @@ Result<std::string_view> AsText(std::string_view name, const boost::json::value&
 Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high);
 /// An integer from `low`, of which only the service knows the upper bound: what is over `clamp` becomes that.
 Result<int64_t> AsAtLeast(std::string_view name, const boost::json::value& value, int64_t low, int64_t clamp);
+
+/// Milliseconds from 0; the upper bound is the service's to check.
+Result<Millis> AsMillis(std::string_view name, const boost::json::value& value);
+/// The array of a batch, at most `batch_max` long and not empty.
+Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max);
+Result<bool> AsBool(std::string_view name, const boost::json::value& value);
+
+/// Puts a Result into `to`, or passes its error on.
+template <class To, class From>
+Status Put(To& to, Result<From> value) {
+  if (!value) return std::unexpected(std::move(value).error());
+  to = static_cast<To>(*value);
+  return {};
+}
+
+/// The same for a field that may be missing.
+template <class To, class From>
+Status Put(std::optional<To>& to, Result<From> value) {
+  if (!value) return std::unexpected(std::move(value).error());
+  to = static_cast<To>(*value);
+  return {};
+}
 
 /// `error` with the field's path put before its field's name.
 Error Within(Error error, std::string_view path);

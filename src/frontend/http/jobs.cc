@@ -1,3 +1,4 @@
+// Submitting, looking at and changing jobs.
 #include "frontend/http/call.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
@@ -7,6 +8,9 @@
 namespace tocsin::http {
 namespace {
 
+constexpr size_t kPageDefault = 100;
+constexpr size_t kPageMax = 1000;
+
 /// 201 where anything was stored; otherwise the status of the first refusal, so that a client that looks at the status
 /// alone never takes a refused job for a stored one.
 int StatusOf(const std::vector<Submitted>& jobs) {
@@ -14,83 +18,131 @@ int StatusOf(const std::vector<Submitted>& jobs) {
   return RowOf(CodeOf(jobs.front().outcome)).http;
 }
 
-/// A reserve whose client went away just before the jobs came: they are due again at once.
-void Release(const Context& context, net::AsioLoop& loop, std::string topic, const JobBatch& batch) {
-  if (batch.jobs.empty()) return;
-  SettleRequest request{.topic = std::move(topic)};
-  for (const JobView& job : batch.jobs) {
-    request.settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+/// Whom a call is about, with the body that its views may point into.
+struct Subject {
+  std::string id;
+  std::string key;
+  std::shared_ptr<Document> document;
+
+  JobRef Ref() const { return {.id = id, .key = key}; }
+};
+
+/// Null where the request was refused: then it is answered.
+std::shared_ptr<Subject> SubjectOf(Call& call) {
+  auto document = call.OptionalBody();
+  if (document == nullptr) return nullptr;
+  return std::make_shared<Subject>(std::move(call.params[1]), std::string(call.QueryOr("key", "")),
+                                   std::move(document));
+}
+
+/// The same for a call whose body says nothing.
+std::shared_ptr<Subject> BareSubjectOf(Call& call) {
+  auto subject = SubjectOf(call);
+  if (subject == nullptr) return nullptr;
+  if (const Status status = DecodeNothing(*subject->document); !status) {
+    call.answer.Fail(status.error());
+    return nullptr;
   }
-  context.service.Settle(loop, std::move(request), [](const auto&) {});
+  return subject;
+}
+
+/// `done`: what kDone is called in the answer.
+void AmendOne(Call& call, std::shared_ptr<Subject> subject, Amendment amendment, std::string_view done) {
+  amendment.job = subject->Ref();
+  AmendRequest request{.topic = std::move(call.params[0]), .amendments = {amendment}, .bytes = std::move(subject)};
+  call.context.service.Amend(call.loop, std::move(request),
+                             [answer = std::move(call.answer), done](auto result) mutable {
+                               if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+                               if (const auto refusal = RefusalOf(result->front().outcome))
+                                 return answer.Fail(*refusal);
+                               answer.Send({.body = EncodeAmended(result->front(), done)});
+                             });
 }
 
 }  // namespace
 
 void SubmitJobs(Call& call) {
-  auto document = Document::Parse(call.parser, call.body);
-  if (!document) return call.answer.Fail(document.error());
-  auto request = DecodeSubmit(std::move(call.params[0]), *document, call.context.service.limits().batch);
+  auto document = call.Body();
+  if (document == nullptr) return;
+  auto request = DecodeSubmit(std::move(call.params[0]), document, call.context.service.limits().batch);
   if (!request) return call.answer.Fail(request.error());
 
   std::vector<std::string_view> own_ids;
   own_ids.reserve(request->jobs.size());
   for (const NewJob& job : request->jobs) own_ids.push_back(job.id);
-  call.context.service.Submit(call.loop, *std::move(request),
-                              [answer = std::move(call.answer), ids = std::move(own_ids),
-                               document = *std::move(document)](auto result) mutable {
-                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                                answer.Send({.status = StatusOf(*result), .body = EncodeSubmitted(*result, ids)});
-                              });
+  call.context.service.Submit(
+      call.loop, *std::move(request),
+      [answer = std::move(call.answer), ids = std::move(own_ids), document = std::move(document)](auto result) mutable {
+        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+        answer.Send({.status = StatusOf(*result), .body = EncodeSubmitted(*result, ids)});
+      });
 }
 
-void ReserveJobs(Call& call) {
-  const auto document = Document::Parse(call.parser, call.body.empty() ? "{}" : call.body);
-  if (!document) return call.answer.Fail(document.error());
-  auto request = DecodeReserve(call.params[0], **document, call.context.service.limits());
-  if (!request) return call.answer.Fail(request.error());
-
-  const auto id = call.context.service.Reserve(call.loop, *std::move(request),
-                                               [answer = std::move(call.answer), topic = call.params[0],
-                                                &context = call.context, &loop = call.loop](auto result) mutable {
-                                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                                                 if (!answer.Wanted())
-                                                   return Release(context, loop, std::move(topic), *result);
-                                                 answer.Send({.body = EncodeDelivered(*result)});
-                                               });
-  call.Park(id);
+void ListJobs(Call& call) {
+  ListRequest request{.topic = std::move(call.params[0]), .limit = kPageDefault};
+  const auto state = DecodeState(call.QueryOr("state", "scheduled"));
+  if (!state) return call.answer.Fail(state.error());
+  request.state = *state;
+  if (const auto text = call.QueryOr("limit", ""); !text.empty()) {
+    const auto limit = DecodeLimit(text, std::min(kPageMax, call.context.service.limits().batch));
+    if (!limit) return call.answer.Fail(limit.error());
+    request.limit = *limit;
+  }
+  request.cursor = call.QueryOr("cursor", "");
+  call.context.service.List(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    answer.Send({.body = EncodePage(*result)});
+  });
 }
 
-void AckJobs(Call& call) {
-  const auto document = Document::Parse(call.parser, call.body);
-  if (!document) return call.answer.Fail(document.error());
-  auto request = DecodeAck(std::move(call.params[0]), **document, call.context.service.limits().batch);
-  if (!request) return call.answer.Fail(request.error());
+void ShowJob(Call& call) {
+  auto subject = BareSubjectOf(call);
+  if (subject == nullptr) return;
+  FindRequest request{.topic = call.params[0], .jobs = {subject->Ref()}, .bytes = subject};
+  call.context.service.Find(
+      call.loop, std::move(request), [answer = std::move(call.answer), subject](auto result) mutable {
+        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+        const JobView& job = result->jobs.front();
+        if (job.uid != 0) return answer.Send({.body = EncodeJob(job)});
+        answer.Fail({Code::kNotFound, fmt::format("no job {} is stored", Shown(subject->id)), "id"});
+      });
+}
 
-  std::vector<Token> tokens;
-  tokens.reserve(request->settlements.size());
-  for (const Settlement& settlement : request->settlements) tokens.push_back(settlement.token);
-  call.context.service.Settle(call.loop, *std::move(request),
-                              [answer = std::move(call.answer), tokens = std::move(tokens)](auto result) mutable {
-                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                                answer.Send({.body = EncodeSettled(tokens, *result)});
-                              });
+void AmendJob(Call& call) {
+  auto subject = SubjectOf(call);
+  if (subject == nullptr) return;
+  Amendment amendment;
+  if (const Status status = DecodeAmendment(*subject->document, amendment); !status) {
+    return call.answer.Fail(status.error());
+  }
+  AmendOne(call, std::move(subject), amendment, "amended");
 }
 
 void CancelJob(Call& call) {
-  struct Names {
-    std::string id;
-    std::string key;
-  };
-  const auto names =
-      std::make_shared<Names>(std::move(call.params[1]), call.query.empty() ? "" : call.query.front().second);
-  AmendRequest request{.topic = std::move(call.params[0]), .bytes = names};
-  request.amendments.push_back({.job = {.id = names->id, .key = names->key}, .kind = AmendKind::kCancel});
-  call.context.service.Amend(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
+  auto subject = BareSubjectOf(call);
+  if (subject == nullptr) return;
+  AmendOne(call, std::move(subject), {.kind = AmendKind::kCancel}, "cancelled");
+}
+
+void FireJob(Call& call) {
+  auto subject = BareSubjectOf(call);
+  if (subject == nullptr) return;
+  AmendOne(call, std::move(subject), {.kind = AmendKind::kFire}, "fired");
+}
+
+void CountJob(Call& call) {
+  auto subject = SubjectOf(call);
+  if (subject == nullptr) return;
+  CountEvent event;
+  if (const Status status = DecodeCount(*subject->document, event); !status) return call.answer.Fail(status.error());
+  event.job = subject->Ref();
+  CountRequest request{.topic = std::move(call.params[0]), .events = {event}, .bytes = std::move(subject)};
+  call.context.service.Count(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    if (result->front().outcome == AmendOutcome::kOverloaded) {
-      return answer.Fail(Error{Code::kOverloaded, "the job's shard has too much to do; nothing was done", {}});
+    if (result->front().outcome == CountOutcome::kOverloaded) {
+      return answer.Fail({Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}});
     }
-    answer.Send({.body = EncodeCancelled(result->front().outcome)});
+    answer.Send({.body = EncodeCounted(result->front())});
   });
 }
 

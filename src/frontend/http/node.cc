@@ -1,19 +1,45 @@
+// The node itself: health, figures, the clock, and the description of the API.
 #include "frontend/http/call.h"
 #include "frontend/http/decode.h"
+#include "frontend/http/encode.h"
+#include "frontend/http/fields.h"
 #include "frontend/http/handlers.h"
+#include "frontend/http/openapi.h"
 
 namespace tocsin::http {
 
 void ShowHealth(Call& call) { call.answer.Send({.body = "{\"status\":\"ok\"}"}); }
 
+void ShowReady(Call& call) {
+  if (const Status ready = call.context.service.Ready(); !ready) return call.answer.Fail(ready.error());
+  call.answer.Send({.body = "{\"status\":\"ready\"}"});
+}
+
 void ShowMetrics(Call& call) {
   call.answer.Send({.body = call.context.metrics.RenderPrometheus(), .content_type = "text/plain; version=0.0.4"});
 }
 
+void ShowOpenApi(Call& call) { call.answer.Send({.body = std::string(OpenApiDocument())}); }
+
+void ShowStats(Call& call) {
+  const Context& context = call.context;
+  const auto uptime = context.clock.IoNow() - context.node.started;
+  const NodeFacts facts{
+      .version = context.node.version,
+      .now_ms = ToMs(context.clock.Now().utc),
+      .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
+      .shards = context.node.shards,
+      .connections = static_cast<size_t>(context.metrics.GetGauge("tocsin_http_connections", "")->Value())};
+  context.service.Topics(call.loop, [answer = std::move(call.answer), facts](auto result) mutable {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    answer.Send({.body = EncodeStats(facts, *result)});
+  });
+}
+
 void AdvanceClock(Call& call) {
-  const auto document = Document::Parse(call.parser, call.body);
-  if (!document) return call.answer.Fail(document.error());
-  const auto by = DecodeAdvance(**document);
+  const auto document = call.Body();
+  if (document == nullptr) return;
+  const auto by = DecodeAdvance(*document);
   if (!by) return call.answer.Fail(by.error());
   call.context.virtual_clock->Advance(*by);
   call.context.service.ClockMoved(call.loop, [answer = std::move(call.answer), &clock = call.context.clock]() mutable {

@@ -11,6 +11,7 @@
 #include <boost/beast/http/verb.hpp>
 
 #include "base/result.h"
+#include "frontend/http/access.h"
 
 namespace tocsin::http {
 
@@ -21,6 +22,7 @@ using Handler = void (*)(Call& call);
 struct Route {
   Verb method;
   std::string_view pattern;
+  Access access;
   Handler handler;
   std::vector<std::string_view> query = {};  // the names that its query may have
 };

@@ -9,10 +9,10 @@ void Nothing(Call&) {}
 
 const Router& Table() {
   static const Router router({
-      {Verb::get, "/healthz", Nothing},
-      {Verb::post, "/v1/topics/{topic}/jobs", Nothing},
-      {Verb::get, "/v1/topics/{topic}/jobs", Nothing},
-      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", Nothing, {"key"}},
+      {Verb::get, "/healthz", Access::kOpen, Nothing},
+      {Verb::post, "/v1/topics/{topic}/jobs", Access::kOpen, Nothing},
+      {Verb::get, "/v1/topics/{topic}/jobs", Access::kOpen, Nothing},
+      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", Access::kOpen, Nothing, {"key"}},
   });
   return router;
 }

@@ -65,6 +65,12 @@ void Server::Record(size_t route, int status, std::chrono::nanoseconds took) {
   figures.seconds->Record(took);
 }
 
+void Server::Admit(std::shared_ptr<const auth::TokenSet> tokens) {
+  tokens_ = std::move(tokens);
+  const auto sessions = sessions_;  // one that is answered may remove itself
+  for (const auto& [session, owned] : sessions) session->TokensChanged();
+}
+
 void Server::Drain(Task done) {
   drained_ = std::move(done);
   const auto sessions = sessions_;  // closing one removes it

@@ -38,8 +38,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   void Accept(net::Socket socket, net::ConnectionPass pass);
-  /// Who may call, from the next request on; null: everybody.
-  void Admit(std::shared_ptr<const auth::TokenSet> tokens) { tokens_ = std::move(tokens); }
+  /// Who may call from now on; null: everybody.
+  void Admit(std::shared_ptr<const auth::TokenSet> tokens);
   /// Closes what is idle and lets what is under way be answered; `done` runs when no session is left.
   void Drain(Task done);
   /// Times out what is late. The server does it every second by itself.

@@ -156,6 +156,11 @@ void Session::TakeHeader() {
   }
   if (error) return Refuse({Code::kInvalidArgument, fmt::format("malformed request: {}", error.message()), {}});
   buffer_.consume(used);
+  // Strangers' bodies are not even read; what is here already is checked when it is dispatched.
+  const bool more = !request_->is_done() && request_->content_length().value_or(SIZE_MAX) > buffer_.size();
+  if (more && server_.tokens() != nullptr) {
+    if (const Status allowed = CheckCaller(); !allowed) return Refuse(allowed.error());
+  }
   if (!request_charge_.Reach(request_->content_length().value_or(0))) return Refuse(server_.NoRoom());
   request_->eager(true);
   Enter(Phase::kBody, kBodyTime);
@@ -215,10 +220,7 @@ void Session::Dispatch() {
   }
   route_ = static_cast<size_t>(match->route - server_.router().routes().data());
   const auto tokens = server_.tokens();  // kept until the handler returns, whatever happens to the server's
-  const auto authorization = message[beast::http::field::authorization];
-  const bool has_topic = !match->params.empty();
-  const auto grant = CheckAccess(tokens.get(), match->route->access, {authorization.data(), authorization.size()},
-                                 has_topic ? std::string_view(match->params[0]) : std::string_view());
+  const auto grant = GrantFor(*match);
   if (!grant) return Send(ErrorResponse(grant.error()));
   Call call{.context = server_.context(),
             .loop = server_.loop(),
@@ -230,6 +232,26 @@ void Session::Dispatch() {
             .answer = Answer(shared_from_this()),
             .session = *this};
   match->route->handler(call);
+}
+
+Result<const auth::Grant*> Session::GrantFor(const Match& match) const {
+  const auto authorization = request_->get()[beast::http::field::authorization];
+  const bool has_topic = !match.params.empty();
+  return CheckAccess(server_.tokens().get(), match.route->access, {authorization.data(), authorization.size()},
+                     has_topic ? std::string_view(match.params[0]) : std::string_view());
+}
+
+Status Session::CheckCaller() const {
+  const auto& message = request_->get();
+  const std::string_view target = PathOf({message.target().data(), message.target().size()});
+  const auto match = server_.router().Find(message.method(), target);
+  if (!match) return {};  // nothing to protect
+  TOCSIN_TRY(GrantFor(*match));
+  return {};
+}
+
+void Session::TokensChanged() {
+  if (parked_ && !CheckCaller()) server_.context().service.CancelReserve(*parked_);
 }
 
 void Session::Park(ReserveId id) {

@@ -38,6 +38,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close();
   /// The server stops: closes now, or after the answer that is under way.
   void Drain();
+  /// A reserve that waits, and that the new tokens no longer allow, is answered empty: no job leaves for it.
+  void TokensChanged();
   bool Expired(std::chrono::steady_clock::time_point now) const { return now >= deadline_; }
   /// The deadline has passed: a request that did not arrive in time is answered, everything else is closed.
   void TimeOut();
@@ -69,6 +71,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void AckNow();
   void Continue();
   void Dispatch();
+  Result<const auth::Grant*> GrantFor(const Match& match) const;
+  Status CheckCaller() const;
   std::optional<ReserveId> Unpark();
   void Watch();
   void OnWatch(const boost::system::error_code& error, size_t bytes);

@@ -1,0 +1,60 @@
+// Reserve, ack, nack, extend.
+#include "frontend/http/call.h"
+#include "frontend/http/decode.h"
+#include "frontend/http/encode.h"
+#include "frontend/http/fields.h"
+#include "frontend/http/handlers.h"
+
+namespace tocsin::http {
+namespace {
+
+/// A reserve whose client went away just before the jobs came: they are due again at once.
+void Release(const Context& context, net::AsioLoop& loop, std::string topic, const JobBatch& batch) {
+  if (batch.jobs.empty()) return;
+  SettleRequest request{.topic = std::move(topic)};
+  for (const JobView& job : batch.jobs) {
+    request.settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+  }
+  context.service.Settle(loop, std::move(request), [](const auto&) {});
+}
+
+void Settle(Call& call, SettleKind kind) {
+  auto document = call.Body();
+  if (document == nullptr) return;
+  auto request = DecodeSettle(kind, std::move(call.params[0]), std::move(document), call.context.service.limits());
+  if (!request) return call.answer.Fail(request.error());
+
+  std::vector<Token> tokens;
+  tokens.reserve(request->settlements.size());
+  for (const Settlement& settlement : request->settlements) tokens.push_back(settlement.token);
+  call.context.service.Settle(call.loop, *std::move(request),
+                              [answer = std::move(call.answer), tokens = std::move(tokens)](auto result) mutable {
+                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+                                answer.Send({.body = EncodeSettled(tokens, *result)});
+                              });
+}
+
+}  // namespace
+
+void ReserveJobs(Call& call) {
+  const auto document = call.OptionalBody();
+  if (document == nullptr) return;
+  auto request = DecodeReserve(call.params[0], *document, call.context.service.limits());
+  if (!request) return call.answer.Fail(request.error());
+
+  const auto id = call.context.service.Reserve(call.loop, *std::move(request),
+                                               [answer = std::move(call.answer), topic = call.params[0],
+                                                &context = call.context, &loop = call.loop](auto result) mutable {
+                                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+                                                 if (!answer.Wanted())
+                                                   return Release(context, loop, std::move(topic), *result);
+                                                 answer.Send({.body = EncodeDelivered(*result)});
+                                               });
+  call.Park(id);
+}
+
+void AckJobs(Call& call) { Settle(call, SettleKind::kAck); }
+void NackJobs(Call& call) { Settle(call, SettleKind::kNack); }
+void ExtendJobs(Call& call) { Settle(call, SettleKind::kExtend); }
+
+}  // namespace tocsin::http

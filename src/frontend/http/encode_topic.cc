@@ -1,0 +1,110 @@
+// Topics and figures as JSON.
+#include "core/figures.h"
+#include "frontend/http/encode.h"
+#include "frontend/http/text.h"
+
+namespace tocsin::http {
+namespace {
+
+struct Column {
+  std::string_view name;
+  uint64_t TopicFigures::* value;
+};
+
+constexpr Column kColumns[] = {
+    {"scheduled", &TopicFigures::scheduled}, {"ready", &TopicFigures::ready},
+    {"leased", &TopicFigures::leased},       {"dead", &TopicFigures::dead},
+    {"bytes", &TopicFigures::bytes},         {"recovered", &TopicFigures::recovered},
+    {"accepted", &TopicFigures::accepted},   {"delivered", &TopicFigures::delivered},
+    {"acked", &TopicFigures::acked},         {"nacked", &TopicFigures::nacked},
+    {"expired", &TopicFigures::expired},     {"died", &TopicFigures::died},
+    {"redriven", &TopicFigures::redriven},   {"cancelled", &TopicFigures::cancelled},
+    {"purged", &TopicFigures::purged},
+};
+
+/// Without the closing brace.
+void AppendSettings(std::string& out, const Topic& topic) {
+  out += "{\"topic\":";
+  AppendString(out, topic.name);
+  fmt::format_to(std::back_inserter(out),
+                 ",\"slots\":{},\"capacity_jobs\":{},\"capacity_bytes\":{},\"lease_ms\":{},\"max_attempts\":{},"
+                 "\"backoff_base_ms\":{},\"backoff_max_ms\":{},\"count_limit\":{},\"retention_ms\":{},\"paused\":{}",
+                 topic.slots, topic.capacity_jobs, topic.capacity_bytes, topic.lease.count(), topic.max_attempts,
+                 topic.backoff_base.count(), topic.backoff_max.count(), topic.count_limit, topic.retention.count(),
+                 topic.paused);
+}
+
+void AppendFigures(std::string& out, const TopicFigures& figures) {
+  out += '{';
+  for (const Column& column : kColumns) {
+    if (out.back() != '{') out += ',';
+    AppendString(out, column.name);
+    out += ':';
+    AppendInteger(out, static_cast<int64_t>(figures.*column.value));
+  }
+  out += '}';
+}
+
+void AppendLateness(std::string& out, const Lateness& lateness) {
+  fmt::format_to(std::back_inserter(out),
+                 "{{\"count\":{},\"p50\":{:.3f},\"p99\":{:.3f},\"p999\":{:.3f},\"max\":{:.3f}}}", lateness.count,
+                 lateness.p50 * 1e3, lateness.p99 * 1e3, lateness.p999 * 1e3, lateness.max * 1e3);
+}
+
+void AppendReport(std::string& out, const TopicReport& report) {
+  AppendSettings(out, report.figures.topic);
+  out += ",\"figures\":";
+  AppendFigures(out, report.figures);
+  out += ",\"lateness_ms\":";
+  AppendLateness(out, report.lateness);
+  out += '}';
+}
+
+}  // namespace
+
+std::string EncodeTopic(const Topic& topic) {
+  std::string out;
+  AppendSettings(out, topic);
+  out += '}';
+  return out;
+}
+
+std::string EncodeTopic(const TopicReport& report) {
+  std::string out;
+  AppendReport(out, report);
+  return out;
+}
+
+std::string EncodeTopics(const Report& report, std::string_view prefix) {
+  std::string out = "{\"topics\":[";
+  for (const TopicReport& topic : report.topics) {
+    if (!topic.figures.topic.name.starts_with(prefix)) continue;
+    if (out.back() != '[') out += ',';
+    AppendReport(out, topic);
+  }
+  out += "]}";
+  return out;
+}
+
+std::string EncodeStats(const NodeFacts& node, const Report& report) {
+  TopicFigures totals;
+  for (const TopicReport& topic : report.topics) {
+    for (const Column& column : kColumns) totals.*column.value += topic.figures.*column.value;
+  }
+  std::string out = "{\"version\":";
+  AppendString(out, node.version);
+  fmt::format_to(std::back_inserter(out),
+                 ",\"now_ms\":{},\"uptime_ms\":{},\"shards\":{},\"connections\":{},\"topics\":{},\"totals\":",
+                 node.now_ms, node.uptime_ms, node.shards, node.connections, report.topics.size());
+  AppendFigures(out, totals);
+  const uint64_t in = totals.recovered + totals.accepted;
+  const int64_t difference = ConservationDifference(totals);
+  fmt::format_to(std::back_inserter(out), ",\"conservation\":{{\"in\":{},\"out\":{},\"difference\":{}}}", in,
+                 static_cast<int64_t>(in) - difference, difference);
+  out += ",\"lateness_ms\":";
+  AppendLateness(out, report.lateness);
+  out += '}';
+  return out;
+}
+
+}  // namespace tocsin::http
