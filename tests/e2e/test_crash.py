@@ -1,17 +1,19 @@
-"""kill -9 while producers and consumers work, and a checker over what the clients themselves saw."""
+"""kill -9 while producers and consumers work, also while the server starts, and a checker over what the clients saw."""
 
 import os
 import random
+import subprocess
 import threading
 import time
 
+import histories
 import httpx
 import pytest
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, Server, now_ms, reserve, submit
+from torture_clients import SETTINGS, TOPIC, Fleet
 
-from conftest import DEADLINE_S, Server, now_ms, reserve, submit
-
-PRODUCERS = 4
-CONSUMERS = 4
+LIFE_S = (0.02, 1.5)
+START_S = (0.0, 0.05)  # of a start that is killed
 
 
 def test_what_was_acknowledged_survives_kill_9(start, client):
@@ -30,164 +32,130 @@ def test_what_was_acknowledged_survives_kill_9(start, client):
         assert seen
 
 
-class History:
-    """What the clients know for certain, and what they do not. One lock: clients are slow."""
+class Torture:
+    """One folder, one port, and the lives and deaths of the servers on it."""
 
-    def __init__(self):
-        self.lock = threading.Condition()  # notified when something was settled
-        self.accepted = {}  # id -> due_ms as answered
-        self.unknown = set()  # ids whose submit had no answer
-        self.delivered = {}  # id -> payloads seen
-        self.acked = set()
-        self.ack_unknown = set()
-        self.after_ack = []
-        self.early = []
-
-
-class Clients:
-    """Producers and consumers that work through crashes until they are told to stop."""
-
-    def __init__(self, seed):
-        self.history = History()
+    def __init__(self, folder, flags, seed):
+        self.folder = folder
+        self.flags = ["--limits-payload-size", "64KiB", *flags]
         self.random = random.Random(seed)
-        self.url = None
-        self.producing = threading.Event()
-        self.consuming = threading.Event()
-        self.errors = []
-        self.threads = [threading.Thread(target=self.guard, args=(self.produce, i)) for i in range(PRODUCERS)]
-        self.threads += [threading.Thread(target=self.guard, args=(self.consume, i)) for i in range(CONSUMERS)]
+        self.kills = []
+        self.cycles = self.killed_starts = self.balances = 0
+        self.server = Server(folder, *self.flags)
+        self.port = self.server.port
+        self.client = httpx.Client(timeout=DEADLINE_S, base_url=self.server.url)
+        answer = self.client.put(f"/v1/topics/{TOPIC}", json=SETTINGS)
+        assert answer.status_code == 201, answer.text
+        self.fleet = Fleet(self.port, self.random.random())
 
-    def guard(self, work, number):
-        try:
-            with httpx.Client(timeout=DEADLINE_S) as client:
-                work(client, number)
-        except Exception as error:  # a bug of the test, or an answer that must not be
-            self.errors.append(repr(error))
-            raise
+    def wait(self, bounds):
+        # How long the server lives is the fault that is made here, not a wait for something to happen.
+        threading.Event().wait(self.random.uniform(*bounds))
 
-    def start(self, url):
-        self.url = url
-        self.producing.set()
-        self.consuming.set()
-        for thread in self.threads:
-            thread.start()
+    def kill(self, process):
+        self.fleet.serving.clear()
+        began = time.monotonic_ns()
+        process.kill()
+        process.wait(DEADLINE_S)
+        self.kills.append(histories.Kill(began, time.monotonic_ns()))
 
-    def post(self, client, path, body):
-        """The answer, or None where the connection was lost: then the outcome is unknown."""
-        try:
-            answer = client.post(f"{self.url}/v1/topics/t/{path}", json=body)
-        except httpx.TransportError:
-            return None
-        if answer.status_code == 503:
-            return None
-        assert answer.status_code in (200, 201), answer.text
-        return answer.json()
+    def kill_a_start(self):
+        process = subprocess.Popen(
+            [BIN / "tocsind", "--data-dir", self.folder, "--http-listen", f"127.0.0.1:{self.port}", *self.flags],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT,
+        )
+        self.wait(START_S)
+        self.kill(process)
+        self.killed_starts += 1
 
-    def produce(self, client, number):
-        draw = random.Random(self.random.random())
-        count = 0
-        while self.producing.is_set():
-            jobs = []
-            for _ in range(draw.randrange(1, 20)):
-                job_id = f"{number}-{count}"
-                count += 1
-                jobs.append({"id": job_id, "payload": job_id, "delay_ms": draw.randrange(0, 1500)})
-            answer = self.post(client, "jobs", {"jobs": jobs})
-            with self.history.lock:
-                if answer is None:
-                    self.history.unknown |= {job["id"] for job in jobs}
-                    continue
-                for job in answer["jobs"]:
-                    assert job["outcome"] == "accepted", job
-                    self.history.accepted[job["id"]] = job["due_ms"]
+    def check_balance(self):
+        """What came in is what is there or has gone, to the job, while all of it moves."""
+        stats = self.client.get("/v1/stats").json()
+        assert stats["conservation"]["difference"] == 0, stats
+        self.balances += 1
 
-    def consume(self, client, number):
-        while self.consuming.is_set():
-            answer = self.post(client, "reserve", {"max": 20, "wait_ms": 500, "lease_ms": 5000})
-            if not answer or not answer["jobs"]:
-                continue
-            at = now_ms()
-            with self.history.lock:
-                for job in answer["jobs"]:
-                    self.history.delivered.setdefault(job["id"], []).append(job["payload"])
-                    if at < job["due_ms"]:
-                        self.history.early.append(job["id"])
-                    if job["id"] in self.history.acked:
-                        self.history.after_ack.append(job["id"])
-            self.settle(client, answer["jobs"])
-
-    def settle(self, client, jobs):
-        settled = self.post(client, "ack", {"tokens": [job["token"] for job in jobs]})
-        with self.history.lock:
-            for job, result in zip(jobs, settled["results"] if settled else [None] * len(jobs)):
-                if result is None:
-                    self.history.ack_unknown.add(job["id"])
-                elif result["outcome"] == "ok":
-                    self.history.acked.add(job["id"])
-            self.history.lock.notify_all()
+    def cycle(self):
+        self.wait(LIFE_S)
+        if self.random.random() < 0.5:
+            self.check_balance()
+        self.kill(self.server.process)
+        while self.random.random() < 0.4:
+            self.kill_a_start()
+        self.server = Server(self.folder, *self.flags, listen=f"127.0.0.1:{self.port}")
+        self.fleet.serving.set()
+        self.cycles += 1
 
     def drain(self):
-        """No more jobs; until every accepted one is acked for certain, or its ack has an unknown outcome."""
-        self.producing.clear()
-        with self.history.lock:
-            self.history.lock.wait_for(lambda: self.errors or not unsettled(self.history), DEADLINE_S)
-        self.consuming.clear()
-        for thread in self.threads:
-            thread.join(DEADLINE_S)
+        """Until nothing is scheduled and nothing leased; what is then dead."""
+        self.fleet.stop_producing()
+        end = time.monotonic() + 2 * DEADLINE_S
+        while not self.fleet.errors:
+            figures = self.client.get(f"/v1/topics/{TOPIC}").json()["figures"]
+            if figures["scheduled"] + figures["leased"] == 0:
+                break
+            assert time.monotonic() < end, f"the jobs do not come to an end: {figures}"
+            threading.Event().wait(0.05)
+        self.fleet.stop()
+        self.check_balance()
+        return self.list_dead()
+
+    def list_dead(self):
+        dead, cursor = {}, None
+        while True:
+            params = {"state": "dead", "limit": 500, **({"cursor": cursor} if cursor else {})}
+            page = self.client.get(f"/v1/topics/{TOPIC}/jobs", params=params).json()
+            dead |= {job["id"]: job["attempt"] for job in page["jobs"]}
+            cursor = page.get("cursor")
+            if cursor is None:
+                return dead
+
+    def run(self, cycles, until):
+        dead = {}
+        try:
+            self.fleet.start()
+            while self.cycles < cycles and time.monotonic() < until and not self.fleet.errors:
+                self.cycle()
+            dead = self.drain()
+        finally:
+            self.fleet.stop()
+        assert not self.fleet.errors, self.fleet.errors
+        self.client.close()
+        assert self.server.stop() == 0, "".join(self.server.errors)
+        return histories.History(self.fleet.events(), self.kills, dead)
 
 
-def unsettled(history):
-    return history.accepted.keys() - history.acked - history.ack_unknown
-
-
-def check(history):
-    lost = unsettled(history)
-    phantoms = history.delivered.keys() - history.accepted.keys() - history.unknown
-    wrong = [job_id for job_id, payloads in history.delivered.items() if set(payloads) != {job_id}]
-    print(
-        f"accepted {len(history.accepted)}, delivered {len(history.delivered)}, acked {len(history.acked)}, "
-        f"lost {len(lost)}, early {len(history.early)}, after ack {len(history.after_ack)}, phantoms {len(phantoms)}"
-    )
-    assert not lost, f"lost: {sorted(lost)[:10]}"
-    assert not history.early, f"early: {history.early[:10]}"
-    assert not history.after_ack, f"delivered after an accepted ack: {history.after_ack[:10]}"
-    assert not phantoms, f"never submitted: {sorted(phantoms)[:10]}"
-    assert not wrong, f"another payload: {wrong[:10]}"
-
-
-def kill_loop(folder, segment_size, cycles, until=float("inf")):
+def torture(folder, flags, cycles, until=float("inf")):
     seed = int(os.environ.get("TOCSIN_TORTURE_SEED", random.randrange(1 << 32)))
     print(f"\nseed {seed}: TOCSIN_TORTURE_SEED={seed} repeats the choices")
-    clients = Clients(seed)
-    flags = ["--journal-segment-size", segment_size, "--limits-payload-size", "64KiB"]
-    server = Server(folder, *flags)
-    clients.start(server.url)
-    done = 0
-    try:
-        while done < cycles and time.monotonic() < until and not clients.errors:
-            # The server lives for a while: this is the fault, not a wait for something to happen.
-            threading.Event().wait(clients.random.uniform(0.02, 1.5))
-            server.kill()
-            server = Server(folder, *flags, listen=f"127.0.0.1:{server.port}")
-            done += 1
-    finally:
-        clients.drain()
-    assert not clients.errors, clients.errors
-    print(f"{done} cycles")
-    check(clients.history)
-    assert clients.history.accepted
-    assert server.stop() == 0, "".join(server.errors)
+    one = Torture(folder, flags, seed)
+    history = one.run(cycles, until)
+    faults = histories.check(history)
+    figures = histories.figures(history)
+    print(f"{one.cycles} cycles, {one.killed_starts} starts killed, {one.balances} balances of figures even; {figures}")
+    print(f"faults: {len(faults)}")
+    assert not faults, "\n".join(map(str, faults[:20]))
+    assert figures["submit accepted"] > 0 and figures["ack ok"] > 0
 
 
-# Small segments make kills fall on the change from one to the next, large ones on the making of a new one.
-@pytest.mark.parametrize("segment_size", ["4MiB", "64MiB"])
-def test_ten_kills_lose_nothing(tmp_path, segment_size):
-    kill_loop(tmp_path / "data", segment_size, 10)
+# Small segments make kills fall on the change from one to the next, large ones on the making of a new one; two shards
+# let calls be in the middle of several threads.
+SETUPS = pytest.mark.parametrize(
+    "flags",
+    [["--journal-segment-size", "4MiB", "--shards", "2"], ["--journal-segment-size", "64MiB", "--shards", "1"]],
+    ids=["4MiB-2-shards", "64MiB-1-shard"],
+)
+
+
+@SETUPS
+def test_ten_kills_lose_nothing(tmp_path, flags):
+    torture(tmp_path / "data", flags, 10)
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("segment_size", ["4MiB", "64MiB"])
-def test_many_kills_lose_nothing(tmp_path, segment_size):
-    cycles = int(os.environ.get("TOCSIN_TORTURE_CYCLES", 1000))
+@SETUPS
+def test_many_kills_lose_nothing(tmp_path, flags):
+    cycles = int(os.environ.get("TOCSIN_TORTURE_CYCLES", 200))
     minutes = float(os.environ.get("TORTURE_MINUTES", 10))
-    kill_loop(tmp_path / "data", segment_size, cycles, time.monotonic() + 60 * minutes)
+    torture(tmp_path / "data", flags, cycles, time.monotonic() + 60 * minutes)
