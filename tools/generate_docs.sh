@@ -1,12 +1,21 @@
 #!/bin/sh
-# Writes the pages that are generated from the option table and the error table.
+# Writes the pages that are generated from the tables of options, errors and commands.
 set -eu
 cd "$(dirname "$0")/.."
-page() {
-  build/release/bin/tocsind --print-docs "$1" >"$2.new"
-  mv "$2.new" "$2"
-  echo "wrote $2"
+write() { # file, the command that prints it
+  file=$1
+  shift
+  "$@" >"$file.new"
+  mv "$file.new" "$file"
+  echo "wrote $file"
 }
+page() { write "$2" build/release/bin/tocsind --print-docs "$1"; }
+command_page() { write "$2" build/release/bin/tocsin docs "$1"; }
 page configuration docs/configuration.md
 page errors docs/errors.md
 page sample deploy/tocsin.toml
+mkdir -p deploy/completion
+command_page cli docs/cli.md
+command_page man deploy/tocsin.1
+command_page bash deploy/completion/tocsin.bash
+command_page zsh deploy/completion/_tocsin

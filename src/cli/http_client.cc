@@ -77,6 +77,7 @@ struct HttpClient::Connection {
   /// Runs the loop until the operation that `start` begins has ended.
   template <class Start>
   error_code Await(Start start) {
+    if (aborted) return asio::error::operation_aborted;  // an Abort between two operations finds nothing to cancel
     std::optional<error_code> result;
     start([&](error_code code, auto&&...) { result = code; });
     io.restart();
@@ -188,6 +189,8 @@ Result<HttpAnswer> HttpClient::Call(std::string_view method, std::string_view ta
   if (connection_->aborted) return Fail(Code::kShuttingDown, "interrupted");
   return Explain(endpoint_, answer.error(), limit);
 }
+
+std::unique_ptr<HttpClient> HttpClient::Another() const { return std::make_unique<HttpClient>(endpoint_, token_); }
 
 void HttpClient::Abort() {
   connection_->aborted = true;

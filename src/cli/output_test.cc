@@ -1,0 +1,67 @@
+#include "cli/output.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin::cli {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// What `print` writes.
+template <class Print>
+std::string Written(OutputOptions options, Print print) {
+  std::FILE* const file = std::tmpfile();
+  Output out(file, options);
+  print(out);
+  EXPECT_TRUE(out.Flush());
+  std::rewind(file);
+  std::string text(4096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+TEST(Printable, LetsNothingSteerATerminal) {
+  EXPECT_EQ(Printable("plain, grüße"), "plain, grüße");
+  EXPECT_EQ(Printable("\x1b[2Jx"), "\\x1b[2Jx");
+  EXPECT_EQ(Printable("a\nb\tc\rd"), "a\\nb\\tc\\x0dd");
+  EXPECT_EQ(Printable("\0\x7f"sv), "\\x00\\x7f");
+  EXPECT_EQ(Printable("\xC2\x9B"
+                      "2J"),
+            "\\x9b2J");
+  EXPECT_EQ(Printable("\xFF\xC3"), "\\xff\\xc3");
+}
+
+TEST(Table, AlignsColumnsByTheirWidestCell) {
+  Table table({"NAME", ">COUNT", "NOTE"});
+  table.Row({"grüße", "7", "x"});
+  table.Row({"a", "12345678", ""});
+  EXPECT_EQ(Written({}, [&](Output& out) { table.Print(out); }),
+            "NAME      COUNT  NOTE\n"
+            "grüße         7  x\n"
+            "a      12345678\n");
+}
+
+TEST(Table, IsCutAtTheWidthOfATerminal) {
+  Table table({"NAME", "NOTE"});
+  table.Row({"a", "grüße aus der ferne"});
+  EXPECT_EQ(Written({.terminal = true, .width = 10}, [&](Output& out) { table.Print(out); }),
+            "NAME  NOTE\na     grüß\n");
+}
+
+TEST(Output, PaintsOnlyWhereColoursAreOn) {
+  EXPECT_EQ(Output(stdout, {}).Paint(Colour::kRed, "x"), "x");
+  EXPECT_EQ(Output(stdout, {.colours = true}).Paint(Colour::kRed, "x"), "\x1b[31mx\x1b[0m");
+}
+
+TEST(Output, AFullDiskIsNoSuccess) {
+  std::FILE* const full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  Output out(full, {});
+  out.Write("x");
+  EXPECT_FALSE(out.Flush());
+  std::fclose(full);
+}
+
+}  // namespace
+}  // namespace tocsin::cli
