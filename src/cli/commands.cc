@@ -7,11 +7,12 @@ namespace tocsin::cli {
 std::span<const Group> Groups() {
   static const std::vector<Group> kGroups{
       {"Jobs", {Submit(), Get(), List(), Amend(), Fire(), Count(), Cancel()}},
-      {"Delivery", {Reserve(), Ack(), Nack(), Extend()}},
+      {"Delivery", {WorkerRow(), Reserve(), Ack(), Nack(), Extend()}},
       {"Topics", {Topics(), TopicGet(), TopicSet(), TopicPause(), TopicResume(), TopicPurge(), TopicDrop()}},
       {"Dead letters", {DeadList(), DeadRedrive(), DeadPurge()}},
       {"Server", {Stats(), ClockAdvance()}},
-      {"Offline", {JournalVerify(), JournalRepair()}},
+      {"Tokens", {TokenCreate(), TokenList(), TokenRevoke()}},
+      {"Offline", {JournalVerify(), JournalRepair(), Docs()}},
   };
   return kGroups;
 }

@@ -42,6 +42,9 @@ class HttpClient {
   /// From any thread: the call under way, and all later ones, fail.
   void Abort();
 
+  /// One more connection to the same server with the same token, for another thread.
+  std::unique_ptr<HttpClient> Another() const;
+
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:

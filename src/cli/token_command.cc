@@ -8,7 +8,7 @@
 namespace tocsin::cli {
 namespace {
 
-Flag FileFlag() {
+Flag TokenFileFlag() {
   return {.name = "file",
           .value = "FILE",
           .doc = "The file of tokens; the server's auth.token_file.",
@@ -84,12 +84,12 @@ Command TokenCreate() {
           .details =
               "The file is made where there is none, with mode 0600, and holds a digest of the token, never the "
               "token. The server is not asked: it notices the change within a second.",
-          .flags = {FileFlag(),
+          .flags = {TokenFileFlag(),
                     {.name = "name", .value = "NAME", .doc = "Who has the token, for you to know later."},
                     {.name = "scope",
                      .kind = Kind::kChoice,
                      .value = "SCOPE",
-                     .doc = "What it may do: submit, consume, or admin, which includes both. May be repeated.",
+                     .doc = "What it may do: submit, consume, or admin, which includes both.",
                      .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
                      .repeated = true},
                     {.name = "topic-prefix",
@@ -104,7 +104,7 @@ Command TokenCreate() {
 Command TokenList() {
   return {.name = "token list",
           .summary = "shows the tokens of a file, without their secrets",
-          .flags = {FileFlag()},
+          .flags = {TokenFileFlag()},
           .examples = {{"token list --file tokens", "who may do what"}},
           .run = RunList};
 }
@@ -113,7 +113,7 @@ Command TokenRevoke() {
   return {.name = "token revoke",
           .summary = "takes a token back; a running server refuses it within a second",
           .positionals = {{"ID", "The token's id: the part between tocsin_ and the secret."}},
-          .flags = {FileFlag()},
+          .flags = {TokenFileFlag()},
           .examples = {{"token revoke --file tokens k3v2a7qd", "token list shows the ids"}},
           .no = "there is no such token",
           .run = RunRevoke};

@@ -32,6 +32,12 @@ Command DeadPurge();
 
 Command Stats();
 Command ClockAdvance();
+Command TokenCreate();
+Command TokenList();
+Command TokenRevoke();
+
+Command WorkerRow();  // Worker is what it runs
+
 Command JournalVerify();
 Command JournalRepair();
 Command Docs();

@@ -6,6 +6,7 @@ namespace tocsin {
 
 std::string BannerText(const BannerFacts& facts) {
   const std::string topic = facts.url + "/v1/topics/demo";
+  const std::string_view token = facts.tokens ? " -H \"Authorization: Bearer $TOCSIN_TOKEN\"" : "";
   std::string text = fmt::format(
       "{}"
       "data     {} ({})\n"
@@ -13,16 +14,18 @@ std::string BannerText(const BannerFacts& facts) {
       "metrics  {}/metrics\n",
       facts.version, facts.data_dir, facts.recovery, facts.url, facts.url);
   if (facts.virtual_clock) {
-    text += fmt::format("clock    virtual: curl -d '{{\"ms\":1000}}' {}/v1/clock/advance\n", facts.url);
+    text += fmt::format("clock    virtual: curl{} -d '{{\"ms\":1000}}' {}/v1/clock/advance\n", token, facts.url);
   }
+  if (facts.tokens) text += "tokens   every call needs one: export TOCSIN_TOKEN=... (tocsin token create)\n";
   text += fmt::format(
       "\nA first job, due in 5 seconds; paste this into another terminal:\n"
-      "  curl -d '{{\"payload\":\"hello\",\"delay_ms\":5000}}' {0}/jobs\n"
-      "  TOKEN=$(curl -s -d '{{\"wait_ms\":10000}}' {0}/reserve | tee /dev/stderr | grep -o '\"token\":\"[^\"]*' | cut "
+      "  curl{1} -d '{{\"payload\":\"hello\",\"delay_ms\":5000}}' {0}/jobs\n"
+      "  TOKEN=$(curl{1} -s -d '{{\"wait_ms\":10000}}' {0}/reserve | tee /dev/stderr | grep -o '\"token\":\"[^\"]*' | "
+      "cut "
       "-d'\"' -f4)\n"
-      "  curl -d \"{{\\\"tokens\\\":[\\\"$TOKEN\\\"]}}\" {0}/ack\n"
+      "  curl{1} -d \"{{\\\"tokens\\\":[\\\"$TOKEN\\\"]}}\" {0}/ack\n"
       "\nReady. Stop with Ctrl-C.\n",
-      topic);
+      topic, token);
   return text;
 }
 

@@ -11,6 +11,7 @@ struct BannerFacts {
   std::string recovery;
   std::string url;  // without a slash at the end
   bool virtual_clock = false;
+  bool tokens = false;  // every call needs one
 };
 
 std::string BannerText(const BannerFacts& facts);

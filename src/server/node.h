@@ -20,8 +20,10 @@
 #include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
 #include "metrics/registry.h"
+#include "metrics/scraper.h"
 #include "net/asio_loop.h"
 #include "net/listener.h"
+#include "server/token_guard.h"
 #include "storage/journal/open.h"
 
 namespace tocsin {
@@ -44,6 +46,7 @@ class ServerNode {
   Status OpenStore();
   void MakeShards();
   void StartThreads();
+  void WatchTokens();
   void AwaitSignal();
   void Stop();
   void PartStopped();
@@ -59,12 +62,14 @@ class ServerNode {
   boost::asio::signal_set signals_;
   boost::asio::steady_timer stop_timer_;
   std::unique_ptr<net::Listener> listener_;
+  std::unique_ptr<TokenGuard> token_guard_;  // null: no authentication
 
   std::unique_ptr<FileSystem> file_system_;
   std::unique_ptr<journal::Node> store_;
   std::unique_ptr<Service> service_;
   http::Router router_;
   std::unique_ptr<http::Budget> http_budget_;
+  std::unique_ptr<metrics::Scraper> scraper_;
   std::vector<std::unique_ptr<http::Server>> servers_;
   std::vector<std::jthread> threads_;
 

@@ -1,0 +1,268 @@
+#include "cli/worker.h"
+
+#include <limits>
+#include <thread>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include "base/check.h"
+#include "cli/human_time.h"
+#include "cli/job_process.h"
+#include "cli/process.h"
+
+namespace tocsin::cli {
+namespace {
+
+constexpr Millis kPauseMin{100};
+constexpr Millis kPauseMax{5'000};
+constexpr size_t kReasonMax = 300;
+
+Descriptor MakeEvent() {
+  Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  TOCSIN_CHECK(event.open());
+  return event;
+}
+
+void Signal(const Descriptor& event) { ::eventfd_write(event.get(), 1); }
+
+/// Errors that end by themselves: the server restarts, or has much to do, or nobody has made the topic yet.
+bool IsPassing(Code code) { return RowOf(code).retry || code == Code::kStorageFailed || code == Code::kTopicNotFound; }
+
+std::string ReasonOf(const JobRun& run) {
+  std::string reason = run.killed ? "killed, because the worker was stopped" : ShowStatus(run.status);
+  if (!run.last_line.empty()) reason += ": " + Printable(run.last_line);
+  if (reason.size() > kReasonMax) {
+    reason.resize(kReasonMax);
+    while ((static_cast<uint8_t>(reason.back()) & 0xC0) == 0x80) reason.pop_back();
+    if (static_cast<uint8_t>(reason.back()) >= 0x80) reason.pop_back();
+    reason += "...";
+  }
+  return reason;
+}
+
+}  // namespace
+
+/// One thread of it, with connections of its own: one that waits for jobs and is broken off at the end, and one that
+/// settles them.
+class Worker::Runner {
+ public:
+  explicit Runner(Worker& worker)
+      : worker_(worker),
+        options_(worker.options_),
+        clock_(worker.context_.clock),
+        taking_(worker.context_.api.http().Another()),
+        settling_(worker.context_.api.http().Another()) {}
+
+  void Run() {
+    while (!worker_.stopping_ && worker_.TakeTicket()) {
+      const auto job = Take();
+      if (!job) break;
+      Do(*job);
+    }
+    Signal(worker_.idle_);
+  }
+
+  void StopTaking() { taking_->Abort(); }
+
+ private:
+  std::optional<json::object> Take() {
+    const json::object request{{"max", 1}, {"wait_ms", options_.wait.count()}, {"lease_ms", options_.lease.count()}};
+    Api api(*taking_, options_.timeout);
+    while (!worker_.stopping_) {
+      const auto reply = api.Post(TopicPath(options_.topic, "/reserve"), request, options_.wait);
+      if (!reply) {
+        if (worker_.stopping_) break;
+        if (!IsPassing(reply.error().code)) {
+          worker_.Give(reply.error());
+          break;
+        }
+        worker_.Unreachable(reply.error());
+        Pause(worker_.stopped_);
+        continue;
+      }
+      Reached();
+      const json::array& jobs = ArrayOf(reply->body, "jobs");
+      if (!jobs.empty() && jobs[0].is_object()) return jobs[0].get_object();
+    }
+    return std::nullopt;
+  }
+
+  void Do(const json::object& job) {
+    token_ = TextOf(job, "token");
+    const auto began = clock_.IoNow();
+    lease_end_ = began + options_.lease;
+    lease_lost_ = false;
+    const auto run = RunJob(options_.words, options_.topic, job,
+                            {.clock = clock_,
+                             .kill_fd = worker_.killed_.get(),
+                             .tick = options_.lease / 3,
+                             .on_tick = [&] { Extend(TextOf(job, "id")); },
+                             .on_stderr = [&](std::string_view text) { worker_.PassOn(text); }});
+    const bool done = run && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
+    const std::string reason = run ? ReasonOf(*run) : run.error().message;
+    const std::string outcome = done ? Settle("/ack", {}) : Settle("/nack", Refusal(reason));
+    worker_.Finish(job, outcome, done, reason, std::chrono::floor<Millis>(clock_.IoNow() - began));
+    if (!run) Pause(worker_.stopped_);  // the next job would fare no better
+  }
+
+  json::object Refusal(const std::string& reason) const {
+    json::object body{{"reason", reason}};
+    if (options_.retry_in) body["delay_ms"] = options_.retry_in->count();
+    return body;
+  }
+
+  void Extend(const std::string& id) {
+    if (lease_lost_) return;
+    Api api(*settling_, std::min(options_.timeout, Millis(options_.lease / 3)));
+    const auto reply = api.Post(TopicPath(options_.topic, "/extend"),
+                                {{"tokens", json::array{token_}}, {"lease_ms", options_.lease.count()}});
+    if (!reply) return worker_.Unreachable(reply.error());  // there is time for two more
+    Reached();
+    const std::string outcome = OutcomeOf(*reply);
+    if (outcome == "ok") lease_end_ = clock_.IoNow() + options_.lease;
+    if (outcome != "stale") return;
+    lease_lost_ = true;
+    worker_.Say(fmt::format("job {}: its lease is lost, so it is delivered again; its command goes on", Printable(id)));
+  }
+
+  /// The server's word, or nothing where it cannot be had while the lease lasts.
+  std::string Settle(std::string_view call, json::object body) {
+    body["tokens"] = json::array{token_};
+    Api api(*settling_, options_.timeout);
+    for (;;) {
+      const auto reply = api.Post(TopicPath(options_.topic, call), body);
+      if (reply && OutcomeOf(*reply) != "overloaded") {
+        Reached();
+        return OutcomeOf(*reply);
+      }
+      if (!reply) worker_.Unreachable(reply.error());
+      const bool hopeless = !reply && !IsPassing(reply.error().code);
+      if (hopeless || clock_.IoNow() >= lease_end_ || Pause(worker_.killed_)) return "";
+    }
+  }
+
+  static std::string OutcomeOf(const Reply& reply) {
+    const json::array& results = ArrayOf(reply.body, "results");
+    return results.empty() || !results[0].is_object() ? "" : TextOf(results[0].get_object(), "outcome");
+  }
+
+  /// Longer each time; whether `until` ended it.
+  bool Pause(const Descriptor& until) {
+    pollfd poll{.fd = until.get(), .events = POLLIN, .revents = 0};
+    const Millis pause = std::exchange(pause_, std::min(kPauseMax, pause_ * 2));
+    return ::poll(&poll, 1, static_cast<int>(pause.count())) > 0;
+  }
+
+  void Reached() {
+    pause_ = kPauseMin;
+    worker_.Reachable();
+  }
+
+  Worker& worker_;
+  const WorkerOptions& options_;
+  const Clock& clock_;
+  const std::unique_ptr<HttpClient> taking_;
+  const std::unique_ptr<HttpClient> settling_;
+  Millis pause_ = kPauseMin;
+  std::string token_;
+  std::chrono::steady_clock::time_point lease_end_;
+  bool lease_lost_ = false;
+};
+
+Worker::Worker(Context& context, WorkerOptions options)
+    : context_(context),
+      options_(std::move(options)),
+      stopped_(MakeEvent()),
+      killed_(MakeEvent()),
+      idle_(MakeEvent()),
+      tickets_(options_.max_jobs.value_or(std::numeric_limits<int64_t>::max())) {}
+
+Worker::~Worker() = default;
+
+Result<WorkerFigures> Worker::Run(StopSignal& signal) {
+  for (size_t i = 0; i < options_.concurrency; ++i) runners_.push_back(std::make_unique<Runner>(*this));
+  std::vector<std::jthread> threads;
+  for (const auto& runner : runners_) threads.emplace_back([&runner] { runner->Run(); });
+  for (size_t ended = 0; ended < runners_.size();) {
+    std::array<pollfd, 2> polls{pollfd{signal.fd(), POLLIN, 0}, pollfd{idle_.get(), POLLIN, 0}};
+    ::poll(polls.data(), polls.size(), -1);
+    eventfd_t count = 0;
+    if (::eventfd_read(idle_.get(), &count) == 0) ended += count;
+    if (!signal.Take()) continue;
+    if (stopping_) {
+      Say("second signal: killing the commands that run");
+      Signal(killed_);
+    } else {
+      Say("stopping: no more jobs are taken, and the commands that run may end; a second signal kills them");
+      Stop();
+    }
+  }
+  threads.clear();
+  if (error_) return std::unexpected(*std::move(error_));
+  return figures_;
+}
+
+bool Worker::TakeTicket() { return tickets_.fetch_sub(1) > 0; }
+
+void Worker::Stop() {
+  stopping_ = true;
+  Signal(stopped_);
+  for (const auto& runner : runners_) runner->StopTaking();
+}
+
+void Worker::Give(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  Stop();
+}
+
+void Worker::Say(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  fmt::print(stderr, "tocsin: {}\n", line);
+}
+
+void Worker::PassOn(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void Worker::Unreachable(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(unreachable_, true)) return;
+  fmt::print(stderr, "tocsin: {}; trying again until it works\n", error.message);
+}
+
+void Worker::Reachable() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(unreachable_, false)) fmt::print(stderr, "tocsin: the server answers again\n");
+}
+
+void Worker::Finish(const json::object& job, const std::string& outcome, bool done, const std::string& reason,
+                    Millis took) {
+  const std::string_view became = outcome == "dead" ? "dead"
+                                  : outcome != "ok" ? "unsettled"
+                                  : done            ? "acked"
+                                                    : "nacked";
+  const std::lock_guard lock(mutex_);
+  ++(became == "unsettled" ? figures_.unsettled : done ? figures_.acked : figures_.nacked);
+  if (context_.out.json()) {
+    context_.out.Json({{"id", TextOf(job, "id")},
+                       {"attempt", IntegerOf(job, "attempt")},
+                       {"outcome", became},
+                       {"reason", reason},
+                       {"took_ms", took.count()}});
+    std::fflush(stdout);
+    return;
+  }
+  const std::string_view note = became == "unsettled" ? ": its lease was over, so it is delivered again"
+                                : became == "dead"    ? ": that was its last attempt"
+                                                      : "";
+  fmt::print(stderr, "tocsin: job {}, attempt {}: {}, {} after {}{}\n", Printable(TextOf(job, "id")),
+             IntegerOf(job, "attempt"), reason, became, ShowDuration(took), note);
+}
+
+}  // namespace tocsin::cli

@@ -1,0 +1,76 @@
+#include "server/token_guard.h"
+
+#include <csignal>
+
+#include "base/log.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Millis kLook{1000};
+
+}  // namespace
+
+TokenGuard::TokenGuard(boost::asio::io_context& io, const std::string& path)
+    : watch_(path), timer_(io), hangup_(io, SIGHUP) {}
+
+Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io, const Config& config, bool loopback) {
+  if (config.auth_token_file.empty()) {
+    if (!loopback) {
+      LogWarn("auth.allow_unauthenticated: whoever reaches {}:{} may do everything", config.http_listen.host,
+              config.http_listen.port);
+    }
+    return nullptr;
+  }
+  std::unique_ptr<TokenGuard> guard(new TokenGuard(io, config.auth_token_file));
+  auto tokens = guard->watch_.Poll();
+  if (!tokens) return std::unexpected(std::move(tokens).error().Prefixed("auth.token_file"));
+  guard->tokens_ = *std::move(tokens);
+  if (guard->tokens_->size() > 0) return guard;
+  if (!loopback) {
+    return FailField(Code::kInvalidArgument, "auth.token_file",
+                     "auth.token_file: {0} has no tokens; make one with `tocsin token create --file {0} --name me "
+                     "--scope admin`",
+                     config.auth_token_file);
+  }
+  LogWarn("{} has no tokens: every call is refused until `tocsin token create` makes one", config.auth_token_file);
+  return guard;
+}
+
+void TokenGuard::Start(std::function<void(Tokens)> changed) {
+  changed_ = std::move(changed);
+  AwaitChange();
+  AwaitSignal();
+}
+
+void TokenGuard::AwaitChange() {
+  timer_.expires_after(kLook);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    Read();
+    AwaitChange();
+  });
+}
+
+void TokenGuard::AwaitSignal() {
+  hangup_.async_wait([this](const boost::system::error_code& error, int) {
+    if (error) return;
+    watch_.Forget();
+    Read();
+    AwaitSignal();
+  });
+}
+
+void TokenGuard::Read() {
+  auto tokens = watch_.Poll();
+  if (!tokens) {
+    LogError("auth.token_file: {}; the tokens that were read before stay in force", tokens.error().message);
+    return;
+  }
+  if (*tokens == nullptr) return;
+  tokens_ = *std::move(tokens);
+  LogInfo("tokens read again: {}", tokens_->size());
+  changed_(tokens_);
+}
+
+}  // namespace tocsin

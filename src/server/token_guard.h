@@ -1,0 +1,45 @@
+// TokenGuard: reads the file of tokens at the start, when it changes (it is looked at once a second) and on SIGHUP, and
+// hands each new set on. A file that has become unreadable changes nothing: what was read before stays in force.
+//
+// Owned by the ServerNode; runs on the main loop alone. A set is immutable, so that it can be handed to other threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "auth/token_watch.h"
+#include "base/result.h"
+#include "config/config.h"
+
+namespace tocsin {
+
+class TokenGuard {
+ public:
+  using Tokens = std::shared_ptr<const auth::TokenSet>;
+
+  /// Null without auth.token_file. `loopback`: only this machine can reach the server.
+  static Result<std::unique_ptr<TokenGuard>> Open(boost::asio::io_context& io, const Config& config, bool loopback);
+
+  /// What was read at the start.
+  const Tokens& tokens() const { return tokens_; }
+  /// Calls `changed` with every later set, until the loop ends.
+  void Start(std::function<void(Tokens)> changed);
+
+ private:
+  TokenGuard(boost::asio::io_context& io, const std::string& path);
+  void AwaitChange();
+  void AwaitSignal();
+  void Read();
+
+  auth::TokenWatch watch_;
+  boost::asio::steady_timer timer_;
+  boost::asio::signal_set hangup_;
+  Tokens tokens_;
+  std::function<void(Tokens)> changed_;
+};
+
+}  // namespace tocsin
