@@ -1,6 +1,7 @@
 #include "cli/api.h"
 
 #include "base/text.h"
+#include "cli/output.h"
 
 namespace tocsin::cli {
 namespace {
@@ -17,9 +18,9 @@ Code CodeNamed(std::string_view name, unsigned status) {
 }
 
 std::unexpected<Error> ServerError(const json::object& error, unsigned status) {
-  const std::string code = TextOf(error, "code");
-  const std::string field = TextOf(error, "field");
-  return FailField(CodeNamed(code, status), field, "{}: {}{}", code, TextOf(error, "message"),
+  const std::string code = Printable(TextOf(error, "code"));
+  const std::string field = Printable(TextOf(error, "field"));
+  return FailField(CodeNamed(code, status), field, "{}: {}{}", code, Printable(TextOf(error, "message")),
                    field.empty() ? "" : fmt::format(" ({})", field));
 }
 

@@ -10,19 +10,16 @@ namespace {
 
 constexpr size_t kWidth = 100;
 
-/// `head` in a column of `column` characters, and `text` beside it, wrapped.
-std::string Beside(std::string_view head, size_t column, std::string_view text) {
-  std::string all = fmt::format("  {:<{}}", head, column);
-  size_t at = 2 + column;
-  if (head.size() >= column) {
-    all += fmt::format("\n{:{}}", "", 2 + column);
-  }
+/// `text` in lines of at most kWidth; the first begins at column `indent`, and so do the others.
+std::string Wrapped(std::string_view text, size_t indent) {
+  std::string all;
+  size_t at = indent;
   while (!text.empty()) {
     const size_t space = std::min(text.find(' '), text.size());
-    if (at > 2 + column && at + 1 + space > kWidth) {
-      all += fmt::format("\n{:{}}", "", 2 + column);
-      at = 2 + column;
-    } else if (at > 2 + column) {
+    if (at > indent && at + 1 + space > kWidth) {
+      all += fmt::format("\n{:{}}", "", indent);
+      at = indent;
+    } else if (at > indent) {
       all += ' ';
       ++at;
     }
@@ -31,6 +28,11 @@ std::string Beside(std::string_view head, size_t column, std::string_view text) 
     text.remove_prefix(std::min(space + 1, text.size()));
   }
   return all + "\n";
+}
+
+/// `head` in a column of `column` characters, and `text` beside it.
+std::string Beside(std::string_view head, size_t column, std::string_view text) {
+  return fmt::format("  {:<{}}", head, column) + Wrapped(text, 2 + column);
 }
 
 std::string CommandLines(std::span<const Command> commands, std::string_view family = "") {
@@ -96,7 +98,7 @@ std::string HelpText(std::span<const Group> groups, std::span<const Flag> global
       "       tocsin COMMAND --help    what a command takes, with examples\n";
   for (const Group& group : groups) text += fmt::format("\n{}:\n{}", group.title, CommandLines(group.commands));
   text += "\nFlags of every command:\n" + FlagLines(global_flags);
-  text += Beside("--help, --version", 17, "");
+  text += "  --help, --version\n";
   text +=
       "\n"
       "Durations: 500ms 30s 30m 2h 7d 1w 1h30m. Moments: 2026-12-01T09:00+08:00, \"2026-12-01 09:00\" (local time),\n"
@@ -116,16 +118,17 @@ std::string FamilyHelp(std::span<const Group> groups, std::string_view family) {
 
 std::string CommandHelp(const Command& command) {
   std::string text = fmt::format("tocsin {}: {}\n\nusage: {}\n", command.name, command.summary, UsageOf(command));
-  if (!command.details.empty()) text += "\n" + Beside("", 0, command.details).substr(3);
+  if (!command.details.empty()) text += "\n" + Wrapped(command.details, 0);
   if (!command.positionals.empty()) text += "\n";
   for (const Positional& one : command.positionals) text += Beside(one.name, 10, one.doc);
   if (!command.flags.empty()) text += "\nFlags:\n" + FlagLines(command.flags);
   if (!command.examples.empty()) text += "\nExamples:\n";
   for (const Example& example : command.examples)
     text += fmt::format("  tocsin {}\n      {}\n", example.line, example.what);
-  text += fmt::format("\nExit status: 0 done; {}2 wrong usage; 3 could not run.\n",
-                      command.no.empty() ? "" : fmt::format("1 {}; ", command.no));
-  return text + "Flags of every command (--server, --token-file, --timeout, --json): tocsin --help\n";
+  text += "\nExit status:\n" + Beside("0", 3, "done");
+  if (!command.no.empty()) text += Beside("1", 3, command.no);
+  text += Beside("2", 3, "wrong usage") + Beside("3", 3, "could not run");
+  return text + "\nFlags of every command (--server, --token-file, --timeout, --json): tocsin --help\n";
 }
 
 }  // namespace tocsin::cli

@@ -1,0 +1,94 @@
+# bash completion for tocsin. Generated from src/cli/commands.cc by `make docs`.
+# To use it: source this file, or copy it to ~/.local/share/bash-completion/completions/tocsin
+
+# The words that may follow the words of a command so far.
+_tocsin_words() {
+  case $1 in
+    '') echo 'submit get list amend fire count cancel worker reserve ack nack extend topics topic dead stats clock token journal docs' ;;
+    clock) echo 'advance' ;;
+    dead) echo 'list redrive purge' ;;
+    journal) echo 'verify repair' ;;
+    token) echo 'create list revoke' ;;
+    topic) echo 'get set pause resume purge drop' ;;
+  esac
+}
+
+# The flags of a command.
+_tocsin_flags() {
+  case $1 in
+    'submit') echo '--in --at --file --id --key --header --attempts --trigger --count --on-conflict' ;;
+    'get') echo '--key' ;;
+    'list') echo '--state --limit --all' ;;
+    'amend') echo '--in --at --file --key' ;;
+    'fire') echo '--key' ;;
+    'count') echo '--event --by --key' ;;
+    'cancel') echo '--key' ;;
+    'worker') echo '--concurrency --lease --wait --retry-in --max-jobs --once' ;;
+    'reserve') echo '--max --wait --lease --ack' ;;
+    'nack') echo '--in --reason' ;;
+    'extend') echo '--lease' ;;
+    'topic set') echo '--slots --capacity-jobs --capacity-bytes --lease --attempts --backoff --backoff-max --count --retention --paused' ;;
+    'topic purge') echo '--yes' ;;
+    'topic drop') echo '--yes' ;;
+    'dead list') echo '--limit --all' ;;
+    'dead purge') echo '--yes' ;;
+    'clock advance') echo '--by' ;;
+    'token create') echo '--file --name --scope --topic-prefix' ;;
+    'token list') echo '--file' ;;
+    'token revoke') echo '--file' ;;
+    'journal repair') echo '--output' ;;
+  esac
+}
+
+# What compgen offers as the value of a command's flag.
+_tocsin_values() {
+  case "$1 $2" in
+    'submit --file') echo "-f" ;;
+    'submit --trigger') echo "-W 'time count either'" ;;
+    'submit --on-conflict') echo "-W 'reject replace keep'" ;;
+    'list --state') echo "-W 'scheduled leased dead done cancelled'" ;;
+    'amend --file') echo "-f" ;;
+    'topic set --paused') echo "-W 'yes no'" ;;
+    'token create --file') echo "-f" ;;
+    'token create --scope') echo "-W 'submit consume admin'" ;;
+    'token list --file') echo "-f" ;;
+    'token revoke --file') echo "-f" ;;
+    'journal repair --output') echo "-d" ;;
+  esac
+  case $2 in
+    '--token-file') echo "-f" ;;
+  esac
+}
+
+_tocsin() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= word offer i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    case $word in
+      --at|--attempts|--backoff|--backoff-max|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic-prefix|--trigger|--wait) ((i++)) ;;
+      -*|=) ;;
+      *)
+        case $command in
+          '') command=$word ;;
+          clock|dead|journal|token|topic) command="$command $word" ;;
+        esac
+        ;;
+    esac
+  done
+  COMPREPLY=()
+  case $previous in
+    --at|--attempts|--backoff|--backoff-max|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic-prefix|--trigger|--wait)
+      offer=$(_tocsin_values "$command" "$previous")
+      [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
+      return
+      ;;
+  esac
+  if [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$(_tocsin_flags "$command") --server --token-file --timeout --json --help" -- "$current"))
+  elif offer=$(_tocsin_words "$command") && [ -n "$offer" ]; then
+    COMPREPLY=($(compgen -W "$offer" -- "$current"))
+  else
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
+}
+complete -F _tocsin tocsin
