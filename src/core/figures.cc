@@ -40,6 +40,8 @@ constexpr Column kColumns[] = {
     {"tocsin_jobs_dead", "Dead letters.", metrics::Kind::kGauge, &TopicFigures::dead},
     {"tocsin_jobs_bytes", "Bytes of ids, keys, headers and payloads of the jobs that are stored.",
      metrics::Kind::kGauge, &TopicFigures::bytes},
+    {"tocsin_jobs_recovered_total", "Jobs that were stored already at the start.", metrics::Kind::kCounter,
+     &TopicFigures::recovered},
     {"tocsin_jobs_accepted_total", "Jobs accepted since the start.", metrics::Kind::kCounter, &TopicFigures::accepted},
     {"tocsin_jobs_delivered_total", "Deliveries since the start.", metrics::Kind::kCounter, &TopicFigures::delivered},
     {"tocsin_jobs_acked_total", "Deliveries that were acknowledged.", metrics::Kind::kCounter, &TopicFigures::acked},
@@ -47,6 +49,9 @@ constexpr Column kColumns[] = {
     {"tocsin_jobs_expired_total", "Deliveries whose lease ran out.", metrics::Kind::kCounter, &TopicFigures::expired},
     {"tocsin_jobs_cancelled_total", "Jobs that were cancelled or replaced.", metrics::Kind::kCounter,
      &TopicFigures::cancelled},
+    {"tocsin_jobs_redriven_total", "Dead letters that were scheduled again.", metrics::Kind::kCounter,
+     &TopicFigures::redriven},
+    {"tocsin_jobs_purged_total", "Jobs that were removed by a purge.", metrics::Kind::kCounter, &TopicFigures::purged},
     {"tocsin_jobs_dead_total", "Jobs that used up their attempts.", metrics::Kind::kCounter, &TopicFigures::died},
 };
 

@@ -1,6 +1,7 @@
 #include "metrics/registry.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -44,87 +45,154 @@ void AppendEscaped(std::string& out, std::string_view text, bool quotes) {
 }
 
 /// a="x",b="y": how a series is told from the others of its family.
+void AppendLabels(std::string& out, const Labels& labels) {
+  bool first = true;
+  for (const Label& label : labels) {
+    if (!std::exchange(first, false)) out += ',';
+    out += label.name;
+    out += "=\"";
+    AppendEscaped(out, label.value, true);
+    out += '"';
+  }
+}
+
 std::string LabelText(const Labels& labels) {
   std::string text;
-  for (const Label& label : labels) {
-    if (!text.empty()) text += ',';
-    text += label.name;
-    text += "=\"";
-    AppendEscaped(text, label.value, true);
-    text += '"';
-  }
+  AppendLabels(text, labels);
   return text;
 }
 
-std::string Number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  if (value == std::floor(value) && std::abs(value) < 9e15) return fmt::format("{}", static_cast<int64_t>(value));
-  return fmt::format("{}", value);
+void AppendInteger(std::string& out, uint64_t value) {
+  const fmt::format_int text(value);
+  out.append(text.data(), text.size());
 }
 
-void AppendLine(std::string& out, std::string_view name, std::string_view labels, std::string_view value) {
+void AppendNumber(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value > 0 ? "+Inf" : "-Inf";
+  } else if (value == std::floor(value) && std::abs(value) < 9e15) {
+    const fmt::format_int text(static_cast<int64_t>(value));
+    out.append(text.data(), text.size());
+  } else {
+    fmt::format_to(std::back_inserter(out), "{}", value);
+  }
+}
+
+/// name{labels} and a blank: what stands before a value.
+void AppendSeries(std::string& out, std::string_view name, std::string_view labels) {
   out += name;
-  if (!labels.empty()) fmt::format_to(std::back_inserter(out), "{{{}}}", labels);
-  fmt::format_to(std::back_inserter(out), " {}\n", value);
+  if (!labels.empty()) {
+    out += '{';
+    out += labels;
+    out += '}';
+  }
+  out += ' ';
 }
 
-void AppendHistogram(std::string& out, const std::string& name, const std::string& labels, const Histogram& histogram) {
+/// The text of each bound that is shown, in seconds.
+const std::array<std::string, kShownTo - kShownFrom + 1>& BoundTexts() {
+  static const auto texts = [] {
+    std::array<std::string, kShownTo - kShownFrom + 1> bounds;
+    for (unsigned power = kShownFrom; power <= kShownTo; ++power) {
+      AppendNumber(bounds[power - kShownFrom], static_cast<double>(uint64_t{1} << power) / 1e6);
+    }
+    return bounds;
+  }();
+  return texts;
+}
+
+void AppendHistogram(std::string& out, std::string_view name, std::string_view labels, const Histogram& histogram) {
   const Histogram::Snapshot read = histogram.Read();
-  const std::string_view comma = labels.empty() ? "" : ",";
+  const std::string begin = fmt::format("{}_bucket{{{}{}le=\"", name, labels, labels.empty() ? "" : ",");
+  const auto line = [&](std::string_view bound, uint64_t up_to) {
+    out += begin;
+    out += bound;
+    out += "\"} ";
+    AppendInteger(out, up_to);
+    out += '\n';
+  };
   uint64_t up_to = 0;
   size_t bucket = 0;
   for (unsigned power = kShownFrom; power <= kShownTo; ++power) {
-    const uint64_t bound_us = uint64_t{1} << power;
-    for (; bucket <= Histogram::BucketOf(bound_us); ++bucket) up_to += read.buckets[bucket];
-    fmt::format_to(std::back_inserter(out), "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma,
-                   Number(static_cast<double>(bound_us) / 1e6), up_to);
+    for (; bucket <= Histogram::BucketOf(uint64_t{1} << power); ++bucket) up_to += read.buckets[bucket];
+    line(BoundTexts()[power - kShownFrom], up_to);
   }
-  fmt::format_to(std::back_inserter(out), "{}_bucket{{{}{}le=\"+Inf\"}} {}\n", name, labels, comma, read.count);
-  AppendLine(out, name + "_sum", labels, Number(read.sum_seconds));
-  AppendLine(out, name + "_count", labels, fmt::format("{}", read.count));
+  line("+Inf", read.count);
+  AppendSeries(out, fmt::format("{}_sum", name), labels);
+  AppendNumber(out, read.sum_seconds);
+  out += '\n';
+  AppendSeries(out, fmt::format("{}_count", name), labels);
+  AppendInteger(out, read.count);
+  out += '\n';
 }
 
-/// A family while it is being rendered.
-struct Text {
+/// What the collectors put into one family.
+struct Collected {
   Kind kind = Kind::kGauge;
   std::string help;
-  std::map<std::string, std::string> series;  // labels -> lines
+  std::string lines;
+  size_t series = 0;
 };
-using Texts = std::map<std::string, Text, std::less<>>;
+using CollectedFamilies = std::map<std::string, Collected, std::less<>>;
 
 class TextSink final : public Sink {
  public:
-  TextSink(Texts& texts, size_t series_max) : texts_(texts), series_max_(series_max) {}
+  TextSink(CollectedFamilies& families, size_t series_max) : families_(families), series_max_(series_max) {}
 
   void Sample(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) override {
-    auto at = texts_.find(name);
-    if (at == texts_.end()) at = texts_.emplace(name, Text{kind, std::string(help), {}}).first;
-    Text& text = at->second;
-    TOCSIN_CHECK(text.kind == kind && kind != Kind::kHistogram);
-    std::string label_text = LabelText(labels);
-    if (text.series.size() >= series_max_ && !text.series.contains(label_text)) return;
-    std::string line;
-    AppendLine(line, name, label_text, Number(value));
-    text.series.insert_or_assign(std::move(label_text), std::move(line));
+    auto at = families_.find(name);
+    if (at == families_.end()) at = families_.emplace(name, Collected{kind, std::string(help), {}}).first;
+    Collected& family = at->second;
+    TOCSIN_CHECK(family.kind == kind && kind != Kind::kHistogram);
+    if (family.series++ >= series_max_) return;
+    labels_.clear();
+    AppendLabels(labels_, labels);
+    AppendSeries(family.lines, name, labels_);
+    AppendNumber(family.lines, value);
+    family.lines += '\n';
   }
 
  private:
-  Texts& texts_;
+  CollectedFamilies& families_;
   const size_t series_max_;
+  std::string labels_;  // kept, so that a sample allocates nothing
 };
+
+void AppendFamily(std::string& out, std::string_view name, Kind kind, std::string_view help) {
+  out += "# HELP ";
+  out += name;
+  out += ' ';
+  AppendEscaped(out, help, false);
+  fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", name, KindName(kind));
+}
 
 }  // namespace
 
 struct Registry::Series {
   Labels labels;
+  std::string text;  // of the labels
   std::variant<std::shared_ptr<Counter>, std::shared_ptr<Gauge>, std::shared_ptr<Histogram>> figure;
+
+  void Append(std::string& out, std::string_view name) const {
+    if (const auto* histogram = std::get_if<std::shared_ptr<Histogram>>(&figure)) {
+      return AppendHistogram(out, name, text, **histogram);
+    }
+    AppendSeries(out, name, text);
+    if (const auto* counter = std::get_if<std::shared_ptr<Counter>>(&figure)) {
+      AppendInteger(out, (*counter)->Value());
+    } else {
+      AppendNumber(out, std::get<std::shared_ptr<Gauge>>(figure)->Value());
+    }
+    out += '\n';
+  }
 };
 
 struct Registry::Family {
   Kind kind = Kind::kGauge;
   std::string help;
-  std::map<std::string, Series> series;  // by LabelText
+  std::map<std::string_view, std::shared_ptr<const Series>> series;  // by their text
 };
 
 Registry::Registry(size_t series_max) : series_max_(series_max) {}
@@ -143,9 +211,12 @@ std::shared_ptr<T> Registry::Get(Kind kind, std::string_view name, std::string_v
     for (Label& label : own) label.value = "other";
     text = LabelText(own);
   }
-  auto [series, fresh] = family.series.try_emplace(std::move(text));
-  if (fresh) series->second = Series{std::move(own), std::make_shared<T>()};
-  return std::get<std::shared_ptr<T>>(series->second.figure);
+  auto at_series = family.series.find(text);
+  if (at_series == family.series.end()) {
+    auto series = std::make_shared<const Series>(std::move(own), std::move(text), std::make_shared<T>());
+    at_series = family.series.emplace(series->text, series).first;
+  }
+  return std::get<std::shared_ptr<T>>(at_series->second->figure);
 }
 
 std::shared_ptr<Counter> Registry::GetCounter(std::string_view name, std::string_view help, const Labels& labels) {
@@ -164,7 +235,7 @@ void Registry::DropSeries(std::string_view label, std::string_view value) {
   const std::lock_guard lock(mutex_);
   for (auto& [name, family] : families_) {
     std::erase_if(family.series, [&](const auto& series) {
-      return std::ranges::any_of(series.second.labels,
+      return std::ranges::any_of(series.second->labels,
                                  [&](const Label& own) { return own.name == label && own.value == value; });
     });
   }
@@ -188,40 +259,42 @@ Registry::Registration::~Registration() {
   registry_->collectors_.erase(number_);
 }
 
+std::vector<Registry::FamilyView> Registry::Look() {
+  const std::lock_guard lock(mutex_);
+  std::vector<FamilyView> views;
+  for (const auto& [name, family] : families_) {
+    if (family.series.empty()) continue;
+    FamilyView& view = views.emplace_back(name, family.kind, family.help);
+    view.series.reserve(family.series.size());
+    for (const auto& [text, series] : family.series) view.series.push_back(series);
+  }
+  return views;
+}
+
 std::string Registry::RenderPrometheus() {
-  Texts texts;
+  CollectedFamilies collected;
   {
     const std::lock_guard collecting(collect_mutex_);
-    TextSink sink(texts, series_max_);
+    TextSink sink(collected, series_max_);
     for (auto& [number, collector] : collectors_) collector(sink);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [name, family] : families_) {
-      if (family.series.empty()) continue;
-      Text& text = texts[name];
-      text.kind = family.kind;
-      text.help = family.help;
-      for (const auto& [labels, series] : family.series) {
-        std::string& lines = text.series[labels];
-        lines.clear();
-        if (const auto* histogram = std::get_if<std::shared_ptr<Histogram>>(&series.figure)) {
-          AppendHistogram(lines, name, labels, **histogram);
-        } else if (const auto* counter = std::get_if<std::shared_ptr<Counter>>(&series.figure)) {
-          AppendLine(lines, name, labels, fmt::format("{}", (*counter)->Value()));
-        } else {
-          AppendLine(lines, name, labels, Number(std::get<std::shared_ptr<Gauge>>(series.figure)->Value()));
-        }
-      }
-    }
-  }
   std::string out;
-  for (const auto& [name, text] : texts) {
-    fmt::format_to(std::back_inserter(out), "# HELP {} ", name);
-    AppendEscaped(out, text.help, false);
-    fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", name, KindName(text.kind));
-    for (const auto& [labels, lines] : text.series) out += lines;
+  out.reserve(last_bytes_.load(std::memory_order_relaxed));
+  auto next = collected.begin();
+  const auto append_up_to = [&](std::string_view name) {  // the collected ones that come before it
+    for (; next != collected.end() && (name.empty() || next->first < name); ++next) {
+      AppendFamily(out, next->first, next->second.kind, next->second.help);
+      out += next->second.lines;
+    }
+  };
+  for (const FamilyView& family : Look()) {
+    append_up_to(family.name);
+    AppendFamily(out, family.name, family.kind, family.help);
+    if (next != collected.end() && next->first == family.name) out += next++->second.lines;
+    for (const auto& series : family.series) series->Append(out, family.name);
   }
+  append_up_to({});
+  last_bytes_.store(out.size() + out.size() / 16, std::memory_order_relaxed);
   return out;
 }
 

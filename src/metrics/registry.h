@@ -8,6 +8,7 @@
 // `series_max` series; what asks for more shares one whose label values are all "other".
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,7 +34,7 @@ enum class Kind : uint8_t { kCounter, kGauge, kHistogram };
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// `kind` is kCounter or kGauge. Every sample of a name has the same kind and help.
+  /// `kind` is kCounter or kGauge. Every sample of a name has the same kind and help, and labels of its own.
   virtual void Sample(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) = 0;
 };
 
@@ -72,16 +73,26 @@ class Registry {
   };
   [[nodiscard]] Registration AddCollector(Collector collector);
 
-  /// The text exposition format, version 0.0.4; families by name, series by labels.
+  /// The text exposition format, version 0.0.4; families by name, series by labels, those of collectors as they came.
+  /// Takes long where there are thousands of series (metrics/scraper.h), but no lock for long.
   std::string RenderPrometheus();
 
  private:
   struct Series;
   struct Family;
+  /// A family as it is at one moment, so that rendering it needs no lock.
+  struct FamilyView {
+    std::string name;
+    Kind kind;
+    std::string help;
+    std::vector<std::shared_ptr<const Series>> series = {};
+  };
+  std::vector<FamilyView> Look();
   template <class T>
   std::shared_ptr<T> Get(Kind kind, std::string_view name, std::string_view help, const Labels& labels);
 
   const size_t series_max_;
+  std::atomic<size_t> last_bytes_ = 0;  // of the last rendering, with some room to grow
 
   std::mutex mutex_;  // guards families_; taken after collect_mutex_ where both are
   std::map<std::string, Family, std::less<>> families_;

@@ -115,8 +115,8 @@ void ServerNode::MakeShards() {
   });
   scraper_ = std::make_unique<metrics::Scraper>(metrics_);
   http_budget_ = std::make_unique<http::Budget>(HttpMemory(config_), metrics_);
-  const http::Context context{
-      *service_, *clock_, virtual_clock_, metrics_, *scraper_, {VersionText(), loops_.size(), clock_->IoNow()}};
+  const http::Context context{*service_, *clock_,   virtual_clock_,
+                              metrics_,  *scraper_, {VersionText(), loops_.size(), clock_->IoNow()}};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
       .pages = listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};

@@ -14,6 +14,7 @@
 #include "core/service.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
+#include "metrics/scraper.h"
 #include "net/asio_loop.h"
 
 namespace tocsin::http {
@@ -43,6 +44,7 @@ struct Context {
   const Clock& clock;
   VirtualClock* virtual_clock;  // null with the real clock
   metrics::Registry& metrics;
+  metrics::Scraper& scraper;
   NodeInfo node = {};
 };
 

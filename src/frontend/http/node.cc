@@ -16,7 +16,10 @@ void ShowReady(Call& call) {
 }
 
 void ShowMetrics(Call& call) {
-  call.answer.Send({.body = call.context.metrics.RenderPrometheus(), .content_type = "text/plain; version=0.0.4"});
+  call.context.scraper.Scrape(call.loop, [answer = std::move(call.answer)](auto text) mutable {
+    if (!text) return answer.Fail(text.error());
+    answer.Send({.body = *std::move(text), .content_type = "text/plain; version=0.0.4"});
+  });
 }
 
 void ShowOpenApi(Call& call) { call.answer.Send({.body = std::string(OpenApiDocument())}); }

@@ -135,6 +135,7 @@ class TestSite : public testing::Test {
   ShiftedClock clock_;
   metrics::Registry metrics_;
   net::AsioLoop loop_{clock_};
+  metrics::Scraper scraper_{metrics_};
   boost::asio::io_context client_io_;
   MemoryStore store_;
   Service service_{{{.loop = &loop_, .store = &store_}}, clock_, metrics_};
@@ -161,7 +162,7 @@ class TestSite : public testing::Test {
                                                     }));
            }},
   }};
-  std::unique_ptr<Server> server_ = std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_}, router_,
+  std::unique_ptr<Server> server_ = std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_,
                                                              budget_, loop_, Options{.body_bytes_max = 16 << 20});
 };
 

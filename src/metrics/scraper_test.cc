@@ -1,0 +1,85 @@
+#include "metrics/scraper.h"
+
+#include <atomic>
+#include <latch>
+
+#include <gtest/gtest.h>
+
+#include "base/manual_loop.h"
+
+namespace tocsin::metrics {
+namespace {
+
+TEST(Scraper, AnswersOnTheLoopAndNotOnItsOwnThread) {
+  Registry registry;
+  registry.GetGauge("depth", "Depth.")->Set(7);
+  ManualLoop loop;
+  Scraper scraper(registry);
+  std::string text;
+  std::thread::id answered_by;
+  scraper.Scrape(loop, [&](Result<std::string> result) {
+    text = *std::move(result);
+    answered_by = std::this_thread::get_id();
+  });
+  while (!loop.RunOne()) std::this_thread::yield();
+  EXPECT_EQ(text, "# HELP depth Depth.\n# TYPE depth gauge\ndepth 7\n");
+  EXPECT_EQ(answered_by, std::this_thread::get_id());
+}
+
+TEST(Scraper, RefusesMoreThanAFewAtOnceAndDropsWhatWaitsAtTheEnd) {
+  Registry registry;
+  ManualLoop loop;
+  std::latch rendering(1);
+  std::latch go(1);
+  std::atomic<int> rendered = 0;
+  const auto registration = registry.AddCollector([&](Sink&) {
+    if (rendered++ > 0) return;
+    rendering.count_down();
+    go.wait();
+  });
+  int answered = 0;
+  int refused = 0;
+  {
+    Scraper scraper(registry);
+    const auto scrape = [&] {
+      scraper.Scrape(loop, [&](const Result<std::string>& result) {
+        ++answered;
+        if (!result && result.error().code == Code::kOverloaded) ++refused;
+      });
+    };
+    scrape();
+    rendering.wait();  // the first is under way, and no longer waits
+    for (size_t i = 0; i < Scraper::kWaitingMax; ++i) scrape();
+    EXPECT_EQ(loop.RunAll(), 0U);
+    scrape();
+    EXPECT_EQ(loop.RunAll(), 1U);
+    EXPECT_EQ(refused, 1);
+    go.count_down();
+  }
+  loop.RunAll();
+  EXPECT_EQ(answered, rendered + 1);
+  EXPECT_EQ(refused, 1);
+}
+
+TEST(Scraper, RendersWhileSeriesComeAndGo) {
+  Registry registry;
+  ManualLoop loop;
+  Scraper scraper(registry);
+  std::atomic<bool> stop = false;
+  std::jthread other([&] {
+    for (int i = 0; !stop; ++i) {
+      const std::string topic = std::to_string(i % 100);
+      registry.GetHistogram("late_seconds", "Late.", {{"topic", topic}})->Record(std::chrono::milliseconds(i));
+      registry.GetCounter("in_total", "In.", {{"topic", topic}})->Add();
+      if (i % 3 == 0) registry.DropSeries("topic", topic);
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    scraper.Scrape(loop, [](const Result<std::string>& result) { EXPECT_TRUE(result); });
+    while (!loop.RunOne()) std::this_thread::yield();
+  }
+  stop = true;
+}
+
+}  // namespace
+}  // namespace tocsin::metrics
