@@ -1,5 +1,6 @@
 #include "cli/worker.h"
 
+#include <csignal>
 #include <limits>
 #include <thread>
 
@@ -182,6 +183,7 @@ Worker::Worker(Context& context, WorkerOptions options)
 Worker::~Worker() = default;
 
 Result<WorkerFigures> Worker::Run(StopSignal& signal) {
+  std::signal(SIGPIPE, SIG_IGN);  // a command need not read its stdin
   for (size_t i = 0; i < options_.concurrency; ++i) runners_.push_back(std::make_unique<Runner>(*this));
   std::vector<std::jthread> threads;
   for (const auto& runner : runners_) threads.emplace_back([&runner] { runner->Run(); });

@@ -1,0 +1,248 @@
+"""tocsin worker: a command for each due job, acked only after it ended with 0."""
+
+import base64
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, run, submit
+
+
+class Worker:
+    """One run of tocsin worker."""
+
+    def __init__(self, server, *words, topic="t", environment=None):
+        self.process = subprocess.Popen(
+            [BIN / "tocsin", "worker", topic, "--server", server.url, *map(str, words)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT | (environment or {}))
+
+    def await_line(self, words):
+        """Reads its stderr up to a line with these words."""
+        seen = []
+        for line in self.process.stderr:
+            seen.append(line)
+            if words in line:
+                return seen
+        raise AssertionError(f"never said {words!r}: {seen}")
+
+    def signal(self, sig=signal.SIGTERM):
+        self.process.send_signal(sig)
+
+    def end(self):
+        """Its exit status and what it said since."""
+        out, err = self.process.communicate(timeout=DEADLINE_S)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def work():
+    workers = []
+
+    def make(*arguments, **options):
+        workers.append(Worker(*arguments, **options))
+        return workers[-1]
+
+    yield make
+    for worker in workers:
+        worker.process.kill()
+        worker.process.communicate(timeout=DEADLINE_S)
+
+
+def pipe(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    return tmp_path / name
+
+
+def job_of(client, server, id, topic="t"):
+    answer = client.get(f"{server.topic(topic)}/jobs/{id}")
+    return answer.json() if answer.status_code == 200 else None
+
+
+def figures(client, server, topic="t"):
+    return client.get(server.topic(topic)).json()["figures"]
+
+
+def test_the_payload_is_on_stdin_and_the_rest_in_the_environment(server, client, work, tmp_path):
+    job = submit(client, server, id="order 1", key="k", payload="pay\nor cancel", headers={"trace-id": "abc", "x": "y z"},
+                 max_attempts=7)
+    status, _, err = work(
+        server, "--once", "--", "sh", "-c", f"cat > {tmp_path}/payload; env > {tmp_path}/env; echo done >&2",
+        environment={"TOCSIN_HEADER_OLD": "of an outer job"}).end()
+    assert status == 0, err
+    assert (tmp_path / "payload").read_text() == "pay\nor cancel"
+    env = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
+    given = {name: value for name, value in env.items() if name.startswith("TOCSIN_")}
+    assert given == {"TOCSIN_JOB_ID": "order 1", "TOCSIN_TOPIC": "t", "TOCSIN_ATTEMPT": "1", "TOCSIN_MAX_ATTEMPTS": "7",
+                     "TOCSIN_DUE_MS": str(job["due_ms"]), "TOCSIN_KEY": "k", "TOCSIN_HEADER_TRACE_ID": "abc",
+                     "TOCSIN_HEADER_X": "y z"}
+    assert "done\n" in err and "1 acked, 0 nacked" in err
+    assert figures(client, server)["acked"] == 1
+
+
+def test_bytes_reach_the_command_as_they_are_and_need_not_be_read(server, client, work, tmp_path):
+    data = bytes(range(256)) * 1000
+    for _ in range(2):
+        submit(client, server, payload_base64=base64.b64encode(data).decode())
+    assert work(server, "--once", "--", "sh", "-c", f"cat > {tmp_path}/payload").end()[0] == 0
+    assert (tmp_path / "payload").read_bytes() == data
+    assert work(server, "--once", "--", "true").end()[0] == 0
+    assert figures(client, server)["acked"] == 2
+
+
+def test_a_failed_command_nacks_with_its_last_words(server, client, work):
+    submit(client, server, id="j", payload="p")
+    submit(client, server, id="k", payload="p")
+    script = 'echo first >&2; printf "no such\\torder\\n\\n" >&2; exit 3'
+    status, _, err = work(server, "--once", "--retry-in", "1h", "--", "sh", "-c", script).end()
+    assert status == 0
+    assert "exit status 3" in err and "0 acked, 1 nacked" in err
+    failed = next(job for job in (job_of(client, server, "j"), job_of(client, server, "k")) if job["attempt"] == 1)
+    assert failed["state"] == "scheduled"
+    assert failed["reason"] == "exit status 3: no such\\torder"
+    work(server, "--once", "--", "sh", "-c", "kill -9 $$").end()
+    reasons = [job_of(client, server, id)["reason"] for id in "jk"]
+    assert "signal 9 (Killed)" in reasons
+
+
+def test_the_last_attempt_makes_a_dead_letter(server, client, work):
+    submit(client, server, id="j", payload="p", max_attempts=1)
+    status, out, _ = work(server, "--once", "--json", "--", "false").end()
+    assert status == 0
+    assert '"outcome":"dead"' in out
+    assert job_of(client, server, "j")["state"] == "dead"
+
+
+def test_the_lease_is_extended_while_the_command_runs(server, client, work, tmp_path):
+    gate = pipe(tmp_path, "gate")
+    submit(client, server, id="j", payload="p")
+    worker = work(server, "--once", "--lease", "1s", "--", "cat", gate)
+    deadlines = set()
+    end = time.monotonic() + DEADLINE_S
+    while len(deadlines) < 5:  # a second and more
+        assert time.monotonic() < end
+        job = job_of(client, server, "j")
+        assert job["attempt"] <= 1
+        if job["state"] == "leased":
+            deadlines.add(job["lease_deadline_ms"])
+    gate.write_text("go\n")
+    assert worker.end()[0] == 0
+    assert figures(client, server)["acked"] == 1
+    assert figures(client, server)["expired"] == 0
+
+
+def test_a_signal_lets_the_running_command_finish_and_takes_no_more(server, client, work, tmp_path):
+    gate, begun = pipe(tmp_path, "gate"), pipe(tmp_path, "begun")
+    for id in "ab":
+        submit(client, server, id=id, payload="p")
+    worker = work(server, "--", "sh", "-c", f"echo > {begun}; cat {gate}")
+    begun.read_text()
+    worker.signal()
+    worker.await_line("no more jobs are taken")
+    gate.write_text("go\n")
+    status, _, err = worker.end()
+    assert status == 0
+    assert "1 acked, 0 nacked" in err
+    assert figures(client, server)["acked"] == 1 and figures(client, server)["scheduled"] == 1
+
+
+def test_a_signal_ends_a_worker_that_waits(server, client, work):
+    submit(client, server, id="a", payload="p")
+    worker = work(server, "--", "true")
+    worker.await_line("job a")
+    worker.signal(signal.SIGINT)
+    assert worker.end()[0] == 0
+
+
+def test_a_second_signal_kills_the_command_and_nacks_its_job(server, client, work, tmp_path):
+    gate, begun = pipe(tmp_path, "gate"), pipe(tmp_path, "begun")
+    submit(client, server, id="a", payload="p")
+    worker = work(server, "--retry-in", "1h", "--", "sh", "-c", f"echo > {begun}; cat {gate}; cat {gate}")
+    begun.read_text()
+    worker.signal()
+    worker.await_line("no more jobs are taken")
+    worker.signal()
+    status, _, err = worker.end()
+    assert status == 0
+    assert "0 acked, 1 nacked" in err
+    job = job_of(client, server, "a")
+    assert (job["state"], job["attempt"]) == ("scheduled", 1)
+    assert job["reason"].startswith("killed, because the worker was stopped")
+
+
+def test_so_many_commands_run_at_once(server, client, work, tmp_path):
+    for id in "abcd":
+        submit(client, server, id=id, payload="p")
+    # Each waits until all four have begun.
+    script = f'touch {tmp_path}/$TOCSIN_JOB_ID; until [ "$(ls {tmp_path} | wc -l)" -ge 4 ]; do :; done'
+    status, _, err = work(server, "--concurrency", "4", "--max-jobs", "4", "--", "sh", "-c", script).end()
+    assert status == 0, err
+    assert figures(client, server)["acked"] == 4
+
+
+def test_the_worker_waits_for_a_server_that_restarts(start, client, work, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+    server = start(listen=listen)
+    submit(client, server, id="a", payload="p")
+    worker = work(server, "--", "true")
+    worker.await_line("job a")
+    server.kill()
+    server.process.returncode = -9
+    worker.await_line("trying again until it works")
+    server = start(listen=listen)
+    submit(client, server, id="b", payload="p")
+    said = worker.await_line("job b")
+    assert len([line for line in said if "trying again" in line]) == 0
+    assert any("answers again" in line for line in said)
+    worker.signal()
+    assert worker.end()[0] == 0
+
+
+def test_a_job_is_not_lost_when_the_worker_dies(start, client, work, tmp_path):
+    server = start("--clock", "virtual")
+    gate, begun = pipe(tmp_path, "gate"), pipe(tmp_path, "begun")
+    submit(client, server, id="a", payload="p")
+    worker = work(server, "--", "sh", "-c", f"echo > {begun}; exec cat {gate}")
+    begun.read_text()
+    worker.process.kill()
+    assert job_of(client, server, "a")["state"] == "leased"
+    for _ in range(2):  # the lease, then the back-off
+        client.post(server.url + "/v1/clock/advance", json={"ms": 120_000})
+    assert work(server, "--once", "--", "true").end()[0] == 0
+    assert figures(client, server)["acked"] == 1
+
+
+def test_what_cannot_be_started_is_nacked_and_said(server, client, work, tmp_path):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    submit(client, server, id="a", payload="p")
+    status, _, err = work(server, "--once", "--", broken).end()
+    assert status == 0
+    assert f"cannot start {broken}" in err
+    assert f"cannot start {broken}" in job_of(client, server, "a")["reason"]
+
+
+def test_a_program_that_is_missing_costs_no_attempt(server, client, work):
+    submit(client, server, id="a", payload="p")
+    status, _, err = work(server, "--", "no-such-program-here").end()
+    assert status == 2
+    assert "no-such-program-here" in err
+    assert job_of(client, server, "a")["attempt"] == 0
+
+
+def test_an_error_that_waiting_does_not_heal_ends_it(start, client, work, tmp_path):
+    file = tmp_path / "tokens"
+    assert run("tocsin", "token", "create", "--file", file, "--name", "n", "--scope", "submit").returncode == 0
+    status, _, err = work(start("--auth-token-file", file), "--", "true").end()
+    assert status == 3
+    assert "unauthenticated" in err
+
+
+@pytest.mark.parametrize("flags", [["--lease", "10ms"], ["--concurrency", "0"], ["--once", "--max-jobs", "2"]])
+def test_wrong_flags(shared_server, work, flags):
+    assert work(shared_server, *flags, "--", "true").end()[0] == 2
