@@ -69,6 +69,8 @@ std::vector<std::string_view> Groups() {
 
 std::span<const Command> Commands() { return kCommands; }
 
+std::string_view Version() { return TOCSIN_VERSION; }
+
 std::string VersionText() { return "tocsind " TOCSIN_VERSION "\n"; }
 
 std::string HelpText() {

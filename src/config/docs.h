@@ -17,6 +17,7 @@ struct Command {
 std::span<const Command> Commands();
 
 std::string HelpText();
+std::string_view Version();
 std::string VersionText();
 std::string ConfigurationMarkdown();
 std::string ErrorsMarkdown();

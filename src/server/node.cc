@@ -116,7 +116,7 @@ void ServerNode::MakeShards() {
   scraper_ = std::make_unique<metrics::Scraper>(metrics_);
   http_budget_ = std::make_unique<http::Budget>(HttpMemory(config_), metrics_);
   const http::Context context{*service_, *clock_,   virtual_clock_,
-                              metrics_,  *scraper_, {VersionText(), loops_.size(), clock_->IoNow()}};
+                              metrics_,  *scraper_, {std::string(Version()), loops_.size(), clock_->IoNow()}};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
       .pages = listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
@@ -198,11 +198,12 @@ void ServerNode::Stop() {
   stopping_ = true;
   listener_->Close();
   parts_running_ = 1 + servers_.size();
-  loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
   for (size_t shard = 0; shard < servers_.size(); ++shard) {
     loops_[shard]->Post(
         [this, shard] { servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); }); });
   }
+  // After the servers were told: they say with each answer that it is the last one.
+  loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
   stop_timer_.expires_after(kStopTime);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;

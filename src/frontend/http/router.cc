@@ -54,6 +54,7 @@ Result<Match> Router::Find(Verb method, std::string_view target, std::string* al
     if (route.method != method) {
       methods += methods.empty() ? "" : ", ";
       methods += std::string_view(boost::beast::http::to_string(route.method));
+      if (route.method == Verb::get) methods += ", HEAD";  // the session asks for GET then
       continue;
     }
     auto params = Params(route.pattern, path);

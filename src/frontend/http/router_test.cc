@@ -57,7 +57,7 @@ TEST(Router, SaysWhichMethodsAPathTakes) {
   const auto match = Table().Find(Verb::put, "/v1/topics/mail/jobs", &allow);
   ASSERT_FALSE(match);
   EXPECT_EQ(match.error().code, Code::kMethodNotAllowed);
-  EXPECT_EQ(allow, "POST, GET");
+  EXPECT_EQ(allow, "POST, GET, HEAD");
 }
 
 TEST(Router, FindsNothingElsewhere) {
