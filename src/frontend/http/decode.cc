@@ -1,6 +1,7 @@
 #include "frontend/http/decode.h"
 
 #include "frontend/http/fields.h"
+#include "frontend/http/unique_keys.h"
 
 namespace tocsin::http {
 namespace {
@@ -71,6 +72,7 @@ Result<std::shared_ptr<Document>> Document::ParseWith(json::parser& parser, std:
                 error.message(), parsed, kDepthMax);
   }
   document->root_.emplace(parser.release());
+  TOCSIN_TRY(CheckKeysAreUnique(body, *document->root_));
   if (!document->root_->is_object()) return Fail(Code::kInvalidArgument, "the body is not a JSON object");
   return document;
 }
