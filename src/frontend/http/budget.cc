@@ -13,7 +13,7 @@ bool Charge::Reach(size_t bytes) {
   if (bytes <= bytes_) return true;
   const size_t more = bytes - bytes_;
   const size_t before = budget_.bytes_.fetch_add(more, std::memory_order_relaxed);
-  if (bytes > Budget::kSmallBytes && before + more > budget_.bytes_max_) {
+  if (bytes > Budget::kSmallBytes && before + more > bytes_max_) {
     budget_.bytes_.fetch_sub(more, std::memory_order_relaxed);
     return false;
   }

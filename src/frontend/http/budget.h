@@ -4,7 +4,8 @@
 // Threads: Budget is for all shards; a Charge belongs to one connection, and so to one thread.
 //
 // Invariants: what is charged is at most `bytes_max` and kSmallBytes for each connection's request and answer. What is
-// small is never refused, so that acks, cancels and health checks go on while the rest has to wait.
+// small is never refused, so that acks, cancels and health checks go on while the rest has to wait. Requests leave a
+// quarter to the answers: refusing those is worse, because the work is done by then.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@ class Budget {
   Budget(size_t bytes_max, metrics::Registry& metrics);
 
   size_t bytes_max() const { return bytes_max_; }
+  size_t requests_bytes_max() const { return bytes_max_ / 4 * 3; }
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -34,7 +36,9 @@ class Budget {
 /// What one request or one answer takes out of the budget, until it is cleared or destroyed.
 class Charge {
  public:
-  explicit Charge(Budget& budget) : budget_(budget) {}
+  enum class For { kRequest, kAnswer };
+  Charge(Budget& budget, For what)
+      : budget_(budget), bytes_max_(what == For::kRequest ? budget.requests_bytes_max() : budget.bytes_max()) {}
   ~Charge() { Clear(); }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
@@ -45,6 +49,7 @@ class Charge {
 
  private:
   Budget& budget_;
+  const size_t bytes_max_;  // of all charges together
   size_t bytes_ = 0;
 };
 

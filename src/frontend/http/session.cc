@@ -38,9 +38,9 @@ Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
     : server_(server),
       socket_(std::move(socket)),
       pass_(std::move(pass)),
-      request_charge_(server.budget()),
+      request_charge_(server.budget(), Charge::For::kRequest),
       json_(MakeParser()),
-      answer_charge_(server.budget()) {}
+      answer_charge_(server.budget(), Charge::For::kAnswer) {}
 
 void Session::Start() { Next(); }
 
@@ -299,13 +299,14 @@ void Session::Refuse(const Error& error) {
 void Session::Send(Response response) {
   if (phase_ == Phase::kClosed) return;
   Unpark();
+  std::string_view encoding = Encode(response);
   if (!answer_charge_.Reach(response.body.size())) {
-    response = ErrorResponse(server_.NoRoom());
-    (void)answer_charge_.Reach(response.body.size());  // small: there is always room
+    response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
+    encoding = {};
   }
   server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
   if (server_.draining()) keep_alive_ = false;
-  MakeHead(response, Encode(response));
+  MakeHead(response, encoding);
   out_body_ = head_ ? std::string() : std::move(response.body);
   out_sent_ = 0;
   Enter(Phase::kWriting, kWriteTime);

@@ -102,8 +102,8 @@ TEST_F(SessionTest, AClientThatReadsSlowlyGetsItsAnswer) {
 
 TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   auto first = Connect();
-  Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n");
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 4'000'000);
+  Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n");
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 3'000'000);
 
   auto large = Connect();
   Send(large, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
