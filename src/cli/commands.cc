@@ -11,6 +11,7 @@ std::span<const Group> Groups() {
       {"Topics", {Topics(), TopicGet(), TopicSet(), TopicPause(), TopicResume(), TopicPurge(), TopicDrop()}},
       {"Dead letters", {DeadList(), DeadRedrive(), DeadPurge()}},
       {"Server", {Stats(), ClockAdvance()}},
+      {"Transfer", {Export(), Import()}},
       {"Tokens", {TokenCreate(), TokenList(), TokenRevoke()}},
       {"Offline", {JournalVerify(), JournalRepair(), Docs()}},
   };

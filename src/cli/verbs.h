@@ -37,6 +37,8 @@ Command TokenList();
 Command TokenRevoke();
 
 Command WorkerRow();  // Worker is what it runs
+Command Export();
+Command Import();
 
 Command JournalVerify();
 Command JournalRepair();
