@@ -170,6 +170,26 @@ def test_bodies_beyond_the_memory_budget_are_refused_and_small_requests_go_on(st
     submit(client, server, payload="x" * 500_000)
 
 
+def test_deliveries_beyond_the_memory_budget_come_back(start, client):
+    server = start("--memory-limit", "512MiB")  # 64 MiB for requests and answers
+    payload = "x" * 1_000_000
+    for _ in range(5):
+        answer = client.post(server.topic("t") + "/jobs", json={"jobs": [{"payload": payload}] * 15})
+        assert answer.status_code == 201
+    holding = [connect(server) for _ in range(5)]
+    for wire in holding:
+        wire.sendall(request("POST", "/v1/topics/t/reserve", b'{"max":15,"wait_ms":20000,"lease_ms":1000000}'))
+    refused = 0
+    for wire in holding:  # what does not fit into a socket's buffers waits in the server
+        refused += wire.recv(20, socket.MSG_WAITALL).startswith(b"HTTP/1.1 503 ")
+    assert refused >= 1
+    for wire in holding:
+        wire.close()
+    await_metric(client, server, "tocsin_http_memory_bytes", 0)
+    again = reserve(client, server, max=15, wait_ms=20000)
+    assert again and {job["attempt"] for job in again} == {1}
+
+
 def test_figures_of_metrics_balance(server, client):
     for i in range(5):
         submit(client, server, delay_ms=60_000 * (i % 2))

@@ -16,6 +16,8 @@ Answer::~Answer() = default;
 
 bool Answer::Wanted() const { return session_->open(); }
 
+Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
+
 void Answer::Send(Response response) {
   TOCSIN_CHECK(session_ != nullptr);
   std::exchange(session_, nullptr)->Send(std::move(response));

@@ -58,6 +58,9 @@ class Answer {
 
   /// Whether somebody still waits for it.
   bool Wanted() const;
+  /// kOverloaded where no memory is left for an answer of this size. Send would say so too: this is for those who can
+  /// take back what they would hand out.
+  Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Fail(const Error& error) { Send(ErrorResponse(error)); }
 

@@ -8,7 +8,8 @@
 namespace tocsin::http {
 namespace {
 
-/// A reserve whose client went away just before the jobs came: they are due again at once.
+/// A reserve whose client went away just before the jobs came, or whose answer finds no room: they are due again at
+/// once.
 void Release(const Context& context, net::AsioLoop& loop, std::string topic, const JobBatch& batch) {
   if (batch.jobs.empty()) return;
   SettleRequest request{.topic = std::move(topic)};
@@ -42,14 +43,18 @@ void ReserveJobs(Call& call) {
   auto request = DecodeReserve(call.params[0], *document, call.context.service.limits());
   if (!request) return call.answer.Fail(request.error());
 
-  const auto id = call.context.service.Reserve(call.loop, *std::move(request),
-                                               [answer = std::move(call.answer), topic = call.params[0],
-                                                &context = call.context, &loop = call.loop](auto result) mutable {
-                                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                                                 if (!answer.Wanted())
-                                                   return Release(context, loop, std::move(topic), *result);
-                                                 answer.Send({.body = EncodeDelivered(*result)});
-                                               });
+  auto deliver = [answer = std::move(call.answer), topic = call.params[0], &context = call.context,
+                  &loop = call.loop](auto result) mutable {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    if (!answer.Wanted()) return Release(context, loop, std::move(topic), *result);
+    std::string body = EncodeDelivered(*result);
+    if (const Status room = answer.MakeRoom(body.size()); !room) {
+      Release(context, loop, std::move(topic), *result);
+      return answer.Fail(room.error());
+    }
+    answer.Send({.body = std::move(body)});
+  };
+  const auto id = call.context.service.Reserve(call.loop, *std::move(request), std::move(deliver));
   call.Park(id);
 }
 

@@ -296,6 +296,11 @@ void Session::Refuse(const Error& error) {
   Send(ErrorResponse(error));
 }
 
+Status Session::MakeRoom(size_t bytes) {
+  if (!answer_charge_.Reach(bytes)) return std::unexpected(server_.NoRoom());
+  return {};
+}
+
 void Session::Send(Response response) {
   if (phase_ == Phase::kClosed) return;
   Unpark();

@@ -45,6 +45,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void TimeOut();
 
   bool open() const { return phase_ != Phase::kClosed; }
+  Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Park(ReserveId id);
 
