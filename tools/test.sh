@@ -58,6 +58,7 @@ fuzz_one() {
   mkdir -p "$found"
   local arguments=(-max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$results/$name-")
   [ -d "$corpus" ] || corpus=
+  [ ! -f "tests/fuzz/$name.dict" ] || arguments+=(-dict="tests/fuzz/$name.dict")
   # shellcheck disable=SC2086
   if "$1" "${arguments[@]}" "$found" $corpus >"$log" 2>&1; then
     echo "1 0 0" >"$results/$name.count"
