@@ -125,6 +125,8 @@ void Session::OnReadError(const error_code& error) {
 }
 
 void Session::Advance() {
+  // Some clients send an empty line behind a body; it is no request (RFC 9112, 2.2).
+  while (phase_ == Phase::kIdle && View(buffer_).starts_with("\r\n")) buffer_.consume(2);
   if (phase_ == Phase::kIdle && buffer_.size() > 0) Enter(Phase::kHeader, kHeaderTime);
   if (phase_ == Phase::kHeader) TakeHeader();
   if (phase_ == Phase::kBody) TakeBody();

@@ -223,6 +223,16 @@ TEST_F(SessionTest, AParkedReserveEndsWithItsClient) {
   EXPECT_EQ(Metric("tocsin_http_connections"), 0);
 }
 
+TEST_F(SessionTest, EmptyLinesBetweenRequestsAreSkipped) {
+  auto client = Connect();
+  Send(client, Post("/length", "four") + "\r\n\r\n" + kGetSmall + "\r\n");
+  EXPECT_THAT(ReadUntil(client, "small"), HasSubstr("length 4"));
+  Pass(59 * kSecond);
+  EXPECT_FALSE(IsClosed(client));
+  Pass(kSecond);
+  EXPECT_TRUE(IsClosed(client));  // idle, and not in the middle of a header
+}
+
 TEST_F(SessionTest, AThousandPipelinedRequestsAreAnsweredInTheirOrder) {
   auto client = Connect();
   std::string requests;
