@@ -4,7 +4,7 @@
 # The words that may follow the words of a command so far.
 _tocsin_words() {
   case $1 in
-    '') echo 'submit get list amend fire count cancel worker reserve ack nack extend topics topic dead stats clock export import token journal docs' ;;
+    '') echo 'submit get list amend fire count cancel worker reserve ack nack extend topics topic dead stats watch clock export import token journal docs' ;;
     clock) echo 'advance' ;;
     dead) echo 'list redrive purge' ;;
     journal) echo 'verify repair' ;;
@@ -32,6 +32,7 @@ _tocsin_flags() {
     'topic drop') echo '--yes' ;;
     'dead list') echo '--limit --all' ;;
     'dead purge') echo '--yes' ;;
+    'watch') echo '--interval --count' ;;
     'clock advance') echo '--by' ;;
     'export') echo '--all --state --output --resume' ;;
     'import') echo '--topic --batch' ;;
@@ -69,7 +70,7 @@ _tocsin() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     case $word in
-      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait) ((i++)) ;;
+      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait) ((i++)) ;;
       -*|=) ;;
       *)
         case $command in
@@ -81,7 +82,7 @@ _tocsin() {
   done
   COMPREPLY=()
   case $previous in
-    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
+    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return

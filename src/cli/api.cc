@@ -78,15 +78,15 @@ bool BoolOf(const json::object& object, std::string_view name) {
 }
 
 const json::object& ObjectOf(const json::object& object, std::string_view name) {
-  static const json::object kEmpty;
+  static const json::object empty;
   const json::value* const value = object.if_contains(name);
-  return value != nullptr && value->is_object() ? value->get_object() : kEmpty;
+  return value != nullptr && value->is_object() ? value->get_object() : empty;
 }
 
 const json::array& ArrayOf(const json::object& object, std::string_view name) {
-  static const json::array kEmpty;
+  static const json::array empty;
   const json::value* const value = object.if_contains(name);
-  return value != nullptr && value->is_array() ? value->get_array() : kEmpty;
+  return value != nullptr && value->is_array() ? value->get_array() : empty;
 }
 
 void PutPayload(json::object& object, std::string_view bytes) {

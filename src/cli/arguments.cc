@@ -71,7 +71,9 @@ class Parser {
 
   Result<Parsed> Run() {
     const auto flags_end = std::ranges::find(words_, "--");
-    const bool help = std::any_of(words_.begin(), flags_end, IsHelp);
+    const bool help_word = !words_.empty() && words_[0] == "help";  // tocsin help submit
+    const bool help = help_word || std::any_of(words_.begin(), flags_end, IsHelp);
+    at_ = help_word ? 1 : 0;
     for (; at_ < words_.size(); ++at_) {
       const std::string& word = words_[at_];
       if (!flags_ended_ && word == "--") {
@@ -153,7 +155,9 @@ class Parser {
     if (parsed_.command != nullptr) {
       for (const Flag& flag : parsed_.command->flags) known.push_back("--" + std::string(flag.name));
     }
-    return Wrong(fmt::format("unknown flag \"{}\"{}", word, DidYouMean(word, known)));
+    std::string hint = DidYouMean(word, known);
+    if (hint.empty() && parsed_.command != nullptr) hint = "; an argument that begins with - goes behind --";
+    return Wrong(fmt::format("unknown flag \"{}\"{}", word, hint));
   }
 
   Status TakeFlag(const std::string& word) {

@@ -112,7 +112,8 @@ TEST_F(ParseTest, UnknownNamesGetTheNearestKnownOne) {
   EXPECT_THAT(ErrorOf({"topic", "gte"}), StartsWith("unknown command \"topic gte\"; did you mean \"topic get\"?"));
   EXPECT_THAT(ErrorOf({"submit", "t", "--inn", "5s"}), StartsWith("unknown flag \"--inn\"; did you mean \"--in\"?"));
   EXPECT_THAT(ErrorOf({"submit", "t", "--servr=x"}), HasSubstr("did you mean \"--server\"?"));
-  EXPECT_THAT(ErrorOf({"submit", "t", "-x"}), StartsWith("unknown flag \"-x\""));
+  EXPECT_THAT(ErrorOf({"submit", "t", "-5"}),
+              StartsWith("unknown flag \"-5\"; an argument that begins with - goes behind --\n"));
   EXPECT_THAT(ErrorOf({"submit", "t", "--trigger", "tim"}),
               HasSubstr("is not time, count or either; did you mean \"time\"?"));
 }
@@ -148,6 +149,7 @@ TEST_F(ParseTest, ValuesAreCheckedForTheirKind) {
 TEST_F(ParseTest, HelpIsHeardAnywhere) {
   for (const auto& words : std::vector<std::vector<std::string>>{{"submit", "--help"},
                                                                  {"-h", "submit"},
+                                                                 {"help", "submit"},
                                                                  {"submit", "t", "--nonsense", "--help"},
                                                                  {"--server", "http://x", "submit", "--in", "-h"}}) {
     const auto parsed = Do(words);
@@ -158,6 +160,8 @@ TEST_F(ParseTest, HelpIsHeardAnywhere) {
   }
   EXPECT_EQ(Do({"topic", "--help"}).value().family, "topic");
   EXPECT_EQ(Do({"--help"}).value().command, nullptr);
+  EXPECT_EQ(Do({"help"}).value().action, Action::kHelp);
+  EXPECT_EQ(Do({"help", "topic"}).value().family, "topic");
   EXPECT_EQ(Do({"--version"}).value().action, Action::kVersion);
 }
 

@@ -5,21 +5,21 @@
 namespace tocsin::cli {
 
 std::span<const Group> Groups() {
-  static const std::vector<Group> kGroups{
+  static const std::vector<Group> groups{
       {"Jobs", {Submit(), Get(), List(), Amend(), Fire(), Count(), Cancel()}},
       {"Delivery", {WorkerRow(), Reserve(), Ack(), Nack(), Extend()}},
       {"Topics", {Topics(), TopicGet(), TopicSet(), TopicPause(), TopicResume(), TopicPurge(), TopicDrop()}},
       {"Dead letters", {DeadList(), DeadRedrive(), DeadPurge()}},
-      {"Server", {Stats(), ClockAdvance()}},
+      {"Server", {Stats(), Watch(), ClockAdvance()}},
       {"Transfer", {Export(), Import()}},
       {"Tokens", {TokenCreate(), TokenList(), TokenRevoke()}},
       {"Offline", {JournalVerify(), JournalRepair(), Docs()}},
   };
-  return kGroups;
+  return groups;
 }
 
 std::span<const Flag> GlobalFlags() {
-  static const std::vector<Flag> kFlags{
+  static const std::vector<Flag> flags{
       {.name = "server",
        .value = "URL",
        .fallback = "http://127.0.0.1:7420",
@@ -37,7 +37,7 @@ std::span<const Flag> GlobalFlags() {
        .doc = "How long the server may take to answer; what --wait says comes on top."},
       {.name = "json", .kind = Kind::kSwitch, .doc = "Print JSON as the server sends it, one object a line."},
   };
-  return kFlags;
+  return flags;
 }
 
 }  // namespace tocsin::cli
