@@ -13,7 +13,7 @@ std::span<const Group> Groups() {
       {"Server", {Stats(), Watch(), ClockAdvance()}},
       {"Transfer", {Export(), Import()}},
       {"Tokens", {TokenCreate(), TokenList(), TokenRevoke()}},
-      {"Offline", {JournalVerify(), JournalRepair(), Docs()}},
+      {"Offline", {Demo(), JournalVerify(), JournalRepair(), Docs()}},
   };
   return groups;
 }

@@ -39,6 +39,8 @@ Command TokenRevoke();
 Command WorkerRow();  // Worker is what it runs
 Command Export();
 Command Import();
+Command Watch();
+Command Demo();
 
 Command JournalVerify();
 Command JournalRepair();

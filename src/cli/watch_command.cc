@@ -1,0 +1,160 @@
+// `tocsin watch`: the topics and what happens in them, again and again.
+#include <map>
+
+#include "cli/human_time.h"
+#include "cli/parts.h"
+#include "cli/stop_signal.h"
+#include "cli/topic_view.h"
+#include "cli/verbs.h"
+
+namespace tocsin::cli {
+namespace {
+
+constexpr Millis kIntervalMin{10};
+
+/// The topics at one moment.
+struct Sample {
+  std::chrono::steady_clock::time_point at;
+  std::map<std::string, json::object> topics;
+};
+
+/// Takes the whole terminal while it lives, and gives it back as it was.
+class Screen {
+ public:
+  explicit Screen(Output& out) : out_(out) { Switch("\x1b[?1049h\x1b[?25l"); }
+  ~Screen() { Switch("\x1b[?25h\x1b[?1049l"); }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+ private:
+  void Switch(std::string_view sequence) {
+    if (!out_.terminal() || out_.json()) return;
+    out_.Write(sequence);
+    (void)out_.Flush();  // where the terminal has gone, nobody is left to be told
+  }
+
+  Output& out_;
+};
+
+Result<Sample> Fetch(Context& context, const std::vector<std::string>& names) {
+  Sample sample;
+  for (const std::string& name : names) {
+    auto reply = context.api.Get(TopicPath(name));
+    if (!reply) return std::unexpected(std::move(reply).error());
+    sample.topics[name] = std::move(reply->body);
+  }
+  if (names.empty()) {
+    const auto reply = context.api.Get("/v1/topics");
+    if (!reply) return std::unexpected(reply.error());
+    for (const json::value& topic : ArrayOf(reply->body, "topics")) {
+      if (topic.is_object()) sample.topics[TextOf(topic.get_object(), "topic")] = topic.get_object();
+    }
+  }
+  sample.at = context.clock.IoNow();
+  return sample;
+}
+
+int64_t FigureOf(const json::object& topic, std::string_view name) {
+  return IntegerOf(ObjectOf(topic, "figures"), name);
+}
+
+/// By the second since the sample before; nothing where there is none, or the server has begun anew.
+std::optional<double> RateOf(const Sample* before, const Sample& now, const std::string& topic, std::string_view name) {
+  if (before == nullptr || !before->topics.contains(topic)) return std::nullopt;
+  const int64_t change = FigureOf(now.topics.at(topic), name) - FigureOf(before->topics.at(topic), name);
+  const double seconds = std::chrono::duration<double>(now.at - before->at).count();
+  if (change < 0 || seconds <= 0) return std::nullopt;
+  return static_cast<double>(change) / seconds;
+}
+
+std::string RateText(std::optional<double> rate) {
+  if (!rate) return "-";
+  return *rate > 0 && *rate < 10 ? fmt::format("{:.1f}", *rate) : fmt::format("{:.0f}", *rate);
+}
+
+json::object JsonOf(const Sample* before, const Sample& now, const std::string& name) {
+  const json::object& topic = now.topics.at(name);
+  json::object line{{"topic", name}};
+  for (const std::string_view figure : {"scheduled", "ready", "leased", "dead"}) line[figure] = FigureOf(topic, figure);
+  line["lateness_p99_ms"] = IntegerOf(ObjectOf(topic, "lateness_ms"), "p99");
+  for (const std::string_view figure : {"accepted", "delivered", "acked"}) {
+    const auto rate = RateOf(before, now, name, figure);
+    line[fmt::format("{}_per_s", figure)] = rate ? json::value(*rate) : json::value(nullptr);
+  }
+  return line;
+}
+
+void Draw(Output& out, const Sample* before, const Sample& now) {
+  Table table(
+      {"TOPIC", ">PENDING", ">READY", ">LEASED", ">DEAD", ">LATE p99", ">ACCEPTED/s", ">DELIVERED/s", ">ACKED/s"});
+  for (const auto& [name, topic] : now.topics) {
+    const std::string late = LatenessOf(topic, "p99");
+    table.Row({Printable(name), std::to_string(FigureOf(topic, "scheduled")), std::to_string(FigureOf(topic, "ready")),
+               std::to_string(FigureOf(topic, "leased")), std::to_string(FigureOf(topic, "dead")),
+               late.empty() ? "-" : late, RateText(RateOf(before, now, name, "accepted")),
+               RateText(RateOf(before, now, name, "delivered")), RateText(RateOf(before, now, name, "acked"))});
+  }
+  if (table.empty()) {
+    out.Write("no topics yet\n");
+  } else {
+    table.Print(out);
+  }
+}
+
+void Show(Context& context, const Sample* before, const Sample& now, Millis interval) {
+  Output& out = context.out;
+  if (out.json()) {
+    for (const auto& [name, topic] : now.topics) out.Json(JsonOf(before, now, name));
+    return;
+  }
+  if (out.terminal()) {
+    out.Write("\x1b[H\x1b[J");
+    out.Print("{}  every {}; Ctrl-C ends\n\n", context.api.http().endpoint().url, ExactDuration(interval));
+  }
+  Draw(out, before, now);
+  if (!out.terminal()) out.Write("\n");
+}
+
+Result<int> Run(Context& context, const Arguments& arguments) {
+  const std::vector<std::string> names = arguments.All("TOPIC");
+  const Millis interval = *arguments.Duration("interval");
+  const int64_t count = arguments.Number("count").value_or(0);
+  if (interval < kIntervalMin) return Fail(Code::kInvalidArgument, "--interval: at least 10ms");
+  auto sample = Fetch(context, names);
+  if (!sample) return std::unexpected(std::move(sample).error());
+  StopSignal signal;
+  const Screen screen(context.out);
+  std::optional<Sample> before;
+  for (int64_t shown = 1;; ++shown) {
+    if (sample) {
+      Show(context, before ? &*before : nullptr, *sample, interval);
+      before = *std::move(sample);
+    } else if (!context.out.json()) {
+      context.out.Print("{}\n", Printable(sample.error().message));
+    }
+    TOCSIN_TRY(context.out.Flush());
+    if (shown == count || signal.Wait(interval)) return kExitOk;
+    sample = Fetch(context, names);
+  }
+}
+
+}  // namespace
+
+Command Watch() {
+  return {.name = "watch",
+          .summary = "shows the topics, and what happens in them, again and again",
+          .details =
+              "On a terminal in place, otherwise one block after the other. The rates are those since the block "
+              "before. With --json a line for each topic.",
+          .positionals = {{"TOPIC", "Only these topics.", false, true}},
+          .flags = {{.name = "interval",
+                     .kind = Kind::kDuration,
+                     .value = "DURATION",
+                     .fallback = "1s",
+                     .doc = "The time between two looks."},
+                    {.name = "count", .kind = Kind::kNumber, .value = "N", .doc = "End after so many looks."}},
+          .examples = {{"watch", "all topics"}, {"watch orders mail --interval 5s", "two of them"}},
+          .run = Run};
+}
+
+}  // namespace tocsin::cli
