@@ -8,6 +8,7 @@
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/server.h"
+#include "frontend/http/text.h"
 
 namespace tocsin::http {
 namespace {
@@ -333,10 +334,15 @@ std::string_view Session::Encode(Response& response) {
 }
 
 void Session::MakeHead(const Response& response, std::string_view encoding) {
-  const std::string_view reason = beast::http::obsolete_reason(static_cast<beast::http::status>(response.status));
-  out_head_.clear();
-  fmt::format_to(std::back_inserter(out_head_), "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
-                 response.status, reason, response.content_type, response.body.size());
+  out_head_ = "HTTP/1.1 ";
+  AppendInteger(out_head_, response.status);
+  out_head_ += ' ';
+  out_head_ += std::string_view(beast::http::obsolete_reason(static_cast<beast::http::status>(response.status)));
+  out_head_ += "\r\nContent-Type: ";
+  out_head_ += response.content_type;
+  out_head_ += "\r\nContent-Length: ";
+  AppendInteger(out_head_, static_cast<int64_t>(response.body.size()));
+  out_head_ += "\r\n";
   out_head_ += encoding;
   if (!response.allow.empty()) fmt::format_to(std::back_inserter(out_head_), "Allow: {}\r\n", response.allow);
   if (response.status == 401) out_head_ += "WWW-Authenticate: Bearer\r\n";
