@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "frontend/http/test_site.h"
+#include "frontend/http/session_test_site.h"
 
 namespace tocsin::http {
 namespace {
