@@ -1,0 +1,119 @@
+"""The documents against the programs: what they name exists, what exists is named, and what they show is what happens.
+
+TOCSIN_UPDATE_DOCS=1 writes the answers that the server gives now into docs/http.md, instead of comparing them.
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, ack, reserve, submit
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+EXAMPLE = re.compile(r"^```sh\n(.*?)\n```\n```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+DEFAULT_URL = "http://127.0.0.1:7420"
+
+
+def read(name):
+    return (ROOT / name).read_text()
+
+
+def without_code(text):
+    """Without fenced blocks, in which # begins a comment and [x](y) is no link."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text):
+    """The names that headings get from GitHub."""
+    names = []
+    for heading in re.findall(r"^#+ +(.+?)\s*$", without_code(text), re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        seen = sum(1 for other in names if other == name or re.fullmatch(re.escape(name) + r"-\d+", other))
+        names.append(f"{name}-{seen}" if seen else name)
+    return names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    dead = []
+    for target in LINK.findall(without_code(page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file.read_text())):
+            dead.append(target)
+    assert dead == []
+
+
+def test_links_that_lead_nowhere_are_noticed():
+    text = "# One `GET /x/{y}`\n```\n# no heading\n```\n## Two, and two\n## Two, and two\n"
+    assert anchors(text) == ["one-get-xy", "two-and-two", "two-and-two-1"]
+
+
+@pytest.fixture
+def metrics(shared_server, client):
+    """What is served once there is a topic: some series are of topics."""
+    submit(client, shared_server, payload="x")
+    ack(client, shared_server, *reserve(client, shared_server))
+    client.get(shared_server.url + "/v1/topics")
+    return client.get(shared_server.url + "/metrics").text
+
+
+def test_every_metric_is_explained_and_no_other(metrics):
+    served = re.findall(r"^# TYPE (\w+) (\w+)$", metrics, re.MULTILINE)
+    rows = re.findall(r"^\| `(tocsin_\w+)` \| (\w+) \|", read("docs/operations.md"), re.MULTILINE)
+    assert sorted(rows) == sorted(served)
+
+
+def test_metrics_that_a_page_names_exist(metrics):
+    served = set(re.findall(r"^(?:# TYPE )?(tocsin_\w+)", metrics, re.MULTILINE))
+    for page in PAGES:
+        named = re.findall(r"\btocsin_(?:http|journal|jobs|lateness|memory|shard|conservation)\w*", page.read_text())
+        assert set(named) - served == set(), page
+
+
+def test_every_call_has_a_heading_and_no_other(shared_server, client):
+    served = set()
+    for path, methods in client.get(shared_server.url + "/v1/openapi.json").json()["paths"].items():
+        served |= {f"{method.upper()} {path}" for method in methods if method != "parameters"}
+    headings = re.findall(r"^### `([A-Z]+ /[^`]*)`$", read("docs/http.md"), re.MULTILINE)
+    assert sorted(headings) == sorted(served)
+
+
+def test_every_limit_is_explained():
+    options = re.findall(r"^### `(limits\.\w+)`$", read("docs/configuration.md"), re.MULTILINE)
+    assert options
+    for page in ("docs/http.md", "docs/operations.md"):
+        assert [option for option in options if f"`{option}`" not in read(page)] == [], page
+
+
+def comparable(answer):
+    """Without what differs from run to run."""
+    return re.sub(r'"(uptime_ms|connections)":\d+', r'"\1":1', answer)
+
+
+def test_the_examples_answer_what_the_page_says(start):
+    server = start("--clock", "virtual", "--shards", "1")
+    text = read("docs/http.md")
+    examples = EXAMPLE.findall(text)
+    assert len(examples) > 30
+    got = []
+    for command, _ in examples:
+        line = "set -e; curl() { command curl -sS \"$@\"; }; " + command.replace(DEFAULT_URL, server.url)
+        path = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=DEADLINE_S,
+                              env=ENVIRONMENT | path)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        got.append(comparable(done.stdout.replace(server.url, DEFAULT_URL).strip()))
+    if os.environ.get("TOCSIN_UPDATE_DOCS"):
+        answers = iter(got)
+        text = EXAMPLE.sub(lambda match: f"```sh\n{match[1]}\n```\n```json\n{next(answers)}\n```", text)
+        (ROOT / "docs/http.md").write_text(text)
+        return
+    for (command, answer), real in zip(examples, got):
+        assert real == comparable(answer), command
