@@ -57,15 +57,16 @@ Head ParseHead(std::string_view text) {
 std::string Unpack(std::string_view packed) {
   z_stream stream{};
   TOCSIN_CHECK(inflateInit2(&stream, 15 + 16) == Z_OK);
-  std::string out(kUnpackedMax, '\0');
+  static std::string out;
+  out.resize(kUnpackedMax);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
   stream.avail_in = static_cast<uInt>(packed.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
   TOCSIN_CHECK(inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_in == 0);
-  out.resize(stream.total_out);
+  const std::string unpacked(out, 0, stream.total_out);
   inflateEnd(&stream);
-  return out;
+  return unpacked;
 }
 
 void CheckJson(const Reply& reply) {

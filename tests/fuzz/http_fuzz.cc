@@ -68,19 +68,17 @@ class Talk {
   bool closing_ = false;
 };
 
-Reply Ask(World& world, std::string_view path, bool guarded) {
-  Talk talk(world);
-  const std::string token =
-      guarded ? fmt::format("Authorization: Bearer tocsin_{}_{}\r\n", kTokenIds[0], kSecret) : std::string();
-  talk.Send(fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n{}Connection: close\r\n\r\n", path, token), false);
-  auto replies = talk.Take();
-  TOCSIN_CHECK(replies.size() == 1 && replies.front().status == 200);
-  return std::move(replies.front());
-}
-
+/// On a new connection: the server serves on, and every job is accounted for.
 void CheckStillSound(World& world, bool guarded) {
-  TOCSIN_CHECK(Ask(world, "/healthz", guarded).body == "{\"status\":\"ok\"}");
-  const boost::json::value stats = boost::json::parse(Ask(world, "/v1/stats", guarded).body);
+  const std::string fields = fmt::format("HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer tocsin_{}_{}\r\n\r\n",
+                                         kTokenIds[0], guarded ? kSecret : "");
+  Talk talk(world);
+  talk.Send("GET /healthz " + fields, false);
+  talk.Send("GET /v1/stats " + fields, false);
+  const auto replies = talk.Take();
+  TOCSIN_CHECK(replies.size() == 2 && replies[0].status == 200 && replies[1].status == 200);
+  TOCSIN_CHECK(replies[0].body == "{\"status\":\"ok\"}");
+  const boost::json::value stats = boost::json::parse(replies[1].body);
   TOCSIN_CHECK(stats.at("conservation").at("difference").to_number<int64_t>() == 0);
 }
 
@@ -204,12 +202,15 @@ std::optional<CallText> MakeCall(std::string_view text, const std::string& token
 
 void RunCalls(std::string_view input, std::array<Talk, 2>& talks) {
   std::string token = "$T";
+  bool scraped = false;
   while (!input.empty()) {
     const std::string_view text = input.substr(0, input.find(kCallEnd));
     input.remove_prefix(std::min(text.size() + 1, input.size()));
     const auto call = MakeCall(text, token);
-    if (!call) continue;
-    talks[call->other_connection ? 1 : 0].Send(call->request, call->head, text.contains("/metrics"));
+    // To render the metrics takes as long as a hundred other calls: once in an input is enough.
+    const bool metrics = text.contains("/metrics");
+    if (!call || (metrics && std::exchange(scraped, true))) continue;
+    talks[call->other_connection ? 1 : 0].Send(call->request, call->head, metrics);
     for (Talk& talk : talks) {
       for (const Reply& reply : talk.Take()) {
         constexpr std::string_view kToken = "\"token\":\"";
