@@ -103,7 +103,16 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   void Drop(const std::string& topic, Done<void> done) override;
 
   void ListNext(std::shared_ptr<Listing> listing);
-  static void SweepOn(Shard& shard, const std::string& topic, SweepKind kind, size_t swept, Done<size_t> done);
+  struct Sweeping {
+    std::string topic;
+    SweepKind kind;
+    size_t left;  // jobs that there were at the start: those that come meanwhile must not keep it going for ever
+    size_t swept = 0;
+    Done<size_t> done;
+  };
+  /// In batches, between which other work gets its turn.
+  static void SweepAll(Shard& shard, const std::string& topic, SweepKind kind, Done<size_t> done);
+  static void SweepNext(Shard& shard, std::shared_ptr<Sweeping> sweeping);
 
   TopicRegistry registry_;
   std::vector<std::vector<Topic>> missing_;  // what each store lacks at the start
@@ -231,9 +240,12 @@ void Service::Impl::Know(const Topic& topic, Task done) {
 void Service::Impl::Drop(const std::string& topic, Done<void> done) {
   const auto drop = [topic](Shard& shard, Done<void> dropped) {
     shard.ForgetTopic(topic);
-    shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
-      shard.Figures();
-      dropped(std::move(result));
+    // Most of the jobs go in batches, because a store drops a topic in one go.
+    SweepAll(shard, topic, SweepKind::kPurge, [&shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
+      shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
+        shard.Figures();
+        dropped(std::move(result));
+      });
     });
   };
   OnEvery(*shards[0], drop, [this, topic, done = std::move(done)](Result<void> result) mutable {
@@ -455,7 +467,7 @@ void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<
   if (entry == nullptr) return call->Answer(NoTopic(topic));
   auto total = std::make_shared<std::vector<size_t>>(shards.size());
   const auto sweep = [total, topic, kind](Shard& shard, Done<void> swept) {
-    SweepOn(shard, topic, kind, 0, [total, &shard, swept = std::move(swept)](Result<size_t> result) mutable {
+    SweepAll(shard, topic, kind, [total, &shard, swept = std::move(swept)](Result<size_t> result) mutable {
       if (!result) return swept(std::unexpected(std::move(result).error()));
       (*total)[shard.index()] = *result;
       swept({});
@@ -470,18 +482,25 @@ void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<
   });
 }
 
-void Service::Impl::SweepOn(Shard& shard, const std::string& topic, SweepKind kind, size_t swept, Done<size_t> done) {
-  shard.store().Sweep(topic, kind, kSweepBatch, shard.Now(),
-                      [&shard, topic, kind, swept, done = std::move(done)](Result<size_t> result) mutable {
-                        shard.Changed();
-                        if (!result || *result == 0) {
-                          return done(result ? Result<size_t>(swept) : std::move(result));
-                        }
-                        // Through the loop, so that other work gets its turn between two batches.
-                        shard.Send([&shard, topic, kind, sum = swept + *result, done = std::move(done)]() mutable {
-                          SweepOn(shard, topic, kind, sum, std::move(done));
-                        });
-                      });
+void Service::Impl::SweepAll(Shard& shard, const std::string& topic, SweepKind kind, Done<size_t> done) {
+  size_t left = 0;
+  for (const TopicFigures& figures : shard.store().Topics()) {
+    if (figures.topic.name == topic) left = figures.dead + (kind == SweepKind::kPurge ? figures.scheduled : 0);
+  }
+  SweepNext(shard, std::make_shared<Sweeping>(topic, kind, left, 0, std::move(done)));
+}
+
+void Service::Impl::SweepNext(Shard& shard, std::shared_ptr<Sweeping> sweeping) {
+  const size_t batch = std::min(kSweepBatch, sweeping->left);
+  if (batch == 0) return sweeping->done(sweeping->swept);
+  shard.store().Sweep(sweeping->topic, sweeping->kind, batch, shard.Now(), [&shard, sweeping](Result<size_t> result) {
+    shard.Note(result);
+    shard.Changed();
+    if (!result) return sweeping->done(std::move(result));
+    sweeping->swept += *result;
+    sweeping->left = *result == 0 ? 0 : sweeping->left - *result;
+    shard.Send([&shard, sweeping] { SweepNext(shard, sweeping); });
+  });
 }
 
 Service::Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits)

@@ -170,7 +170,7 @@ class Service {
   void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);
   void Find(Loop& caller, FindRequest request, Done<JobBatch> done);
   void List(Loop& caller, ListRequest request, Done<Page> done);
-  /// Over all shards, until nothing is left to change.
+  /// Over all shards: what there is when it begins. How many it changed.
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
 
   /// Whether calls are taken: not after a store has failed, nor once the service stops. Thread-safe.

@@ -200,6 +200,34 @@ TEST_P(ServiceTest, SweepsUntilNothingIsLeft) {
   EXPECT_EQ(node.Topics()[0].scheduled, 0U);
 }
 
+TEST_P(ServiceTest, APurgeEndsAlsoWhileJobsKeepComing) {
+  (void)node.Submit("t", Jobs(3000, Millis(1000)));
+  TestNode::Reply<size_t> swept;
+  node.service->Sweep(node.at(0), "t", SweepKind::kPurge, swept.Catch());
+  constexpr int kEnough = 10'000;
+  int submitted = 0;
+  std::function<void()> submit = [&] {
+    if (swept.got || ++submitted == kEnough) return;
+    SubmitRequest request{"t", Jobs(1, Millis(1000)), nullptr};
+    node.service->Submit(node.at(0), std::move(request), [&](const auto&) { node.at(0).Post([&] { submit(); }); });
+  };
+  submit();
+  node.Run();
+  EXPECT_LT(submitted, kEnough);
+  EXPECT_GE(**swept.got, 3000U);
+}
+
+TEST_P(ServiceTest, ADroppedTopicIsGoneWithManyJobs) {
+  (void)node.Submit("t", Jobs(5000, Millis(1000)));
+  (void)node.Submit("t", Jobs(1));
+  EXPECT_EQ(node.Reserve("t")->jobs.size(), 1U);
+  TestNode::Reply<void> dropped;
+  node.service->DropTopic(node.at(0), "t", dropped.Catch());
+  node.Run();
+  EXPECT_TRUE(*dropped.got);
+  for (auto& store : node.stores) EXPECT_TRUE(store->Topics().empty());
+}
+
 TEST_P(ServiceTest, RedrivenDeadLettersAreDelivered) {
   std::vector<NewJob> jobs = Jobs(1);
   jobs[0].max_attempts = 1;
