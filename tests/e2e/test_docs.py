@@ -73,7 +73,7 @@ def test_every_metric_is_explained_and_no_other(metrics):
 def test_metrics_that_a_page_names_exist(metrics):
     served = set(re.findall(r"^(?:# TYPE )?(tocsin_\w+)", metrics, re.MULTILINE))
     for page in PAGES:
-        named = re.findall(r"\btocsin_(?:http|journal|jobs|lateness|memory|shard|conservation)\w*", page.read_text())
+        named = re.findall(r"\btocsin_(?:http|journal|jobs|lateness|memory|shard|conservation)_\w+", page.read_text())
         assert set(named) - served == set(), page
 
 
