@@ -50,7 +50,8 @@ Endpoint Endpoint::Parse(std::string_view url) {
 }
 
 std::string MakeRequest(std::string_view method, std::string_view path, std::string_view body) {
-  return fmt::format("{} {} HTTP/1.1\r\nHost: bench\r\nContent-Length: {}\r\n\r\n{}", method, path, body.size(), body);
+  return fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{}", method, path, body.size(),
+                     body);
 }
 
 int Connect(const Endpoint& endpoint, int receive_bytes) {

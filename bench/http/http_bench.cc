@@ -43,7 +43,7 @@ constexpr std::string_view kUsage =
   --consumers N     of steady, 4
   --rate N          jobs a second of steady (20,000), requests a second of slow-clients (2,000)
   --slow N          slow clients, 1000
-  --seconds S       of a submit workload at most (60), of steady (20), of one phase of slow-clients (4))";
+  --seconds S       of a submit workload at most (60), of steady (20), of one phase of slow-clients (3))";
 
 template <class T>
 T Number(std::string_view name, std::string_view text) {
@@ -102,12 +102,24 @@ std::string Processor() {
   return "unknown";
 }
 
-Report::Settings SettingsOf(const Options& options, const std::string& version) {
+/// The value of a field in the server's own account of itself; what it says of numbers and short texts is plain.
+std::string StatOf(const std::string& stats, std::string_view name) {
+  const size_t at = stats.find(fmt::format("\"{}\":", name));
+  if (at == std::string::npos) return "unknown";
+  const size_t begin = at + name.size() + 3;
+  std::string value = stats.substr(begin, stats.find_first_of(",}", begin) - begin);
+  std::erase(value, '"');
+  return value;
+}
+
+Report::Settings SettingsOf(const Subject& subject) {
+  const Options& options = subject.options;
+  const std::string stats = Ask(subject.endpoint, MakeRequest("GET", "/v1/stats")).second;
   utsname system{};
   uname(&system);
-  return {{"server", version},
-          {"durability", options.url.empty() ? options.durability : "of the server"},
-          {"shards", options.shards > 0 ? std::to_string(options.shards) : "the server's default"},
+  return {{"server", "tocsind " + StatOf(stats, "version")},
+          {"durability", subject.process != nullptr ? options.durability : "the server's"},
+          {"shards", StatOf(stats, "shards")},
           {"payload", fmt::format("{} bytes", options.payload)},
           {"machine", fmt::format("{} cores, {}", sysconf(_SC_NPROCESSORS_ONLN), Processor())},
           {"kernel", system.release}};
@@ -140,7 +152,7 @@ int Run(int argc, char** argv) {
       const Subject subject{.options = options,
                             .endpoint = process ? process->endpoint() : Endpoint::Parse(options.url),
                             .process = process ? &*process : nullptr};
-      report.Set(SettingsOf(options, process ? "tocsind " + process->version() : options.url));
+      report.Set(SettingsOf(subject));
       const Figures figures = workload.run(subject);
       PrintRun(workload, i, figures);
       report.Add(std::string(workload.name), figures);

@@ -64,7 +64,6 @@ void ServerProcess::ReadBanner(int fd) {
     std::string first;
     std::string second;
     words >> first >> second;
-    if (first == "tocsind") version_ = second;
     if (first == "http") endpoint_ = Endpoint::Parse(second);
   }
   if (endpoint_.port == 0) Die("the server's banner names no http address");

@@ -21,7 +21,6 @@ class ServerProcess {
   ServerProcess& operator=(const ServerProcess&) = delete;
 
   const Endpoint& endpoint() const { return endpoint_; }
-  const std::string& version() const { return version_; }
   /// User and system time so far, in steps of 10 ms.
   double CpuSeconds() const;
 
@@ -32,7 +31,6 @@ class ServerProcess {
   pid_t pid_ = 0;
   int output_ = -1;
   Endpoint endpoint_;
-  std::string version_;
 };
 
 /// Of this process.

@@ -8,9 +8,9 @@ namespace {
 
 constexpr size_t kLongAnswer = 256 << 10;  // more than the kernel takes at once for a client that does not read
 constexpr int kSmallBuffer = 4096;
-constexpr std::string_view kHeaderBegin = "GET /healthz HTTP/1.1\r\nHost: bench\r\nX-Slow: ";
+constexpr std::string_view kHeaderBegin = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
 constexpr std::string_view kBodyBegin =
-    "POST /v1/topics/slow/jobs HTTP/1.1\r\nHost: bench\r\nContent-Length: 100000\r\n\r\n{\"payload\":\"";
+    "POST /v1/topics/slow/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{\"payload\":\"";
 
 }  // namespace
 

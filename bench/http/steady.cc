@@ -30,12 +30,16 @@ class Consumer {
  public:
   Consumer(Poller& poller, const Endpoint& endpoint) : connection_(poller, endpoint) {}
 
-  void Reserve() { connection_.Send(kReserve, on_reserved_); }
+  void Reserve() {
+    ++requests;
+    connection_.Send(kReserve, on_reserved_);
+  }
 
   Times lateness;
   size_t delivered = 0;
   size_t acked = 0;
   size_t early = 0;
+  size_t requests = 0;
 
  private:
   static inline const std::string kReserve =
@@ -59,6 +63,7 @@ class Consumer {
     }
     if (delivered == before) return Reserve();
     ack_ = MakeRequest("POST", "/v1/topics/bench/ack", fmt::format(R"({{"tokens":[{}]}})", tokens));
+    ++requests;
     connection_.Send(ack_, on_acked_);
   }
   void Acked(const Answer& answer) {
@@ -117,6 +122,12 @@ class SteadyLoad {
     return figures;
   }
 
+  size_t requests() const {
+    size_t sum = submits_.size();
+    for (const auto& consumer : consumers_) sum += consumer->requests;
+    return sum;
+  }
+
  private:
   size_t acked() const {
     size_t sum = 0;
@@ -169,7 +180,7 @@ Figures Steady(const Subject& subject) {
   const CpuMeter meter(subject);
   load.Run();
   Figures figures = load.Result();
-  meter.AppendTo(figures);
+  meter.AppendTo(figures, load.requests());
   AppendServerView(figures, subject.endpoint);
   return figures;
 }

@@ -66,7 +66,7 @@ Figures RunClosed(const Subject& subject, size_t batch, size_t connections, size
   Figures figures = {rate};
   figures.front().value = requests * static_cast<double>(batch) / took;
   load.times.AppendTo(figures, "request");
-  meter.AppendTo(figures);
+  meter.AppendTo(figures, load.times.size());
   return figures;
 }
 
@@ -76,10 +76,12 @@ CpuMeter::CpuMeter(const Subject& subject) : process_(subject.process) {
   if (process_ != nullptr) server_ = process_->CpuSeconds();
 }
 
-void CpuMeter::AppendTo(Figures& figures) const {
+void CpuMeter::AppendTo(Figures& figures, size_t calls) const {
   const double seconds = std::chrono::duration<double>(SteadyClock::now() - began_).count();
   if (process_ != nullptr) {
-    figures.push_back({"CPU of the server", (process_->CpuSeconds() - server_) / seconds, "cores"});
+    const double used = process_->CpuSeconds() - server_;
+    figures.push_back({"CPU of the server", used / seconds, "cores"});
+    figures.push_back({"CPU of the server for a request", used * 1e6 / static_cast<double>(calls), "us"});
   }
   figures.push_back({"CPU of the load generator", (OwnCpuSeconds() - own_) / seconds, "cores"});
 }

@@ -53,7 +53,9 @@ Figures SlowClients(const Subject& subject);
 class CpuMeter {
  public:
   explicit CpuMeter(const Subject& subject);
-  void AppendTo(Figures& figures) const;
+  /// `calls`: requests that were answered meanwhile; the server's time for each hardly depends on what else the machine
+  /// does.
+  void AppendTo(Figures& figures, size_t calls) const;
 
  private:
   const ServerProcess* process_;
