@@ -102,7 +102,7 @@ class Parser {
   }
 
  private:
-  /// The words so far name no command: the message ends with what may follow.
+  /// The message, and how the command is used, or the commands of the family.
   std::unexpected<Error> Wrong(std::string message) const {
     if (parsed_.command != nullptr) {
       return Fail(Code::kInvalidArgument, "{}\nusage: {}\nsee: tocsin {} --help", message, UsageOf(*parsed_.command),

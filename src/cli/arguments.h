@@ -28,7 +28,7 @@ class Arguments {
   /// Of a repeated argument, in the order given.
   std::vector<std::string> All(std::string_view name) const;
 
-  /// Checks `text` as `kind` has it and keeps it. For the parser.
+  /// For the parser: keeps `text`, where it is what the flag takes. A positional has no flag.
   Status Add(std::string_view name, const Flag* flag, std::string text, Time now);
 
  private:

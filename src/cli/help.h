@@ -20,7 +20,7 @@ std::string FlagLine(const Flag& flag);
 /// The flag's text with its choices, default and variable.
 std::string FlagDoc(const Flag& flag);
 
-/// The exit statuses that all commands share, in the words of texts: status and meaning.
+/// What an exit status means, whatever the command.
 std::string_view MeaningOfStatus(int status);
 
 }  // namespace tocsin::cli

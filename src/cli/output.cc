@@ -47,6 +47,10 @@ size_t BytesWithin(std::string_view text, size_t columns) {
 
 }  // namespace
 
+void Output::Write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_) < text.size() && problem_ == 0) problem_ = errno;
+}
+
 void Output::Json(const boost::json::value& value) {
   Write(boost::json::serialize(value));
   Write("\n");
@@ -58,8 +62,9 @@ std::string Output::Paint(Colour colour, std::string_view text) const {
 }
 
 Status Output::Flush() {
-  if (std::fflush(file_) == 0 && std::ferror(file_) == 0) return {};
-  return Fail(Code::kIo, "cannot write the output: {}", std::strerror(errno));
+  if (std::fflush(file_) != 0 && problem_ == 0) problem_ = errno;
+  if (problem_ == 0) return {};
+  return Fail(Code::kIo, "cannot write the output: {}", std::strerror(problem_));
 }
 
 OutputOptions OptionsOfStdout(bool json) {

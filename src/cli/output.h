@@ -31,7 +31,7 @@ class Output {
   bool terminal() const { return options_.terminal; }
   size_t width() const { return options_.width; }
 
-  void Write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), file_); }
+  void Write(std::string_view text);
   template <class... Args>
   void Print(fmt::format_string<Args...> format, Args&&... args) {
     Write(fmt::format(format, std::forward<Args>(args)...));
@@ -40,12 +40,14 @@ class Output {
   void Json(const boost::json::value& value);
   /// `text` in a colour where colours are on.
   std::string Paint(Colour colour, std::string_view text) const;
-  /// Has everything written reach its reader before the next step, such as an ack.
+  /// Hands on everything written so far, before a step that relies on it, such as an ack, and at the end. An error
+  /// where any of it could not be written.
   Status Flush();
 
  private:
   std::FILE* file_;
   OutputOptions options_;
+  int problem_ = 0;  // errno of the first write that failed
 };
 
 /// stdout as the environment has it: colours on a terminal, and not where NO_COLOR is set.

@@ -59,7 +59,9 @@ TEST(Output, AFullDiskIsNoSuccess) {
   ASSERT_NE(full, nullptr);
   Output out(full, {});
   out.Write("x");
-  EXPECT_FALSE(out.Flush());
+  EXPECT_EQ(out.Flush().error().message, "cannot write the output: No space left on device");
+  out.Write(std::string(1 << 20, 'x'));
+  EXPECT_EQ(out.Flush().error().message, "cannot write the output: No space left on device");
   std::fclose(full);
 }
 
