@@ -28,8 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TOCSIN_CHECK(loaded->action == tocsin::Action::kPrint);
   if (loaded->config.shards == 0) return 0;  // --help and the like load nothing
   // A path may be any bytes, but TOML is UTF-8.
-  if (std::ranges::any_of(loaded->config.data_dir, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
-    return 0;
+  const std::string paths = loaded->config.data_dir + loaded->config.auth_token_file;
+  if (std::ranges::any_of(paths, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return 0;
   TOCSIN_CHECK(loaded->config.shards >= 1 && loaded->config.shards <= 64);
   file = loaded->text;
   inputs.arguments = {"--config", "f"};
