@@ -151,7 +151,10 @@ void ServerNode::StartThreads() {
 }
 
 void ServerNode::WatchTokens() {
-  if (!token_guard_) return;
+  if (!token_guard_) {
+    signals_.add(SIGHUP);  // the terminal was closed
+    return;
+  }
   token_guard_->Start([this](const TokenGuard::Tokens& tokens) {
     for (size_t shard = 0; shard < servers_.size(); ++shard) {
       loops_[shard]->Post([this, shard, tokens] { servers_[shard]->Admit(tokens); });

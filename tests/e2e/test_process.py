@@ -78,7 +78,7 @@ def test_the_banner_says_what_is_where(server):
     assert server.url in text
 
 
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_graceful_stop_keeps_everything(start, client, sig):
     server = start()
     ids = {submit(client, server, delay_ms=i, payload=str(i))["id"] for i in range(50)}
