@@ -9,6 +9,8 @@
 #include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 
+#include "base/clock.h"
+
 namespace tocsin::cli {
 namespace {
 
@@ -159,7 +161,10 @@ TEST(HttpClient, AbortEndsTheCallUnderWayAndAllLaterOnes) {
     asked.get_future().wait();
     client.Abort();
   });
+  const RealClock clock;
+  const auto begin = clock.IoNow();
   EXPECT_EQ(client.Call("POST", "/", "", kLimit).error().code, Code::kShuttingDown);
+  EXPECT_LT(clock.IoNow() - begin, kLimit) << "it was the limit that ended it";
   EXPECT_EQ(client.Call("POST", "/", "", kLimit).error().code, Code::kShuttingDown);
   other.join();
 }
