@@ -46,28 +46,31 @@ bool AcceptsGzip(std::string_view accept_encoding) {
   return any.value_or(false);
 }
 
+struct Gzip::Stream {
+  Stream() : usable(deflateInit2(&z, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) == Z_OK) {}
+  ~Stream() { deflateEnd(&z); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  z_stream z{};
+  const bool usable;
+};
+
 Gzip::Gzip() = default;
 Gzip::~Gzip() = default;
 
-void Gzip::End::operator()(z_stream_s* stream) const {
-  deflateEnd(stream);
-  delete stream;
-}
-
 std::string Gzip::Compress(std::string_view bytes) {
-  if (stream_ == nullptr) {
-    auto fresh = std::make_unique<z_stream_s>();
-    if (deflateInit2(fresh.get(), kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) != Z_OK) return {};
-    stream_.reset(fresh.release());
-  }
-  TOCSIN_CHECK(bytes.size() <= kGzipBytesMax && deflateReset(stream_.get()) == Z_OK);
+  if (stream_ == nullptr) stream_ = std::make_unique<Stream>();
+  if (!stream_->usable) return {};
+  z_stream& z = stream_->z;
+  TOCSIN_CHECK(bytes.size() <= kGzipBytesMax && deflateReset(&z) == Z_OK);
   std::string out(bytes.size(), '\0');
-  stream_->next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // zlib reads only
-  stream_->avail_in = static_cast<uInt>(bytes.size());
-  stream_->next_out = reinterpret_cast<Bytef*>(out.data());
-  stream_->avail_out = static_cast<uInt>(out.size());
-  if (deflate(stream_.get(), Z_FINISH) != Z_STREAM_END) return {};  // it does not fit into as many bytes
-  out.resize(stream_->total_out);
+  z.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // zlib reads only
+  z.avail_in = static_cast<uInt>(bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  if (deflate(&z, Z_FINISH) != Z_STREAM_END) return {};  // it does not fit into as many bytes
+  out.resize(z.total_out);
   return out;
 }
 

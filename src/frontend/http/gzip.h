@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-struct z_stream_s;
-
 namespace tocsin::http {
 
 // Below, the header of gzip outweighs what is saved. Above, compressing would keep the shard's thread for more than a
@@ -29,10 +27,8 @@ class Gzip {
   std::string Compress(std::string_view bytes);
 
  private:
-  struct End {
-    void operator()(z_stream_s* stream) const;
-  };
-  std::unique_ptr<z_stream_s, End> stream_;  // made at the first use
+  struct Stream;
+  std::unique_ptr<Stream> stream_;  // made at the first use
 };
 
 }  // namespace tocsin::http
