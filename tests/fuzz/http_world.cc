@@ -93,7 +93,7 @@ World::~World() {
     server_.Drain([&] { server_drained = true; });
   });
   Run();
-  TOCSIN_CHECK(service_stopped && server_drained);
+  while (!service_stopped || !server_drained) Wait();  // for metrics that a client left without
 }
 
 void World::Guard(bool on) {
@@ -114,9 +114,19 @@ World::Client& World::Connect() {
 }
 
 void World::Run() {
-  do {
+  for (int quiet = 0; quiet < 2;) {
     for (const auto& client : clients_) client->Read();
-  } while (loop_.io().poll() > 0);
+    DrainMailbox();
+    quiet = loop_.io().poll() > 0 ? 0 : quiet + 1;
+  }
+}
+
+void World::DrainMailbox() {
+  // The thread that renders metrics may have put an answer into the mailbox and not have woken the loop yet: what is
+  // posted meanwhile waits for that wake-up, which a mere poll would not.
+  bool drained = false;
+  loop_.Post([&] { drained = true; });
+  while (!drained) loop_.io().run_one();
 }
 
 void World::Wait() {
@@ -139,7 +149,7 @@ void World::Clear() {
   });
   Run();
   TOCSIN_CHECK(store_.Topics().empty());
-  while (budget_.bytes() > 0) Wait();  // for metrics that a client left without
+  while (budget_.bytes() > 0) Wait();  // as above
 }
 
 }  // namespace tocsin::http

@@ -64,6 +64,8 @@ class World {
   void Clear();
 
  private:
+  void DrainMailbox();
+
   VirtualClock clock_;
   metrics::Registry metrics_;
   net::AsioLoop loop_;
