@@ -128,15 +128,16 @@ class Worker::Runner {
     worker_.Say(fmt::format("job {}: its lease is lost, so it is delivered again; its command goes on", Printable(id)));
   }
 
-  /// The server's word, or nothing where it cannot be had while the lease lasts.
+  /// The server's word; "unconfirmed" where an answer was lost and the job is no longer ours; nothing where the server
+  /// cannot be told while the lease lasts.
   std::string Settle(std::string_view call, json::object body) {
     body["tokens"] = json::array{token_};
     Api api(*settling_, options_.timeout);
-    for (;;) {
+    for (bool lost = false;; lost = true) {
       const auto reply = api.Post(TopicPath(options_.topic, call), body);
       if (reply && OutcomeOf(*reply) != "overloaded") {
         Reached();
-        return OutcomeOf(*reply);
+        return lost && OutcomeOf(*reply) == "stale" ? "unconfirmed" : OutcomeOf(*reply);
       }
       if (!reply) worker_.Unreachable(reply.error());
       const bool hopeless = !reply && !IsPassing(reply.error().code);
@@ -260,9 +261,10 @@ void Worker::Finish(const json::object& job, const std::string& outcome, bool do
     std::fflush(stdout);
     return;
   }
-  const std::string_view note = became == "unsettled" ? ": its lease was over, so it is delivered again"
-                                : became == "dead"    ? ": that was its last attempt"
-                                                      : "";
+  const std::string_view note = outcome == "unconfirmed" ? ": an answer was lost, so it is done or delivered again"
+                                : became == "unsettled"  ? ": its lease was over, so it is delivered again"
+                                : became == "dead"       ? ": that was its last attempt"
+                                                         : "";
   fmt::print(stderr, "tocsin: job {}, attempt {}: {}, {} after {}{}\n", Printable(TextOf(job, "id")),
              IntegerOf(job, "attempt"), reason, became, ShowDuration(took), note);
 }

@@ -33,7 +33,7 @@ struct WorkerOptions {
 struct WorkerFigures {
   int64_t acked = 0;
   int64_t nacked = 0;     // or dead
-  int64_t unsettled = 0;  // neither: the lease was over before the server could be told
+  int64_t unsettled = 0;  // neither, as far as is known: the lease was over, or an answer was lost
 };
 
 class Worker {

@@ -1,60 +1,14 @@
 """tocsin export and import: copies that are exact, that can be cut off, and that can be repeated."""
 
 import base64
-import http.server
 import json
 import subprocess
 import threading
 
-import httpx
 import pytest
 
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, run, submit
-
-
-class Proxy:
-    """Hands calls on to a server. `cut` says what becomes of one, by its number: None to hand it on, "before" to close
-    without asking the server, "after" to ask and keep the answer back."""
-
-    def __init__(self, server, cut):
-        proxy = self
-        proxy.calls = 0
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def handle_one_request(self):
-                try:
-                    super().handle_one_request()
-                except OSError:  # whoever called was killed
-                    self.close_connection = True
-
-            def answer(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                proxy.calls += 1
-                what = cut(proxy.calls)
-                if what != "before":
-                    answer = httpx.request(self.command, server.url + self.path, content=body, timeout=DEADLINE_S)
-                if what:
-                    self.close_connection = True
-                    return
-                self.send_response(answer.status_code)
-                self.send_header("Content-Length", str(len(answer.content)))
-                self.end_headers()
-                self.wfile.write(answer.content)
-
-            do_GET = do_POST = answer
-
-            def log_message(self, *_):
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.http.shutdown()
-        self.http.server_close()
+from proxy import Proxy
 
 
 def tocsin(server, *words, **options):
@@ -126,7 +80,7 @@ def test_an_export_that_was_cut_off_goes_on(start, client, tmp_path):
     server = start()
     fill(client, server, "t", 3500)
     file = tmp_path / "jobs"
-    proxy = Proxy(server, lambda call: "before" if call >= 4 else None)  # the topic, then two pages
+    proxy = Proxy(server, lambda call, _: "before" if call >= 4 else None)  # the topic, then two pages
     cut = tocsin(proxy, "export", "t", "--output", file)
     proxy.close()
     assert cut.returncode == 3
@@ -148,7 +102,7 @@ def test_a_place_that_the_server_forgot_is_told(start, client, tmp_path):
     server = start()
     fill(client, server, "t", 2500)
     file = tmp_path / "jobs"
-    proxy = Proxy(server, lambda call: "before" if call >= 3 else None)
+    proxy = Proxy(server, lambda call, _: "before" if call >= 3 else None)
     assert tocsin(proxy, "export", "t", "--output", file).returncode == 3
     proxy.close()
     progress = tmp_path / "jobs.progress"
@@ -165,7 +119,7 @@ def test_an_import_that_was_killed_goes_on_and_stores_nothing_twice(start, clien
     # The fourth batch is stored, and nobody is told.
     stuck = threading.Event()
 
-    def cut(call):
+    def cut(call, _):
         if call == 4:
             stuck.set()
         return "after" if call >= 4 else None
@@ -194,7 +148,7 @@ def test_a_lost_answer_is_asked_for_again(start, client, tmp_path):
     server = start()
     file = tmp_path / "jobs"
     file.write_text("".join(f'{{"topic":"t","payload":"{i}"}}\n' for i in range(20)))
-    proxy = Proxy(server, lambda call: "after" if call == 1 else None)
+    proxy = Proxy(server, lambda call, _: "after" if call == 1 else None)
     done = tocsin(proxy, "import", "--batch", "10", file)
     proxy.close()
     assert (done.returncode, done.stdout) == (0, "10 accepted, 10 duplicate, 0 conflict, 0 refused\n"), done.stderr

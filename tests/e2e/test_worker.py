@@ -10,6 +10,7 @@ import time
 import pytest
 
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, run, submit
+from proxy import Proxy
 
 
 class Worker:
@@ -200,6 +201,32 @@ def test_the_worker_waits_for_a_server_that_restarts(start, client, work, tmp_pa
     assert any("answers again" in line for line in said)
     worker.signal()
     assert worker.end()[0] == 0
+
+
+def test_a_lost_answer_to_an_ack_is_told_as_what_it_is(server, client, work):
+    submit(client, server, id="a", payload="p")
+    seen = []
+
+    def cut(_, path):
+        seen.append(path.rsplit("/", 1)[1])
+        return "after" if seen.count("ack") == 1 and seen[-1] == "ack" else None
+
+    proxy = Proxy(server, cut)
+    status, _, err = work(proxy, "--once", "--", "true").end()
+    proxy.close()
+    assert status == 0
+    assert "an answer was lost, so it is done or delivered again" in err
+    assert seen.count("ack") == 2
+    assert figures(client, server)["acked"] == 1
+
+
+def test_a_topic_that_is_not_there_yet_is_waited_for(server, client, work):
+    worker = work(server, "--once", "--wait", "1s", "--", "true", topic="later")
+    while client.get(server.url + "/v1/stats").json()["connections"] < 2:
+        pass
+    submit(client, server, topic="later", payload="p")
+    assert worker.end()[0] == 0
+    assert figures(client, server, "later")["acked"] == 1
 
 
 def test_a_job_is_not_lost_when_the_worker_dies(start, client, work, tmp_path):
