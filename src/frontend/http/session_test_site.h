@@ -162,8 +162,9 @@ class TestSite : public testing::Test {
                                                     }));
            }},
   }};
-  std::unique_ptr<Server> server_ = std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_,
-                                                             budget_, loop_, Options{.body_bytes_max = 16 << 20});
+  std::unique_ptr<Server> server_ =
+      std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_, budget_, loop_,
+                               Options{.body_bytes_max = 16 << 20});
 };
 
 }  // namespace tocsin::http
