@@ -1,6 +1,7 @@
 #include "frontend/http/gzip.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <zlib.h>
@@ -46,11 +47,16 @@ bool AcceptsGzip(std::string_view accept_encoding) {
   return any.value_or(false);
 }
 
-struct Gzip::Stream {
-  Stream() : usable(deflateInit2(&z, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) == Z_OK) {}
-  ~Stream() { deflateEnd(&z); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+struct GzipStream {
+  GzipStream() : usable(deflateInit2(&z, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY) == Z_OK) {}
+  ~GzipStream() { deflateEnd(&z); }
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  void Give(std::string_view bytes) {
+    z.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // zlib reads only
+    z.avail_in = static_cast<uInt>(bytes.size());
+  }
 
   z_stream z{};
   const bool usable;
@@ -60,18 +66,37 @@ Gzip::Gzip() = default;
 Gzip::~Gzip() = default;
 
 std::string Gzip::Compress(std::string_view bytes) {
-  if (stream_ == nullptr) stream_ = std::make_unique<Stream>();
+  if (stream_ == nullptr) stream_ = std::make_unique<GzipStream>();
   if (!stream_->usable) return {};
   z_stream& z = stream_->z;
-  TOCSIN_CHECK(bytes.size() <= kGzipBytesMax && deflateReset(&z) == Z_OK);
+  TOCSIN_CHECK(bytes.size() <= kGzipBytesAtOnce && deflateReset(&z) == Z_OK);
   std::string out(bytes.size(), '\0');
-  z.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // zlib reads only
-  z.avail_in = static_cast<uInt>(bytes.size());
+  stream_->Give(bytes);
   z.next_out = reinterpret_cast<Bytef*>(out.data());
   z.avail_out = static_cast<uInt>(out.size());
   if (deflate(&z, Z_FINISH) != Z_STREAM_END) return {};  // it does not fit into as many bytes
   out.resize(z.total_out);
   return out;
+}
+
+Packing::Packing(std::string body) : body_(std::move(body)), stream_(std::make_unique<GzipStream>()) {}
+Packing::~Packing() = default;
+
+bool Packing::Step() {
+  if (!stream_->usable) return true;
+  z_stream& z = stream_->z;
+  const std::string_view slice = std::string_view(body_).substr(done_, kGzipBytesAtOnce);
+  done_ += slice.size();
+  const bool last = done_ == body_.size();
+  stream_->Give(slice);
+  std::array<char, 16 << 10> out;
+  do {
+    z.next_out = reinterpret_cast<Bytef*>(out.data());
+    z.avail_out = out.size();
+    TOCSIN_CHECK(deflate(&z, last ? Z_FINISH : Z_NO_FLUSH) != Z_STREAM_ERROR);
+    packed_.append(out.data(), out.size() - z.avail_out);
+  } while (z.avail_out == 0);
+  return last;
 }
 
 }  // namespace tocsin::http

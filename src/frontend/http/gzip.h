@@ -1,5 +1,7 @@
-// Gzip: compresses answers. One for each shard, used by its thread alone: the compressor's state takes a quarter of a
-// MiB, and making a new one for each answer would cost more than the compression.
+// Compresses answers. Gzip does the small ones, at once: one for each shard, used by its thread alone, because the
+// compressor's state takes a quarter of a MiB, and making a new one for each answer would cost more than the
+// compression. Packing does a large one in steps of less than a millisecond, so that what is due meanwhile on the
+// shard's thread is not late.
 #pragma once
 
 #include <memory>
@@ -8,13 +10,14 @@
 
 namespace tocsin::http {
 
-// Below, the header of gzip outweighs what is saved. Above, compressing would keep the shard's thread for more than a
-// few milliseconds, while jobs are due on it: those answers go as they are.
-constexpr size_t kGzipBytesMin = 1 << 10;
-constexpr size_t kGzipBytesMax = 256 << 10;
+constexpr size_t kGzipBytesMin = 1 << 10;      // below, the header of gzip outweighs what is saved
+constexpr size_t kGzipBytesAtOnce = 64 << 10;  // above, Packing
+constexpr size_t kPackingBytes = 272 << 10;    // of a Packing's own, besides what it packs
 
 /// Whether a client with this Accept-Encoding (RFC 9110, 12.5.3) takes gzip.
 bool AcceptsGzip(std::string_view accept_encoding);
+
+struct GzipStream;
 
 class Gzip {
  public:
@@ -27,8 +30,27 @@ class Gzip {
   std::string Compress(std::string_view bytes);
 
  private:
-  struct Stream;
-  std::unique_ptr<Stream> stream_;  // made at the first use
+  std::unique_ptr<GzipStream> stream_;  // made at the first use
+};
+
+class Packing {
+ public:
+  explicit Packing(std::string body);
+  ~Packing();
+  Packing(const Packing&) = delete;
+  Packing& operator=(const Packing&) = delete;
+
+  /// True when there is nothing left to do.
+  bool Step();
+  /// Nothing where the body could not be packed.
+  std::string TakePacked() { return std::move(packed_); }
+  std::string TakeBody() { return std::move(body_); }
+
+ private:
+  std::string body_;
+  size_t done_ = 0;
+  std::string packed_;
+  std::unique_ptr<GzipStream> stream_;
 };
 
 }  // namespace tocsin::http

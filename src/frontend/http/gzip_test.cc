@@ -32,12 +32,29 @@ TEST(Gzip, KnowsWhoTakesIt) {
   }
 }
 
+std::string Text(size_t size) {
+  std::string text;
+  while (text.size() < size) text += "{\"id\":\"" + std::to_string(text.size() * 7919) + "\"},";
+  text.resize(size);
+  return text;
+}
+
+TEST(Packing, PacksInSteps) {
+  for (const size_t steps : {1, 2, 50}) {
+    const std::string text = Text(steps * kGzipBytesAtOnce - (steps == 2 ? 1 : 0));
+    Packing packing(text);
+    for (size_t i = 1; i < steps; ++i) EXPECT_FALSE(packing.Step());
+    EXPECT_TRUE(packing.Step());
+    const std::string packed = packing.TakePacked();
+    EXPECT_LT(packed.size(), text.size() / 2);
+    EXPECT_EQ(Unzip(packed, text.size()), text);
+  }
+}
+
 TEST(Gzip, PacksAgainAndAgain) {
   Gzip gzip;
-  for (const size_t size : {kGzipBytesMin, size_t{5'000}, kGzipBytesMax}) {
-    std::string text;
-    while (text.size() < size) text += "{\"id\":\"" + std::to_string(text.size() * 7919) + "\"},";
-    text.resize(size);
+  for (const size_t size : {kGzipBytesMin, size_t{5'000}, kGzipBytesAtOnce}) {
+    const std::string text = Text(size);
     const std::string packed = gzip.Compress(text);
     EXPECT_LT(packed.size(), text.size() / 2);
     EXPECT_EQ(Unzip(packed, size), text);

@@ -27,6 +27,8 @@ constexpr Millis kBodyTime{60'000};   // for the first kMovedBytes, and again fo
 constexpr Millis kWriteTime{60'000};  // the same
 constexpr size_t kMovedBytes = 64 << 10;
 constexpr Millis kLingerTime{2'000};
+constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
+constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view View(const beast::flat_buffer& buffer) {
@@ -307,7 +309,42 @@ Status Session::MakeRoom(size_t bytes) {
 void Session::Send(Response response) {
   if (phase_ == Phase::kClosed) return;
   Unpark();
-  std::string_view encoding = Encode(response);
+  const bool packable = response.body.size() >= kGzipBytesMin && request_;
+  if (!packable) return SendAs(std::move(response), {});
+  if (!WantsGzip()) return SendAs(std::move(response), kVary);
+  if (response.body.size() > kGzipBytesAtOnce) return Pack(std::move(response));
+  std::string packed = server_.gzip().Compress(response.body);
+  if (packed.empty()) return SendAs(std::move(response), kVary);
+  response.body = std::move(packed);
+  SendAs(std::move(response), kGzipped);
+}
+
+bool Session::WantsGzip() const {
+  if (head_) return false;
+  const auto accepted = request_->get()[beast::http::field::accept_encoding];
+  return AcceptsGzip({accepted.data(), accepted.size()});
+}
+
+void Session::Pack(Response response) {
+  if (!answer_charge_.Reach(response.body.size() + kPackingBytes)) return SendAs(std::move(response), kVary);
+  packing_ = std::make_unique<Packing>(std::move(response.body));
+  PackNext(std::move(response));
+}
+
+void Session::PackNext(Response response) {
+  if (phase_ == Phase::kClosed) return packing_.reset();
+  if (!packing_->Step()) {
+    return server_.loop().Post(
+        [self = shared_from_this(), response = std::move(response)]() mutable { self->PackNext(std::move(response)); });
+  }
+  const auto packing = std::move(packing_);
+  response.body = packing->TakePacked();
+  if (!response.body.empty()) return SendAs(std::move(response), kGzipped);
+  response.body = packing->TakeBody();
+  SendAs(std::move(response), kVary);
+}
+
+void Session::SendAs(Response response, std::string_view encoding) {
   if (!answer_charge_.Reach(response.body.size())) {
     response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
     encoding = {};
@@ -319,18 +356,6 @@ void Session::Send(Response response) {
   out_sent_ = 0;
   Enter(Phase::kWriting, kWriteTime);
   Write();
-}
-
-std::string_view Session::Encode(Response& response) {
-  if (response.body.size() < kGzipBytesMin || response.body.size() > kGzipBytesMax || !request_) return {};
-  const auto accepted = request_->get()[beast::http::field::accept_encoding];
-  if (!head_ && AcceptsGzip({accepted.data(), accepted.size()})) {
-    if (std::string packed = server_.gzip().Compress(response.body); !packed.empty()) {
-      response.body = std::move(packed);
-      return "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
-    }
-  }
-  return "Vary: Accept-Encoding\r\n";
 }
 
 void Session::MakeHead(const Response& response, std::string_view encoding) {

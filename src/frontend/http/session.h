@@ -23,6 +23,7 @@
 
 #include "frontend/http/budget.h"
 #include "frontend/http/call.h"
+#include "frontend/http/gzip.h"
 #include "frontend/http/router.h"
 #include "net/listener.h"
 
@@ -79,7 +80,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnWatch(const boost::system::error_code& error, size_t bytes);
   void OnReadError(const boost::system::error_code& error);
   /// Packs the body where the client takes that; the header lines that say so.
-  std::string_view Encode(Response& response);
+  bool WantsGzip() const;
+  /// Sends it when it is packed.
+  void Pack(Response response);
+  void PackNext(Response response);
+  void SendAs(Response response, std::string_view encoding);
   void MakeHead(const Response& response, std::string_view encoding);
   void Write();
   void OnWritten(const boost::system::error_code& error, size_t bytes);
@@ -110,6 +115,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool keep_alive_ = true;
   bool unread_ = false;  // part of the request is not read
 
+  std::unique_ptr<Packing> packing_;
   std::string out_head_;
   std::string out_body_;
   size_t out_sent_ = 0;  // of both
