@@ -63,6 +63,7 @@ struct Fields {
   int hosts = 0;
   int lengths = 0;
   int encodings = 0;
+  int authorizations = 0;
   std::string_view host;
   std::optional<std::string_view> origin;
   bool browser = false;
@@ -100,6 +101,7 @@ Status Fields::Take(std::string_view name, std::string_view value) {
     ++hosts;
     host = value;
   }
+  if (is("authorization")) ++authorizations;
   if (is("content-length")) return TakeLength(value);
   if (is("transfer-encoding")) return TakeEncoding(value);
   if (is("origin")) return TakeOrigin(value);
@@ -118,9 +120,12 @@ Status Fields::Take(std::string_view name, std::string_view value) {
 }
 
 Status CheckTogether(const Fields& fields, bool http_1_1) {
-  if (fields.lengths > 1 || fields.encodings > 1 || fields.hosts > 1) {
-    return Fail(Code::kInvalidArgument, "the request has {} twice",
-                fields.lengths > 1 ? "Content-Length" : (fields.encodings > 1 ? "Transfer-Encoding" : "Host"));
+  const std::pair<const char*, int> once[] = {{"Content-Length", fields.lengths},
+                                              {"Transfer-Encoding", fields.encodings},
+                                              {"Host", fields.hosts},
+                                              {"Authorization", fields.authorizations}};
+  for (const auto& [name, count] : once) {
+    if (count > 1) return Fail(Code::kInvalidArgument, "the request has {} twice", name);
   }
   if (fields.lengths + fields.encodings > 1) {
     return Fail(Code::kInvalidArgument, "the request has both Content-Length and Transfer-Encoding");

@@ -30,6 +30,7 @@ TEST(CheckHeader, RefusesWhatTwoParsersReadInTwoWays) {
       {kStart + "Content-Length: +1\r\n", "not a number"},
       {kStart + "Content-Length: \r\n", "not a number"},
       {kStart + "HOST: b\r\n", "Host twice"},
+      {kStart + "Authorization: Bearer a\r\nauthorization: Bearer b\r\n", "Authorization twice"},
       {kStart + "X-A: 1\r\n  folded\r\n", "folded"},
       {kStart + "X-A: 1\nX-B: 2\r\n", "CR LF"},
       {kStart + "X-A\r\n", "colon"},
