@@ -1,8 +1,11 @@
 #include "frontend/http/unique_keys.h"
 
+#include <algorithm>
 #include <cstring>
-#include <set>
+#include <deque>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <boost/json/parse.hpp>
 
@@ -12,6 +15,8 @@ namespace tocsin::http {
 namespace {
 
 namespace json = boost::json;
+
+constexpr size_t kKeysMax = 1'000;  // far more than any object of a call has
 
 /// `at` is behind the opening quote of a string of valid JSON; returns what is behind the closing one.
 const char* SkipString(const char* at, const char* end) {
@@ -50,66 +55,113 @@ size_t PairsIn(const json::value& value) {
   return pairs;
 }
 
-/// Walks valid JSON to the first key that its object had already. Only for bodies that have one.
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool EndsNumber(char c) { return c == ',' || c == ']' || c == '}' || IsBlank(c); }
+
+/// Walks valid JSON to the first object whose end is reached and that has a key twice, or too many to look at. Only for
+/// bodies that have a key twice; takes about as long as parsing them.
 class Finder {
  public:
   explicit Finder(std::string_view body) : at_(body.data()), end_(body.data() + body.size()) {}
 
-  /// The key's path, empty where there is none.
-  std::string Find() {
-    Value("");
-    return found_;
+  Error Find() {
+    Value();
+    return {Code::kInvalidArgument, fault_, path_};
   }
 
  private:
+  /// Where the walk is: in a member of an object, or in an element of an array.
+  struct Step {
+    std::string_view key;
+    size_t index = 0;
+    bool in_array = false;
+  };
+
+  bool found() const { return !fault_.empty(); }
   char Next() {
-    while (at_ < end_ && std::strchr(" \t\r\n", *at_) != nullptr) ++at_;
+    while (at_ < end_ && IsBlank(*at_)) ++at_;
     return at_ < end_ ? *at_ : '\0';
   }
-  std::string Key() {
-    const char* begin = at_;
+  std::string_view Key() {
+    const char* const begin = at_;
     at_ = SkipString(at_ + 1, end_);
-    return std::string(json::parse(std::string_view(begin, static_cast<size_t>(at_ - begin))).as_string());
+    const std::string_view quoted(begin, static_cast<size_t>(at_ - begin));
+    if (!quoted.contains('\\')) return quoted.substr(1, quoted.size() - 2);
+    return decoded_.emplace_back(json::parse(quoted).as_string());
   }
-  void Object(const std::string& path) {
-    std::set<std::string, std::less<>> keys;
-    for (++at_; Next() != '}' && found_.empty();) {
-      std::string key = Key();
-      const std::string member = path.empty() ? Shown(key) : fmt::format("{}.{}", path, Shown(key));
-      if (!keys.insert(std::move(key)).second) found_ = member;
+  void Object() {
+    const size_t keys_before = keys_.size();
+    const size_t decoded_before = decoded_.size();
+    steps_.emplace_back();
+    for (++at_; Next() != '}';) {
+      keys_.push_back(steps_.back().key = Key());
+      if (keys_.size() - keys_before > kKeysMax) return FoundTooMany();
       Next();
       ++at_;  // the colon
-      Value(member);
+      Value();
+      if (found()) return;
       if (Next() == ',') ++at_, Next();
     }
     ++at_;
+    const auto begin = keys_.begin() + static_cast<ptrdiff_t>(keys_before);
+    std::ranges::sort(begin, keys_.end());
+    if (const auto twice = std::ranges::adjacent_find(begin, keys_.end()); twice != keys_.end()) {
+      return FoundTwice(*twice);
+    }
+    steps_.pop_back();
+    keys_.resize(keys_before);
+    decoded_.resize(decoded_before);
   }
-  void Array(const std::string& path) {
-    ++at_;
-    for (size_t i = 0; Next() != ']' && found_.empty(); ++i) {
-      Value(fmt::format("{}[{}]", path, i));
+  void Array() {
+    steps_.push_back({.in_array = true});
+    for (++at_; Next() != ']'; ++steps_.back().index) {
+      Value();
+      if (found()) return;
       if (Next() == ',') ++at_;
     }
     ++at_;
+    steps_.pop_back();
   }
-  void Value(const std::string& path) {
-    if (!found_.empty()) return;
+  void Value() {
     switch (Next()) {
       case '{':
-        return Object(path);
+        return Object();
       case '[':
-        return Array(path);
+        return Array();
       case '"':
         at_ = SkipString(at_ + 1, end_);
         return;
       default:
-        while (at_ < end_ && std::strchr(",]} \t\r\n", *at_) == nullptr) ++at_;
+        while (at_ < end_ && !EndsNumber(*at_)) ++at_;
+    }
+  }
+  void FoundTwice(std::string_view key) {
+    steps_.back().key = key;
+    MakePath();
+    fault_ = fmt::format("{} is there twice", path_);
+  }
+  void FoundTooMany() {
+    steps_.pop_back();
+    MakePath();
+    fault_ = fmt::format("{} has more than {} keys", path_.empty() ? "the body" : path_, kKeysMax);
+  }
+  void MakePath() {
+    for (const Step& step : steps_) {
+      if (step.in_array) {
+        path_ += fmt::format("[{}]", step.index);
+      } else {
+        path_ += (path_.empty() ? "" : ".") + Shown(step.key);
+      }
     }
   }
 
   const char* at_;
   const char* const end_;
-  std::string found_;
+  std::vector<Step> steps_;
+  std::vector<std::string_view> keys_;  // of the objects that the walk is in, one behind the other
+  std::deque<std::string> decoded_;     // those of them that have escapes
+  std::string path_;
+  std::string fault_;
 };
 
 }  // namespace
@@ -117,8 +169,7 @@ class Finder {
 Status CheckKeysAreUnique(std::string_view body, const json::value& root) {
   // Counting is many times faster than comparing keys, and the parser has compared them already.
   if (PairsInText(body) == PairsIn(root)) return {};
-  const std::string path = Finder(body).Find();
-  return FailField(Code::kInvalidArgument, path, "{} is there twice", path);
+  return std::unexpected(Finder(body).Find());
 }
 
 }  // namespace tocsin::http

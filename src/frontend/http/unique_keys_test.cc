@@ -33,5 +33,24 @@ TEST(UniqueKeys, NamesTheKeyThatComesTwice) {
   }
 }
 
+TEST(UniqueKeys, NamesTheInnerKeyBesideManyOthers) {
+  std::string body = R"({"jobs":[{"id":"x"})";
+  for (int i = 0; i < 3'000; ++i) body += fmt::format(R"(,{{"id":"{}","key":"k","payload":[{{}},{{"a":{{}}}}]}})", i);
+  EXPECT_TRUE(Check(body + "]}"));
+  EXPECT_EQ(Check(body + R"(,{"b":{"c":1,"d":[0,{"e":1,"\u0065":2}]}}]})").error().field, "jobs[3001].b.d[1].e");
+}
+
+TEST(UniqueKeys, LooksAtAsManyKeysAsACallMayHaveAndNoMore) {
+  const auto object = [](int keys) {
+    std::string text;
+    for (int i = 0; i < keys; ++i) text += fmt::format("{}\"{}\":1", i == 0 ? "" : ",", i);
+    return text;
+  };
+  EXPECT_TRUE(Check("{" + object(1'001) + "}"));
+  EXPECT_EQ(Check("{" + object(999) + R"(,"7":1})").error().message, "7 is there twice");
+  EXPECT_EQ(Check("{" + object(1'000) + R"(,"7":1})").error().message, "the body has more than 1000 keys");
+  EXPECT_EQ(Check(R"({"a":[{)" + object(1'001) + R"(}],"b":1,"b":2})").error().message, "a[0] has more than 1000 keys");
+}
+
 }  // namespace
 }  // namespace tocsin::http
