@@ -29,7 +29,7 @@ Status TakeDelay(ContentDraft& draft, std::string_view name, const json::value& 
 
 Status TakeDue(ContentDraft& draft, std::string_view name, const json::value& value) {
   int64_t due_ms = 0;
-  TOCSIN_TRY(Put(due_ms, AsAtLeast(name, value, 0, ToMs(kNever) - 1)));
+  TOCSIN_TRY(Put(due_ms, AsInteger(name, value, 0, ToMs(kNever) - 1)));
   draft.due = FromMs(due_ms);
   return {};
 }

@@ -118,7 +118,9 @@ TEST(DecodeSubmit, MessagesGiveTheLimit) {
 }
 
 TEST(DecodeSubmit, LeavesBoundsThatOnlyTheServiceKnowsToIt) {
-  EXPECT_EQ(ToMs(Submit(R"({"due_ms":18446744073709551615})")->jobs[0].due), ToMs(kNever) - 1);
+  EXPECT_EQ(ToMs(Submit(R"({"due_ms":9223372036854775806})")->jobs[0].due), ToMs(kNever) - 1);
+  EXPECT_EQ(Submit(R"({"due_ms":18446744073709551615})").error().message,
+            "due_ms is 18446744073709551615: the range is 0 to 9223372036854775806");
 }
 
 TEST(DecodeSubmit, LongNamesAreCutShortInErrors) {
@@ -327,7 +329,13 @@ TEST(DecodeTopicChange, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(DecodeTopicChange(**Parse(R"({"slots":-1})")).error().field, "slots");
   EXPECT_EQ(DecodeTopicChange(**Parse(R"({"paused":1})")).error().field, "paused");
   EXPECT_EQ(DecodeTopicChange(**Parse(R"({"lease":1})")).error().code, Code::kUnknownField);
-  EXPECT_EQ(DecodeTopicChange(**Parse(R"({"slots":4294967300})"))->slots, 4294967295U) << "refused by the topic";
+  const auto message = [](std::string_view body) { return DecodeTopicChange(**Parse(body)).error().message; };
+  EXPECT_EQ(message(R"({"slots":1099511627776})"), "slots is 1099511627776: the range is 1 to 1024");
+  EXPECT_EQ(message(R"({"max_attempts":4294967300})"), "max_attempts is 4294967300: the range is 1 to 1000");
+  EXPECT_EQ(message(R"({"capacity_jobs":9223372036854775808})"),
+            "capacity_jobs is 9223372036854775808: the range is 0 to 9223372036854775807");
+  EXPECT_EQ(message(R"({"lease_ms":9223372036854775808})"),
+            "lease_ms is 9223372036854775808: the range is 0 to 9223372036854775807");
 }
 
 TEST(DecodeQuery, TakesStatesAndLimits) {

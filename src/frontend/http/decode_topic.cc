@@ -7,27 +7,24 @@ namespace {
 
 namespace json = boost::json;
 
-/// Ranges are the topic's own to check: what does not fit the type is the only thing refused here.
-template <auto kMember>
+/// What else holds for the number is the topic's own to check.
+template <auto kMember, int64_t kMin = 0, int64_t kMax = std::numeric_limits<int64_t>::max()>
 Status TakeNumber(TopicChange& change, std::string_view name, const json::value& value) {
-  using Number = typename std::remove_cvref_t<decltype(change.*kMember)>::value_type;
-  constexpr bool kFits = sizeof(Number) >= sizeof(int64_t);
-  constexpr int64_t kMax = kFits ? std::numeric_limits<int64_t>::max() : std::numeric_limits<uint32_t>::max();
-  return Put(change.*kMember, AsAtLeast(name, value, 0, kMax));
+  return Put(change.*kMember, AsInteger(name, value, kMin, kMax));
 }
 
 constexpr Field<TopicChange> kFields[] = {
-    {"slots", TakeNumber<&TopicChange::slots>},
+    {"slots", TakeNumber<&TopicChange::slots, 1, kSlotsMax>},
     {"capacity_jobs", TakeNumber<&TopicChange::capacity_jobs>},
     {"capacity_bytes", TakeNumber<&TopicChange::capacity_bytes>},
     {"lease_ms",
      [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.lease, AsMillis(name, v)); }},
-    {"max_attempts", TakeNumber<&TopicChange::max_attempts>},
+    {"max_attempts", TakeNumber<&TopicChange::max_attempts, 1, kAttemptsMax>},
     {"backoff_base_ms", [](TopicChange& c, std::string_view name,
                            const json::value& v) { return Put(c.backoff_base, AsMillis(name, v)); }},
     {"backoff_max_ms",
      [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.backoff_max, AsMillis(name, v)); }},
-    {"count_limit", TakeNumber<&TopicChange::count_limit>},
+    {"count_limit", TakeNumber<&TopicChange::count_limit, 1, kCountMax>},
     {"retention_ms",
      [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.retention, AsMillis(name, v)); }},
     {"paused",

@@ -41,17 +41,8 @@ Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value
   return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes an integer", name, KindOf(value));
 }
 
-Result<int64_t> AsAtLeast(std::string_view name, const boost::json::value& value, int64_t low, int64_t clamp) {
-  if (const auto* number = value.if_int64(); number != nullptr && *number < low) {
-    return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: the least is {}", name, *number, low);
-  }
-  if (value.is_uint64()) return clamp;
-  const auto number = AsInteger(name, value, low, std::numeric_limits<int64_t>::max());
-  return number ? std::min(*number, clamp) : number;
-}
-
 Result<Millis> AsMillis(std::string_view name, const boost::json::value& value) {
-  const auto ms = AsAtLeast(name, value, 0, std::numeric_limits<int64_t>::max());
+  const auto ms = AsInteger(name, value, 0, std::numeric_limits<int64_t>::max());
   if (!ms) return std::unexpected(ms.error());
   return Millis(*ms);
 }

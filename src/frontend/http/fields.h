@@ -46,10 +46,7 @@ Status ReadFields(Draft& draft, const boost::json::object& object, const Field<D
 Result<std::string_view> AsText(std::string_view name, const boost::json::value& value);
 /// An integer from `low` to `high`; 1.0 and 1e3 are not integers.
 Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high);
-/// An integer from `low`, of which only the service knows the upper bound: what is over `clamp` becomes that.
-Result<int64_t> AsAtLeast(std::string_view name, const boost::json::value& value, int64_t low, int64_t clamp);
-
-/// Milliseconds from 0; the upper bound is the service's to check.
+/// Milliseconds from 0; a smaller upper bound than the type's is the service's to check.
 Result<Millis> AsMillis(std::string_view name, const boost::json::value& value);
 /// The array of a batch, at most `batch_max` long and not empty.
 Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max);
