@@ -15,11 +15,11 @@ Scraper::~Scraper() {
   thread_.join();
 }
 
-void Scraper::Scrape(Loop& loop, std::move_only_function<void(Result<std::string>)> done) {
+void Scraper::Scrape(Loop& loop, Take take, Done done) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < kWaitingMax) {
-      waiting_.emplace_back(loop, std::move(done));
+      waiting_.emplace_back(loop, std::move(take), std::move(done));
       changed_.notify_all();
       return;
     }
@@ -38,8 +38,8 @@ void Scraper::Run() {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    next.loop.Post(
-        [done = std::move(next.done), text = registry_.RenderPrometheus()]() mutable { done(std::move(text)); });
+    next.take(registry_.RenderPrometheus());
+    next.loop.Post([done = std::move(next.done)]() mutable { done({}); });
     lock.lock();
   }
 }

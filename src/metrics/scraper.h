@@ -1,5 +1,6 @@
 // Scraper: renders the registry on a thread of its own, because ten thousand topics make tens of megabytes of text and
-// a shard's thread has due jobs to serve. Owned by the composition root; destroyed before the loops that it answers on.
+// a shard's thread has due jobs to serve. What else is to be done with a text, packing it above all, is done there too.
+// Owned by the composition root; destroyed before the loops that it answers on.
 //
 // Thread-safe. At most kWaitingMax scrapes wait: their texts are large, and one scraper asks every few seconds.
 #pragma once
@@ -27,13 +28,17 @@ class Scraper {
   Scraper(const Scraper&) = delete;
   Scraper& operator=(const Scraper&) = delete;
 
-  /// `done` runs on `loop`, with the text or kOverloaded.
-  void Scrape(Loop& loop, std::move_only_function<void(Result<std::string>)> done);
+  using Take = std::move_only_function<void(std::string text)>;
+  using Done = std::move_only_function<void(Status)>;
+
+  /// `take` runs on the scraper's thread, then `done` on `loop`; `done` alone, with kOverloaded, where too many wait.
+  void Scrape(Loop& loop, Take take, Done done);
 
  private:
   struct Waiting {
     Loop& loop;
-    std::move_only_function<void(Result<std::string>)> done;
+    Take take;
+    Done done;
   };
   void Run();
 

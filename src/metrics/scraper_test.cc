@@ -10,19 +10,27 @@
 namespace tocsin::metrics {
 namespace {
 
-TEST(Scraper, AnswersOnTheLoopAndNotOnItsOwnThread) {
+TEST(Scraper, HandsOverTheTextOnItsOwnThreadAndAnswersOnTheLoop) {
   Registry registry;
   registry.GetGauge("depth", "Depth.")->Set(7);
   ManualLoop loop;
   Scraper scraper(registry);
   std::string text;
+  std::thread::id taken_by;
   std::thread::id answered_by;
-  scraper.Scrape(loop, [&](Result<std::string> result) {
-    text = *std::move(result);
-    answered_by = std::this_thread::get_id();
-  });
+  scraper.Scrape(
+      loop,
+      [&](std::string taken) {
+        text = std::move(taken);
+        taken_by = std::this_thread::get_id();
+      },
+      [&](const Status& status) {
+        EXPECT_TRUE(status);
+        answered_by = std::this_thread::get_id();
+      });
   while (!loop.RunOne()) std::this_thread::yield();
   EXPECT_EQ(text, "# HELP depth Depth.\n# TYPE depth gauge\ndepth 7\n");
+  EXPECT_NE(taken_by, std::this_thread::get_id());
   EXPECT_EQ(answered_by, std::this_thread::get_id());
 }
 
@@ -42,10 +50,12 @@ TEST(Scraper, RefusesMoreThanAFewAtOnceAndDropsWhatWaitsAtTheEnd) {
   {
     Scraper scraper(registry);
     const auto scrape = [&] {
-      scraper.Scrape(loop, [&](const Result<std::string>& result) {
-        ++answered;
-        if (!result && result.error().code == Code::kOverloaded) ++refused;
-      });
+      scraper.Scrape(
+          loop, [](const std::string&) {},
+          [&](const Status& status) {
+            ++answered;
+            if (!status && status.error().code == Code::kOverloaded) ++refused;
+          });
     };
     scrape();
     rendering.wait();  // the first is under way, and no longer waits
@@ -75,7 +85,7 @@ TEST(Scraper, RendersWhileSeriesComeAndGo) {
     }
   });
   for (int i = 0; i < 50; ++i) {
-    scraper.Scrape(loop, [](const Result<std::string>& result) { EXPECT_TRUE(result); });
+    scraper.Scrape(loop, [](const std::string&) {}, [](const Status& status) { EXPECT_TRUE(status); });
     while (!loop.RunOne()) std::this_thread::yield();
   }
   stop = true;

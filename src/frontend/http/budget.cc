@@ -11,6 +11,7 @@ Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
 
 bool Charge::Reach(size_t bytes) {
   if (bytes <= bytes_) return true;
+  if (bytes > budget_.bytes_max_ && may_be_oversized_) return ReachOversized(bytes);
   const size_t more = bytes - bytes_;
   const size_t before = budget_.bytes_.fetch_add(more, std::memory_order_relaxed);
   if (bytes > Budget::kSmallBytes && before + more > bytes_max_) {
@@ -21,9 +22,31 @@ bool Charge::Reach(size_t bytes) {
   return true;
 }
 
-void Charge::Clear() {
-  if (bytes_ > 0) budget_.bytes_.fetch_sub(bytes_, std::memory_order_relaxed);
-  bytes_ = 0;
+bool Charge::ReachOversized(size_t bytes) {
+  if (!oversized_) {
+    size_t none = 0;
+    if (!budget_.oversized_bytes_.compare_exchange_strong(none, bytes, std::memory_order_relaxed)) return false;
+    Clear();
+    oversized_ = true;
+  }
+  budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
+  bytes_ = bytes;
+  return true;
+}
+
+void Charge::Lower(size_t bytes) {
+  if (bytes >= bytes_) return;
+  if (oversized_ && bytes > bytes_max_) {
+    budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
+  } else if (oversized_) {
+    // What is left counts like any other from here on, also where that makes it too much for a while: it is there.
+    oversized_ = false;
+    budget_.bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    budget_.oversized_bytes_.store(0, std::memory_order_relaxed);
+  } else {
+    budget_.bytes_.fetch_sub(bytes_ - bytes, std::memory_order_relaxed);
+  }
+  bytes_ = bytes;
 }
 
 }  // namespace tocsin::http

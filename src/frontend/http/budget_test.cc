@@ -36,6 +36,33 @@ TEST(Budget, RequestsLeaveAQuarterToTheAnswers) {
   EXPECT_TRUE(answer.Reach(2 * kSmall));
 }
 
+TEST(Budget, LetsOneAnswerPassThatIsLargerThanAll) {
+  metrics::Registry metrics;
+  Budget budget(10 * kSmall, metrics);
+  Charge request(budget, Charge::For::kRequest);
+  EXPECT_FALSE(request.Reach(11 * kSmall));
+  EXPECT_TRUE(request.Reach(2 * kSmall));
+  {
+    Charge first(budget, Charge::For::kAnswer);
+    EXPECT_TRUE(first.Reach(kSmall));
+    EXPECT_TRUE(first.Reach(20 * kSmall));
+    EXPECT_TRUE(first.Reach(21 * kSmall));
+    EXPECT_EQ(budget.bytes(), 23 * kSmall);
+    Charge second(budget, Charge::For::kAnswer);
+    EXPECT_FALSE(second.Reach(11 * kSmall));
+    EXPECT_TRUE(second.Reach(8 * kSmall)) << "the large one takes nothing from the others";
+    first.Lower(15 * kSmall);
+    EXPECT_FALSE(request.Reach(3 * kSmall));
+    EXPECT_EQ(budget.bytes(), 25 * kSmall);
+    second.Clear();
+    first.Lower(3 * kSmall);
+    EXPECT_EQ(budget.bytes(), 5 * kSmall);
+    EXPECT_TRUE(second.Reach(11 * kSmall));
+    EXPECT_FALSE(first.Reach(9 * kSmall));
+  }
+  EXPECT_EQ(budget.bytes(), 2 * kSmall);
+}
+
 TEST(Budget, GetsBackWhatWasCharged) {
   metrics::Registry metrics;
   Budget budget(10 * kSmall, metrics);

@@ -26,7 +26,8 @@ struct Response {
   int status = 200;
   std::string body;
   std::string_view content_type = "application/json";
-  std::string allow;  // of a 405: the methods that the path takes
+  std::string allow;     // of a 405: the methods that the path takes
+  bool gzipped = false;  // the body is packed already
 };
 
 Response ErrorResponse(const Error& error);
@@ -58,8 +59,8 @@ class Answer {
 
   /// Whether somebody still waits for it.
   bool Wanted() const;
-  /// kOverloaded where no memory is left for an answer of this size. Send would say so too: this is for those who can
-  /// take back what they would hand out.
+  /// kOverloaded where no memory is left for an answer of this size. Send would say so too, which is too late where
+  /// something was done: a call that changes anything, and whose answer may be over Budget::kSmallBytes, asks before.
   Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Fail(const Error& error) { Send(ErrorResponse(error)); }

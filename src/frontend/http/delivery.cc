@@ -28,6 +28,9 @@ void Settle(Call& call, SettleKind kind) {
   std::vector<Token> tokens;
   tokens.reserve(request->settlements.size());
   for (const Settlement& settlement : request->settlements) tokens.push_back(settlement.token);
+  if (const Status room = call.answer.MakeRoom(SettledBytesMax(tokens.size())); !room) {
+    return call.answer.Fail(room.error());
+  }
   call.context.service.Settle(call.loop, *std::move(request),
                               [answer = std::move(call.answer), tokens = std::move(tokens)](auto result) mutable {
                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));

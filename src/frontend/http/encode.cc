@@ -164,6 +164,11 @@ void AppendShown(std::string& out, const JobView& job) {
   AppendContent(out, job);
 }
 
+// Of an answer with one element for each job or token: around them, and each with its longest outcome.
+constexpr size_t kFrameBytes = 16;
+constexpr size_t kSubmittedBytes = 80;  // with a server's id
+constexpr size_t kSettledBytes = 64;
+
 std::string StartJobs(const JobBatch& batch) {
   size_t payload_bytes = 0;
   for (const JobView& job : batch.jobs) payload_bytes += job.payload.size();
@@ -177,7 +182,7 @@ std::string StartJobs(const JobBatch& batch) {
 
 std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std::string_view> own_ids) {
   std::string out;
-  out.reserve(16 + jobs.size() * 80);
+  out.reserve(kFrameBytes + jobs.size() * kSubmittedBytes);
   out += "{\"jobs\":[";
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (i > 0) out += ',';
@@ -196,6 +201,13 @@ std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std
   }
   out += "]}";
   return out;
+}
+
+size_t SubmittedBytesMax(std::span<const std::string_view> own_ids) {
+  size_t bytes = kFrameBytes;
+  // Names have no control characters, so that an escape is two bytes.
+  for (const std::string_view id : own_ids) bytes += kSubmittedBytes + 2 * id.size();
+  return bytes;
 }
 
 std::string EncodeDelivered(const JobBatch& batch) {
@@ -228,7 +240,7 @@ std::string EncodePage(const Page& page) {
 
 std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleOutcome> outcomes) {
   std::string out;
-  out.reserve(16 + tokens.size() * 64);
+  out.reserve(SettledBytesMax(tokens.size()));
   out += "{\"results\":[";
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0) out += ',';
@@ -241,6 +253,8 @@ std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleO
   out += "]}";
   return out;
 }
+
+size_t SettledBytesMax(size_t tokens) { return kFrameBytes + tokens * kSettledBytes; }
 
 std::string EncodeAmended(const Amended& amended, std::string_view done) {
   std::string out = fmt::format("{{\"outcome\":\"{}\"", NameOf(amended.outcome, done));

@@ -18,10 +18,14 @@ constexpr std::string_view kTriggerNames[] = {"time", "count", "either"};
 
 /// `own_ids`: for each job its own id, empty where the server gave one.
 std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std::string_view> own_ids);
+/// At least what EncodeSubmitted makes: room is asked for before the jobs are stored.
+size_t SubmittedBytesMax(std::span<const std::string_view> own_ids);
 std::string EncodeDelivered(const JobBatch& batch);
 std::string EncodeJob(const JobView& job);
 std::string EncodePage(const Page& page);
 std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleOutcome> outcomes);
+/// At least what EncodeSettled makes.
+size_t SettledBytesMax(size_t tokens);
 /// `done`: what kDone is called here.
 std::string EncodeAmended(const Amended& amended, std::string_view done);
 std::string EncodeCounted(const Counted& counted);

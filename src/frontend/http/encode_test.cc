@@ -23,6 +23,22 @@ TEST(EncodeSubmitted, ShowsOneOutcomeForEachJob) {
             R"({"id":"c","outcome":"conflict"},{"id":null,"outcome":"overloaded"}]})");
 }
 
+TEST(EncodeSubmitted, IsNoLongerThanWasAskedFor) {
+  const std::string awkward(256, '"');
+  for (const auto outcome : {SubmitOutcome::kAccepted, SubmitOutcome::kOverCapacity}) {
+    const std::vector<Submitted> jobs(10, {.outcome = outcome, .uid = ~0ULL, .due = kNever - Millis(1)});
+    for (const std::string_view id : {std::string_view(), std::string_view("x"), std::string_view(awkward)}) {
+      const std::vector<std::string_view> own_ids(jobs.size(), id);
+      EXPECT_LE(EncodeSubmitted(jobs, own_ids).size(), SubmittedBytesMax(own_ids));
+    }
+  }
+  const std::vector<Token> tokens(10);
+  for (const auto outcome : {SettleOutcome::kStale, SettleOutcome::kOverloaded}) {
+    const std::vector<SettleOutcome> outcomes(tokens.size(), outcome);
+    EXPECT_LE(EncodeSettled(tokens, outcomes).size(), SettledBytesMax(tokens.size()));
+  }
+}
+
 TEST(EncodeDelivered, ShowsTextAsTextAndBytesAsBase64) {
   JobBatch batch;
   batch.jobs.push_back({.uid = 1, .due = FromMs(5), .attempt = 1, .payload = "hällo"});

@@ -82,6 +82,8 @@ std::string Gzip::Compress(std::string_view bytes) {
 Packing::Packing(std::string body) : body_(std::move(body)), stream_(std::make_unique<GzipStream>()) {}
 Packing::~Packing() = default;
 
+bool Packing::Pays() const { return stream_->usable && packed_.size() < body_.size(); }
+
 bool Packing::Step() {
   if (!stream_->usable) return true;
   z_stream& z = stream_->z;
@@ -97,6 +99,16 @@ bool Packing::Step() {
     packed_.append(out.data(), out.size() - z.avail_out);
   } while (z.avail_out == 0);
   return last;
+}
+
+bool PackAll(std::string& body) {
+  if (body.size() < kGzipBytesMin) return false;
+  Packing packing(std::move(body));
+  while (!packing.Step()) {
+  }
+  const bool pays = packing.Pays();
+  body = pays ? packing.TakePacked() : packing.TakeBody();
+  return pays;
 }
 
 }  // namespace tocsin::http

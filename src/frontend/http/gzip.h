@@ -33,6 +33,10 @@ class Gzip {
   std::unique_ptr<GzipStream> stream_;  // made at the first use
 };
 
+/// Packs it as a whole, however large it is: for threads that have no jobs to serve. False where that does not pay:
+/// then it is as it was.
+bool PackAll(std::string& body);
+
 class Packing {
  public:
   explicit Packing(std::string body);
@@ -42,7 +46,10 @@ class Packing {
 
   /// True when there is nothing left to do.
   bool Step();
-  /// Nothing where the body could not be packed.
+  /// False once what is packed is not shorter than the body.
+  bool Pays() const;
+  /// What it takes in memory.
+  size_t bytes() const { return body_.size() + packed_.size() + kPackingBytes; }
   std::string TakePacked() { return std::move(packed_); }
   std::string TakeBody() { return std::move(body_); }
 

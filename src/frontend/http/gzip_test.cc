@@ -61,15 +61,40 @@ TEST(Gzip, PacksAgainAndAgain) {
   }
 }
 
-TEST(Gzip, LeavesWhatWouldNotShrink) {
-  Gzip gzip;
+std::string Noise(size_t size) {
   std::string noise;
-  for (uint64_t i = 1, x = 1; i <= 4'000; ++i) {
+  for (uint64_t x = 1; noise.size() < size;) {
     x = x * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
     noise += static_cast<char>(x >> 56);
   }
-  EXPECT_EQ(gzip.Compress(noise), "");
+  return noise;
+}
+
+TEST(Gzip, LeavesWhatWouldNotShrink) {
+  Gzip gzip;
+  EXPECT_EQ(gzip.Compress(Noise(4'000)), "");
   EXPECT_NE(gzip.Compress(std::string(4'000, 'a')), "");
+}
+
+TEST(Packing, KnowsWhenItDoesNotPayAndWhatItTakes) {
+  Packing packing(Noise(3 * kGzipBytesAtOnce));
+  EXPECT_FALSE(packing.Step());
+  EXPECT_TRUE(packing.Pays());
+  EXPECT_FALSE(packing.Step());
+  EXPECT_GT(packing.bytes(), 4 * kGzipBytesAtOnce + kPackingBytes);
+  EXPECT_TRUE(packing.Step());
+  EXPECT_FALSE(packing.Pays());
+}
+
+TEST(PackAll, PacksWhatShrinksAndLeavesTheRest) {
+  std::string text = Text(5 * kGzipBytesAtOnce);
+  EXPECT_TRUE(PackAll(text));
+  EXPECT_EQ(Unzip(text, 5 * kGzipBytesAtOnce), Text(5 * kGzipBytesAtOnce));
+  for (const std::string& kept : {Noise(2 * kGzipBytesAtOnce), Text(100)}) {
+    std::string body = kept;
+    EXPECT_FALSE(PackAll(body));
+    EXPECT_EQ(body, kept);
+  }
 }
 
 }  // namespace

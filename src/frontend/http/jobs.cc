@@ -70,6 +70,10 @@ void SubmitJobs(Call& call) {
   std::vector<std::string_view> own_ids;
   own_ids.reserve(request->jobs.size());
   for (const NewJob& job : request->jobs) own_ids.push_back(job.id);
+  // Now, while nothing is done yet: an answer that finds no room later would hide what is stored.
+  if (const Status room = call.answer.MakeRoom(SubmittedBytesMax(own_ids)); !room) {
+    return call.answer.Fail(room.error());
+  }
   call.context.service.Submit(
       call.loop, *std::move(request),
       [answer = std::move(call.answer), ids = std::move(own_ids), document = std::move(document)](auto result) mutable {

@@ -3,8 +3,10 @@
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
 #include "frontend/http/fields.h"
+#include "frontend/http/gzip.h"
 #include "frontend/http/handlers.h"
 #include "frontend/http/openapi.h"
+#include "frontend/http/session.h"
 
 namespace tocsin::http {
 
@@ -16,10 +18,18 @@ void ShowReady(Call& call) {
 }
 
 void ShowMetrics(Call& call) {
-  call.context.scraper.Scrape(call.loop, [answer = std::move(call.answer)](auto text) mutable {
-    if (!text) return answer.Fail(text.error());
-    answer.Send({.body = *std::move(text), .content_type = "text/plain; version=0.0.4"});
-  });
+  const auto response = std::make_shared<Response>();
+  response->content_type = "text/plain; version=0.0.4";
+  call.context.scraper.Scrape(
+      call.loop,
+      [response, pack = call.session.TakesGzip()](std::string text) {
+        response->body = std::move(text);
+        response->gzipped = pack && PackAll(response->body);
+      },
+      [response, answer = std::move(call.answer)](const Status& status) mutable {
+        if (!status) return answer.Fail(status.error());
+        answer.Send(std::move(*response));
+      });
 }
 
 void ShowOpenApi(Call& call) { call.answer.Send({.body = std::string(OpenApiDocument())}); }

@@ -3,9 +3,9 @@
 //
 // Owned by its Server until it is closed; after that by what is still under way for it (a read, a write, an Answer).
 //
-// Invariants: at most one read and one write are under way; nothing is allocated for a body before its length is
-// checked and charged to the budget; in every phase but kHandling there is a deadline, which the server's tick
-// enforces.
+// Invariants: at most one read and one write are under way; a body is read only once its route is found, its sender is
+// allowed to call that, and its length is checked and charged to the budget; in every phase but kHandling there is a
+// deadline, which the server's tick enforces; while a reserve waits, little of what is sent behind it is read.
 //
 // A client that closes its sending side gets the answers to all that it sent. Only a parked reserve ends with that:
 // most often the client is gone as a whole, and jobs that were handed to it would wait for their leases to end.
@@ -46,6 +46,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void TimeOut();
 
   bool open() const { return phase_ != Phase::kClosed; }
+  /// Whether the client of the request takes packed answers.
+  bool TakesGzip() const;
   Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Park(ReserveId id);
@@ -61,6 +63,9 @@ class Session : public std::enable_shared_from_this<Session> {
     kClosed,
   };
 
+  // A transfer's deadline begins anew with so many bytes.
+  static constexpr size_t kMovedBytes = 64 << 10;
+
   void Enter(Phase phase, Millis deadline);
   /// Bytes of a body or an answer went over: a transfer may take long, as long as it moves.
   void Moved(size_t bytes, Millis deadline);
@@ -69,18 +74,20 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnRead(const boost::system::error_code& error, size_t bytes);
   void Advance();
   void TakeHeader();
+  void ExpectBody();
   void TakeBody();
   void AckNow();
   void Continue();
+  Error BodyTooLarge() const;
   void Dispatch();
-  Result<const auth::Grant*> GrantFor(const Match& match) const;
-  Status CheckCaller() const;
+  /// Finds who answers the request, and whether its sender may ask. The answer where not.
+  std::optional<Response> FindRoute();
+  Status CheckCaller();
   std::optional<ReserveId> Unpark();
   void Watch();
+  void CloseIfGone();
   void OnWatch(const boost::system::error_code& error, size_t bytes);
   void OnReadError(const boost::system::error_code& error);
-  /// Packs the body where the client takes that; the header lines that say so.
-  bool WantsGzip() const;
   /// Sends it when it is packed.
   void Pack(Response response);
   void PackNext(Response response);
@@ -90,7 +97,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnWritten(const boost::system::error_code& error, size_t bytes);
   void Linger();
   /// Answers a request that cannot be read to its end; the connection is of no more use.
-  void Refuse(const Error& error);
+  void Refuse(Response refusal);
+  void Refuse(const Error& error) { Refuse(ErrorResponse(error)); }
 
   Server& server_;
   net::Socket socket_;
@@ -108,6 +116,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> request_;
   Charge request_charge_;  // its body, until it is answered
+  size_t body_bytes_max_ = 0;
+  Match match_;
+  std::shared_ptr<const auth::TokenSet> tokens_;  // that were asked whether it is allowed
+  const auth::Grant* grant_ = nullptr;            // of these
+  std::optional<Response> refusal_;               // known from its header; sent when the body is read
   boost::json::parser json_;
   std::optional<ReserveId> parked_;
   size_t route_ = 0;  // for the metrics

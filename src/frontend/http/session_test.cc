@@ -16,6 +16,8 @@ using testing::StartsWith;
 constexpr Millis kSecond{1'000};
 const std::string kGetSmall = "GET /small HTTP/1.1\r\nHost: x\r\n\r\n";
 
+const std::string kGetLarge = "GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+
 std::string Post(std::string_view path, std::string_view body) {
   return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", path, body.size(), body);
 }
@@ -137,12 +139,114 @@ TEST_F(SessionTest, ABodyIsChargedUntilItIsAnswered) {
 }
 
 TEST_F(SessionTest, AnAnswerBeyondTheBudgetIsReplacedByARefusal) {
-  large_bytes = kBudget + 1;
+  large_bytes = kBudget - Budget::kSmallBytes;
+  client_buffer_bytes = 4096;
+  auto holder = Connect();
+  Send(holder, kGetLarge);
   auto client = Connect();
-  Send(client, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  large_bytes = Budget::kSmallBytes + 1;
+  Send(client, kGetLarge);
   EXPECT_THAT(ReadUntil(client, "}}"), AllOf(StartsWith("HTTP/1.1 503 "), Not(HasSubstr("Connection: close"))));
   Send(client, kGetSmall);
   EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, OneAnswerAtATimeMayBeLargerThanTheBudget) {
+  large_bytes = kBudget + 1;
+  client_buffer_bytes = 4096;
+  auto first = Connect();
+  Send(first, "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), kBudget + 1);
+  client_buffer_bytes = 0;
+  auto second = Connect();
+  Send(second, kGetLarge);
+  EXPECT_THAT(ReadUntil(second, "}}"), StartsWith("HTTP/1.1 503 "));
+  Send(second, Post("/length", std::string(1'000'000, 'x')));
+  EXPECT_THAT(ReadUntil(second, "length 1000000"), StartsWith("HTTP/1.1 200 ")) << "it takes nothing from the others";
+  EXPECT_GT(ReadToEnd(first).size(), large_bytes);
+  Send(second, "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(ReadToEnd(second), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, NothingIsDoneWhereTheAnswerWouldFindNoRoom) {
+  std::string jobs;
+  for (int i = 0; i < 2'000; ++i) jobs += fmt::format(R"({}{{"id":"{}"}})", i == 0 ? "" : ",", i);
+  const std::string submit = Post("/v1/topics/t/jobs", R"({"jobs":[)" + jobs + "]}");
+  auto client = Connect();
+  const auto fill = [&] {
+    large_bytes = kBudget;
+    client_buffer_bytes = 4096;
+    auto holder = Connect();
+    Send(holder, kGetLarge);
+    return holder;
+  };
+  const auto empty = [&](Client holder) {
+    holder.socket.close();
+    Settle();
+    EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+  };
+
+  auto holder = fill();
+  Send(client, submit);
+  EXPECT_THAT(ReadUntil(client, "}}"), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("overloaded")));
+  empty(std::move(holder));
+  Send(client, submit);
+  EXPECT_THAT(ReadUntil(client, "]}"),
+              AllOf(StartsWith("HTTP/1.1 201 "), HasSubstr("accepted"), Not(HasSubstr("duplicate"))));
+
+  Send(client, Post("/v1/topics/t/reserve", R"({"max":2000,"wait_ms":10000})"));
+  std::string tokens;
+  const std::string reserved = ReadUntil(client, "]}");
+  for (size_t at = 0; (at = reserved.find("\"token\":", at)) != std::string::npos;) {
+    tokens += (tokens.empty() ? "" : ",") + reserved.substr(at += 8, 26);
+  }
+  const std::string ack = Post("/v1/topics/t/ack", R"({"tokens":[)" + tokens + "]}");
+  holder = fill();
+  Send(client, ack);
+  EXPECT_THAT(ReadUntil(client, "}}"), StartsWith("HTTP/1.1 503 "));
+  empty(std::move(holder));
+  Send(client, ack);
+  EXPECT_THAT(ReadUntil(client, "]}"),
+              AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\"ok\""), Not(HasSubstr("\"stale\""))));
+}
+
+TEST_F(SessionTest, WhatIsRefusedByItsHeaderIsNotWaitedFor) {
+  const std::string token = AdmitOneToken();
+  const std::pair<const char*, const char*> refused[] = {
+      {"POST /nowhere", "404"},
+      {"POST /small", "405"},
+      {"POST /v1/topics/t/jobs", "401"},
+      {"GET /small", "413"},
+      {"HEAD /small", "413"},
+      {"GET /v1/topics/t/jobs", "401"},
+      {"HEAD /v1/topics/t/jobs", "401"},
+      {"POST /v1/topics/%ff/jobs", "400"},
+  };
+  for (const auto& [call, status] : refused) {
+    auto client = Connect();
+    Send(client, fmt::format("{} HTTP/1.1\r\nHost: x\r\nContent-Length: 4097\r\n\r\nx", call));
+    EXPECT_THAT(ReadToEnd(client),
+                AllOf(StartsWith(fmt::format("HTTP/1.1 {} ", status)), HasSubstr("\r\nConnection: close\r\n")))
+        << call;
+    EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0) << call;
+  }
+  auto wrong_method = Connect();
+  Send(wrong_method, "POST /small HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n");
+  EXPECT_THAT(ReadToEnd(wrong_method), HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  auto chunked = Connect();
+  Send(chunked, "GET /small HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1001\r\n");
+  EXPECT_THAT(ReadToEnd(chunked), StartsWith("HTTP/1.1 413 "));
+
+  // What is here already is read: the connection goes on.
+  auto client = Connect();
+  Send(client, Post("/nowhere", "{}") + Post("/v1/topics/t/jobs", "{}") + kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("HTTP/1.1 401 ")));
+  Send(client, fmt::format("POST /v1/topics/t/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n"
+                           "Content-Length: 2\r\n\r\n{{",
+                           token));
+  AdmitOneToken();  // another
+  Send(client, "}");
+  EXPECT_THAT(ReadUntil(client, "}}"), StartsWith("HTTP/1.1 401 "));
 }
 
 TEST_F(SessionTest, LargeAnswersArePackedForThoseWhoTakeThat) {
@@ -225,6 +329,47 @@ TEST_F(SessionTest, AParkedReserveEndsWithItsClient) {
   EXPECT_EQ(ReadToEnd(client), "");
   EXPECT_EQ(Metric("tocsin_http_parked"), 0);
   EXPECT_EQ(Metric("tocsin_http_connections"), 0);
+}
+
+TEST_F(SessionTest, LittleIsReadBehindAParkedReserve) {
+  auto client = Connect();
+  Send(client, Post("/reserve", ""));
+  RunWhile([&] { return Metric("tocsin_http_parked") != 1; });
+  std::string behind;
+  while (behind.size() < 32 << 10) behind += kGetSmall;
+  Send(client, behind);
+  EXPECT_GT(Unread(client), behind.size() / 3);
+  Pass(10 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_parked"), 1);
+
+  loop_.Post([&] { service_.Submit(loop_, {"t", std::vector<NewJob>(1), nullptr}, [](const auto&) {}); });
+  const std::string last = Post("/length", "the last");
+  Send(client, last);
+  EXPECT_THAT(ReadUntil(client, "length 8"), AllOf(HasSubstr("reserved"), HasSubstr("small")));
+
+  Send(client, Post("/reserve", "") + behind);
+  RunWhile([&] { return Metric("tocsin_http_parked") != 1; });
+  client.socket.shutdown(boost::asio::socket_base::shutdown_send);
+  Pass(kSecond);
+  EXPECT_EQ(Metric("tocsin_http_parked"), 0);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 0);
+}
+
+TEST_F(SessionTest, AnEmptyLineMayComeInTwoPieces) {
+  auto client = Connect();
+  Send(client, "\r");
+  Send(client, "\n" + kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, OnlyThoseWhoKnowItAreToldToContinue) {
+  for (const auto& [version, first] : {std::pair("1.1", "HTTP/1.1 100 "), std::pair("1.0", "HTTP/1.1 200 ")}) {
+    auto client = Connect();
+    Send(client,
+         fmt::format("POST /length HTTP/{}\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n", version));
+    Send(client, "four");
+    EXPECT_THAT(ReadUntil(client, "length 4"), StartsWith(first));
+  }
 }
 
 TEST_F(SessionTest, EmptyLinesBetweenRequestsAreSkipped) {

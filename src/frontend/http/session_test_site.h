@@ -9,8 +9,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 
 #include "core/service.h"
+#include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
 #include "spi/memory_store.h"
 
@@ -41,6 +43,7 @@ class TestSite : public testing::Test {
     boost::asio::ip::tcp::socket socket;
     std::string got;
     bool closed = false;
+    int server_end = -1;  // for looking at, while it is open
 
     /// False where nothing came.
     bool Take() {
@@ -63,6 +66,7 @@ class TestSite : public testing::Test {
     client.socket.connect(acceptor.local_endpoint());
     net::Socket accepted(loop_.io());
     acceptor.accept(accepted);
+    client.server_end = accepted.native_handle();
     if (client_buffer_bytes > 0) accepted.set_option(boost::asio::socket_base::send_buffer_size(client_buffer_bytes));
     client.socket.non_blocking(true);
     loop_.Post([this, &accepted] { server_->Accept(std::move(accepted), nullptr); });
@@ -117,10 +121,25 @@ class TestSite : public testing::Test {
     client.Take();
     return client.closed && client.got.empty();
   }
+  /// Bytes that the client sent and the server has not read.
+  static size_t Unread(const Client& client) {
+    int bytes = 0;
+    EXPECT_EQ(ioctl(client.server_end, FIONREAD, &bytes), 0);
+    return static_cast<size_t>(bytes);
+  }
   void Pass(Millis by) {
     clock_.Pass(by);
     loop_.Post([this] { server_->Expire(); });
     Settle();
+  }
+  /// From now on calls need this token, which may do everything.
+  std::string AdmitOneToken() {
+    std::string token = *auth::MakeToken();
+    const auto parts = *auth::SplitToken(token);
+    auth::TokenRecord record{.id = std::string(parts.id), .digest = auth::DigestOf(parts.secret)};
+    record.grant.scopes.Add(auth::Scope::kAdmin);
+    server_->Admit(std::make_shared<auth::TokenSet>(std::vector{std::move(record)}));
+    return token;
   }
   double Metric(std::string_view name) {
     const std::string text = metrics_.RenderPrometheus();
@@ -161,6 +180,10 @@ class TestSite : public testing::Test {
                                                       if (answer.Wanted()) answer.Send({.body = "reserved"});
                                                     }));
            }},
+      {Verb::post, "/v1/topics/{topic}/jobs", Access::kSubmit, SubmitJobs},
+      {Verb::get, "/v1/topics/{topic}/jobs", Access::kTopicAdmin, ListJobs},
+      {Verb::post, "/v1/topics/{topic}/reserve", Access::kConsume, ReserveJobs},
+      {Verb::post, "/v1/topics/{topic}/ack", Access::kConsume, AckJobs},
   }};
   std::unique_ptr<Server> server_ =
       std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_, budget_, loop_,

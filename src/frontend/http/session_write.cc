@@ -1,0 +1,136 @@
+// Answers: packed where the client takes that, charged to the budget, and written.
+#include <boost/beast/http/status.hpp>
+
+#include "frontend/http/server.h"
+#include "frontend/http/session.h"
+#include "frontend/http/text.h"
+
+namespace tocsin::http {
+namespace {
+
+namespace beast = boost::beast;
+using boost::asio::buffer;
+using boost::system::error_code;
+
+constexpr Millis kWriteTime{60'000};  // for the first Session::kMovedBytes, and again for the next
+constexpr Millis kLingerTime{2'000};
+constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
+constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
+
+}  // namespace
+
+Status Session::MakeRoom(size_t bytes) {
+  if (!answer_charge_.Reach(bytes)) return std::unexpected(server_.NoRoom());
+  return {};
+}
+
+void Session::Send(Response response) {
+  if (phase_ == Phase::kClosed) return;
+  Unpark();
+  if (response.gzipped) return SendAs(std::move(response), kGzipped);
+  const bool packable = response.body.size() >= kGzipBytesMin && request_;
+  if (!packable) return SendAs(std::move(response), {});
+  if (!TakesGzip()) return SendAs(std::move(response), kVary);
+  if (response.body.size() > kGzipBytesAtOnce) return Pack(std::move(response));
+  std::string packed = server_.gzip().Compress(response.body);
+  if (packed.empty()) return SendAs(std::move(response), kVary);
+  response.body = std::move(packed);
+  SendAs(std::move(response), kGzipped);
+}
+
+bool Session::TakesGzip() const {
+  if (head_) return false;
+  const auto accepted = request_->get()[beast::http::field::accept_encoding];
+  return AcceptsGzip({accepted.data(), accepted.size()});
+}
+
+void Session::Pack(Response response) {
+  if (!answer_charge_.Reach(response.body.size() + kPackingBytes)) return SendAs(std::move(response), kVary);
+  packing_ = std::make_unique<Packing>(std::move(response.body));
+  PackNext(std::move(response));
+}
+
+void Session::PackNext(Response response) {
+  if (phase_ == Phase::kClosed) return packing_.reset();
+  const bool done = packing_->Step();
+  const bool pays = packing_->Pays() && answer_charge_.Reach(packing_->bytes());
+  if (pays && !done) {
+    return server_.loop().Post(
+        [self = shared_from_this(), response = std::move(response)]() mutable { self->PackNext(std::move(response)); });
+  }
+  const auto packing = std::move(packing_);
+  response.body = pays ? packing->TakePacked() : packing->TakeBody();
+  answer_charge_.Lower(response.body.size());
+  SendAs(std::move(response), pays ? kGzipped : kVary);
+}
+
+void Session::SendAs(Response response, std::string_view encoding) {
+  if (!answer_charge_.Reach(response.body.size())) {
+    response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
+    encoding = {};
+  }
+  server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
+  if (server_.draining()) keep_alive_ = false;
+  MakeHead(response, encoding);
+  out_body_ = head_ ? std::string() : std::move(response.body);
+  out_sent_ = 0;
+  Enter(Phase::kWriting, kWriteTime);
+  Write();
+}
+
+void Session::MakeHead(const Response& response, std::string_view encoding) {
+  out_head_ = "HTTP/1.1 ";
+  AppendInteger(out_head_, response.status);
+  out_head_ += ' ';
+  out_head_ += std::string_view(beast::http::obsolete_reason(static_cast<beast::http::status>(response.status)));
+  out_head_ += "\r\nContent-Type: ";
+  out_head_ += response.content_type;
+  out_head_ += "\r\nContent-Length: ";
+  AppendInteger(out_head_, static_cast<int64_t>(response.body.size()));
+  out_head_ += "\r\n";
+  out_head_ += encoding;
+  if (!response.allow.empty()) fmt::format_to(std::back_inserter(out_head_), "Allow: {}\r\n", response.allow);
+  if (response.status == 401) out_head_ += "WWW-Authenticate: Bearer\r\n";
+  if (!keep_alive_) {
+    out_head_ += "Connection: close\r\n";
+  } else if (request_->get().version() < 11) {
+    out_head_ += "Connection: keep-alive\r\n";
+  }
+  out_head_ += "\r\n";
+}
+
+void Session::Write() {
+  const size_t head_left = out_head_.size() - std::min(out_sent_, out_head_.size());
+  const std::array<boost::asio::const_buffer, 2> out = {buffer(out_head_) + out_sent_,
+                                                        buffer(out_body_) + (out_sent_ + head_left - out_head_.size())};
+  socket_.async_write_some(
+      out, [self = shared_from_this()](const error_code& error, size_t bytes) { self->OnWritten(error, bytes); });
+}
+
+void Session::OnWritten(const error_code& error, size_t bytes) {
+  if (phase_ == Phase::kClosed) return;
+  if (error) return Close();
+  out_sent_ += bytes;
+  if (out_sent_ < out_head_.size() + out_body_.size()) {
+    Moved(bytes, kWriteTime);
+    return Write();
+  }
+  out_body_ = {};
+  answer_charge_.Clear();
+  request_.reset();
+  request_charge_.Clear();
+  if (keep_alive_) return Next();
+  if (!unread_ && buffer_.size() == 0) return Close();
+  Linger();
+}
+
+void Session::Linger() {
+  // Closing with unread bytes would send a reset, which may overtake the answer.
+  error_code ignored;
+  socket_.shutdown(net::Socket::shutdown_send, ignored);
+  Enter(Phase::kLingering, kLingerTime);
+  buffer_.clear();
+  Read();
+}
+
+}  // namespace tocsin::http
