@@ -202,17 +202,23 @@ void ServerNode::Stop() {
   listener_->Close();
   parts_running_ = 1 + servers_.size();
   for (size_t shard = 0; shard < servers_.size(); ++shard) {
-    loops_[shard]->Post(
-        [this, shard] { servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); }); });
+    loops_[shard]->Post([this, shard] {
+      servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); });
+      main_loop_.Post([this] { ServerDrains(); });
+    });
   }
-  // After the servers were told: they say with each answer that it is the last one.
-  loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
   stop_timer_.expires_after(kStopTime);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     LogWarn("some requests were not answered within {} s; stopping without them", kStopTime.count() / 1000);
     main_loop_.Stop();
   });
+}
+
+void ServerNode::ServerDrains() {
+  // Not before all do: they say with each answer that it is the last one, and the service refuses from its stop on.
+  if (++servers_draining_ < servers_.size()) return;
+  loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
 }
 
 void ServerNode::PartStopped() {

@@ -49,6 +49,7 @@ class ServerNode {
   void WatchTokens();
   void AwaitSignal();
   void Stop();
+  void ServerDrains();
   void PartStopped();
   int Finish();
 
@@ -74,6 +75,7 @@ class ServerNode {
   std::vector<std::jthread> threads_;
 
   bool stopping_ = false;
+  size_t servers_draining_ = 0;
   size_t parts_running_ = 0;  // the service and the shards' servers, while stopping
 };
 
