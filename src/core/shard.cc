@@ -39,7 +39,7 @@ Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store)
                                         "How long after its time the shard's alarm was served.",
                                         {{"shard", std::to_string(index)}})),
       longest_turn_(node.metrics.GetGauge("tocsin_shard_turn_seconds_max",
-                                          "The longest time that one task kept the shard's thread.",
+                                          "The longest time that a task of another shard kept this one's thread.",
                                           {{"shard", std::to_string(index)}})) {}
 
 void Shard::Begin(std::vector<Topic> missing) {
