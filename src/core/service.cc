@@ -70,7 +70,7 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   Status Ready() const;
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
-  void Topics(Loop& caller, Done<Report> done);
+  void Topics(Loop& caller, std::string only, Done<Report> done);
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
   void CancelReserve(ReserveId id);
@@ -106,7 +106,7 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   struct Sweeping {
     std::string topic;
     SweepKind kind;
-    size_t left;  // jobs that there were at the start: those that come meanwhile must not keep it going for ever
+    std::string cursor;
     size_t swept = 0;
     Done<size_t> done;
   };
@@ -240,8 +240,8 @@ void Service::Impl::Know(const Topic& topic, Task done) {
 void Service::Impl::Drop(const std::string& topic, Done<void> done) {
   const auto drop = [topic](Shard& shard, Done<void> dropped) {
     shard.ForgetTopic(topic);
-    // Most of the jobs go in batches, because a store drops a topic in one go.
-    SweepAll(shard, topic, SweepKind::kPurge, [&shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
+    // In batches, because a store drops what is left in one go.
+    SweepAll(shard, topic, SweepKind::kEmpty, [&shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
       shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
         shard.Figures();
         dropped(std::move(result));
@@ -291,12 +291,19 @@ void Service::Impl::DropTopic(Loop& caller, std::string topic, Done<void> done) 
   });
 }
 
-void Service::Impl::Topics(Loop& caller, Done<Report> done) {
+void Service::Impl::Topics(Loop& caller, std::string only, Done<Report> done) {
   auto call = Admit(caller, done);
   if (!call) return;
   auto read = std::make_shared<std::vector<std::shared_ptr<const ShardFigures>>>(shards.size());
-  const auto look = [read](Shard& shard, Done<void> looked) {
-    (*read)[shard.index()] = shard.Figures();
+  const auto look = [read, only = std::move(only)](Shard& shard, Done<void> looked) {
+    auto figures = shard.Figures();
+    if (!only.empty()) {
+      auto one = std::make_shared<ShardFigures>();
+      std::ranges::copy_if(*figures, std::back_inserter(*one),
+                           [&](const auto& each) { return each.topic.name == only; });
+      figures = std::move(one);
+    }
+    (*read)[shard.index()] = std::move(figures);
     looked({});
   };
   Shard& origin = *call->caller;
@@ -304,10 +311,12 @@ void Service::Impl::Topics(Loop& caller, Done<Report> done) {
     Report report;
     metrics::Histogram::Snapshot all;
     for (TopicFigures& figures : Sum(*read)) {
-      const TopicEntry* entry = origin.topics().Find(figures.topic.name);
-      const auto lateness = entry != nullptr ? entry->lateness->Read() : metrics::Histogram::Snapshot{};
+      TopicReport& topic = report.topics.emplace_back(std::move(figures));
+      const TopicEntry* entry = origin.topics().Find(topic.figures.topic.name);
+      if (entry == nullptr || topic.figures.delivered == 0) continue;
+      const auto lateness = entry->lateness->Read();
       all.Add(lateness);
-      report.topics.push_back({std::move(figures), LatenessOf(lateness)});
+      topic.lateness = LatenessOf(lateness);
     }
     report.lateness = LatenessOf(all);
     call.Answer(std::move(report));
@@ -325,7 +334,7 @@ void Service::Impl::Submit(Loop& caller, SubmitRequest request, Done<std::vector
   if (TopicEntry* entry = shard.topics().Find(request.topic)) {
     return Scatter<SubmitUse>(*this, *entry, std::move(request), std::move(*call));
   }
-  if (Status valid = Validate(DefaultTopic(request.topic)); !valid) {
+  if (Status valid = ValidateTopicName(request.topic); !valid) {
     return Refuse(std::move(*call), std::move(valid).error());
   }
   const std::string name = request.topic;
@@ -483,24 +492,20 @@ void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<
 }
 
 void Service::Impl::SweepAll(Shard& shard, const std::string& topic, SweepKind kind, Done<size_t> done) {
-  size_t left = 0;
-  for (const TopicFigures& figures : shard.store().Topics()) {
-    if (figures.topic.name == topic) left = figures.dead + (kind == SweepKind::kPurge ? figures.scheduled : 0);
-  }
-  SweepNext(shard, std::make_shared<Sweeping>(topic, kind, left, 0, std::move(done)));
+  SweepNext(shard, std::make_shared<Sweeping>(topic, kind, std::string(), 0, std::move(done)));
 }
 
 void Service::Impl::SweepNext(Shard& shard, std::shared_ptr<Sweeping> sweeping) {
-  const size_t batch = std::min(kSweepBatch, sweeping->left);
-  if (batch == 0) return sweeping->done(sweeping->swept);
-  shard.store().Sweep(sweeping->topic, sweeping->kind, batch, shard.Now(), [&shard, sweeping](Result<size_t> result) {
+  const auto take = [&shard, sweeping](Result<Swept> result) {
     shard.Note(result);
     shard.Changed();
-    if (!result) return sweeping->done(std::move(result));
-    sweeping->swept += *result;
-    sweeping->left = *result == 0 ? 0 : sweeping->left - *result;
+    if (!result) return sweeping->done(std::unexpected(std::move(result).error()));
+    sweeping->swept += result->changed;
+    sweeping->cursor = std::move(result->cursor);
+    if (sweeping->cursor.empty()) return sweeping->done(sweeping->swept);
     shard.Send([&shard, sweeping] { SweepNext(shard, sweeping); });
-  });
+  };
+  shard.store().Sweep(sweeping->topic, sweeping->kind, sweeping->cursor, kSweepBatch, shard.Now(), take);
 }
 
 Service::Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits)
@@ -524,7 +529,9 @@ void Service::DropTopic(Loop& caller, std::string topic, Done<void> done) {
   impl_->DropTopic(caller, std::move(topic), std::move(done));
 }
 
-void Service::Topics(Loop& caller, Done<Report> done) { impl_->Topics(caller, std::move(done)); }
+void Service::Topics(Loop& caller, std::string only, Done<Report> done) {
+  impl_->Topics(caller, std::move(only), std::move(done));
+}
 
 void Service::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {
   impl_->Submit(caller, std::move(request), std::move(done));

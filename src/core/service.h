@@ -154,8 +154,8 @@ class Service {
   /// Creates a topic or changes its settings. kConflict where it exists with another number of slots.
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
-  /// The metrics show what was read last here or by the scans.
-  void Topics(Loop& caller, Done<Report> done);
+  /// All, or the one of that name alone where it is known. The metrics show what was read last here or by the scans.
+  void Topics(Loop& caller, std::string only, Done<Report> done);
 
   /// An unknown topic is created with the defaults. One outcome for each job, in their order.
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
@@ -170,7 +170,7 @@ class Service {
   void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);
   void Find(Loop& caller, FindRequest request, Done<JobBatch> done);
   void List(Loop& caller, ListRequest request, Done<Page> done);
-  /// Over all shards: what there is when it begins. How many it changed.
+  /// Over all shards, in batches: every job that is there during all of it. How many it changed.
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
 
   /// Whether calls are taken: not after a store has failed, nor once the service stops. Thread-safe.

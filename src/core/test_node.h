@@ -110,8 +110,9 @@ class FaultyStore final : public Store {
             Done<Page> done) override {
     if (!Failed(done)) inner_.List(topic, state, cursor, limit, now, std::move(done));
   }
-  void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) override {
-    if (!Failed(done)) inner_.Sweep(topic, kind, limit, now, std::move(done));
+  void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+             Done<Swept> done) override {
+    if (!Failed(done)) inner_.Sweep(topic, kind, cursor, limit, now, std::move(done));
   }
   void Advance(Moment now, size_t budget, Done<Advanced> done) override {
     ++advances;
@@ -228,7 +229,7 @@ class TestNode {
   }
   std::vector<TopicFigures> Topics() {
     Reply<Report> reply;
-    service->Topics(at(0), reply.Catch());
+    service->Topics(at(0), "", reply.Catch());
     Run();
     std::vector<TopicFigures> figures;
     for (TopicReport& topic : reply.got->value().topics) figures.push_back(std::move(topic.figures));

@@ -108,7 +108,7 @@ Status Validate(const SubmitRequest& request, const Limits& limits, Moment now) 
 }
 
 Status Validate(const ReserveRequest& request, const Limits& limits) {
-  TOCSIN_TRY(Validate(DefaultTopic(request.topic)));
+  TOCSIN_TRY(ValidateTopicName(request.topic));
   TOCSIN_TRY(InRange("max", request.max, size_t{1}, limits.batch));
   TOCSIN_TRY(InRange("wait", request.wait, limits.wait_max));
   return InRange("lease", request.lease, limits.lease_max);

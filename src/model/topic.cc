@@ -85,12 +85,15 @@ void Apply(const TopicChange& change, Topic& topic) {
   topic.paused = change.paused.value_or(topic.paused);
 }
 
+Status ValidateTopicName(std::string_view name) {
+  TOCSIN_TRY(ValidateName("topic", name));
+  if (name.find_first_of("/{} ") == std::string::npos) return {};
+  return FailField(Code::kInvalidArgument, "topic",
+                   "topic has a '/', '{{', '}}' or space: they are not allowed in its name");
+}
+
 Status Validate(const Topic& topic) {
-  TOCSIN_TRY(ValidateName("topic", topic.name));
-  if (topic.name.find_first_of("/{} ") != std::string::npos) {
-    return FailField(Code::kInvalidArgument, "topic",
-                     "topic has a '/', '{{', '}}' or space: they are not allowed in its name");
-  }
+  TOCSIN_TRY(ValidateTopicName(topic.name));
   if (!std::has_single_bit(topic.slots) || topic.slots > kSlotsMax) {
     return FailField(Code::kInvalidArgument, "slots", "slots is {}: it takes a power of two from 1 to {}", topic.slots,
                      kSlotsMax);

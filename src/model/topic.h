@@ -54,6 +54,7 @@ struct TopicChange {
 };
 void Apply(const TopicChange& change, Topic& topic);
 
+Status ValidateTopicName(std::string_view name);
 Status Validate(const Topic& topic);
 
 /// 1-256 bytes without control characters: names of topics, ids, keys, events.

@@ -152,7 +152,10 @@ void ServerNode::StartThreads() {
 
 void ServerNode::WatchTokens() {
   if (!token_guard_) {
-    signals_.add(SIGHUP);  // the terminal was closed
+    // The terminal was closed; nohup asks to go on without it.
+    struct sigaction inherited{};
+    sigaction(SIGHUP, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) signals_.add(SIGHUP);
     return;
   }
   token_guard_->Start([this](const TokenGuard::Tokens& tokens) {

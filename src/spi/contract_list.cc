@@ -159,6 +159,37 @@ TEST_P(StoreContract, PurgeRemovesAllButLeasedJobs) {
   EXPECT_EQ(Figures().purged, 4U);
 }
 
+TEST_P(StoreContract, ASweepMeetsEveryJobOnceByItsCursor) {
+  Set([](Topic& topic) { topic.retention = 1h; });
+  for (int i = 0; i < 7; ++i) Accept(Job({}, 1h));
+  Accept(Job("leased"));
+  const Token leased = ClaimOne().token;
+  Accept(Job("done"));
+  Ack(ClaimOne().token);
+  const auto sweep = [&](SweepKind kind) {
+    size_t changed = 0;
+    std::string cursor;
+    do {
+      const Swept swept =
+          *Await<Swept>([&](auto done) { store().Sweep(kTopic, kind, cursor, 2, Now(), std::move(done)); });
+      EXPECT_LE(swept.changed, 2U);
+      changed += swept.changed;
+      cursor = swept.cursor;
+    } while (!cursor.empty());
+    return changed;
+  };
+  EXPECT_EQ(sweep(SweepKind::kPurge), 7U);
+  EXPECT_EQ(Figures().leased, 1U);
+  EXPECT_EQ(sweep(SweepKind::kEmpty), 2U) << "leased and retained ones too";
+  EXPECT_EQ(Figures().leased, 0U);
+  EXPECT_EQ(Figures().purged, 8U);
+  EXPECT_EQ(StateOf("done"), std::nullopt);
+  EXPECT_EQ(Ack(leased), SettleOutcome::kStale);
+  const auto wrong =
+      Await<Swept>([&](auto done) { store().Sweep(kTopic, SweepKind::kPurge, "x!", 1, Now(), std::move(done)); });
+  EXPECT_EQ(wrong.error().field, "cursor");
+}
+
 TEST_P(StoreContract, RetentionKeepsDoneAndCancelledJobsFindable) {
   Set([](Topic& topic) { topic.retention = 1h; });
   const Submitted done = Accept(Job("done"));
@@ -271,7 +302,7 @@ TEST_P(StoreContract, CallsForAnUnknownTopicSaySo) {
       code(Await<std::vector<Counted>>([&](auto d) { store().Count(no, {&event, 1}, Now(), std::move(d)); })),
       code(Await<JobBatch>([&](auto d) { store().Find(no, {&ref, 1}, Now(), std::move(d)); })),
       code(Await<Page>([&](auto d) { store().List(no, State::kDead, {}, 1, Now(), std::move(d)); })),
-      code(Await<size_t>([&](auto d) { store().Sweep(no, SweepKind::kPurge, 1, Now(), std::move(d)); }))};
+      code(Await<Swept>([&](auto d) { store().Sweep(no, SweepKind::kPurge, {}, 1, Now(), std::move(d)); }))};
   for (size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(codes[i], Code::kTopicNotFound) << i;
 }
 

@@ -316,15 +316,25 @@ void MemoryStore::List(std::string_view topic, State state, std::string_view cur
   Answer<Page>(std::move(done), std::move(page));
 }
 
-void MemoryStore::Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) {
+void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+                        Done<Swept> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<size_t>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<Swept>(std::move(done), NoTopic(topic));
+  const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
+  if (!after) return Answer<Swept>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
   std::vector<Job*> found;
-  for (auto& [uid, job] : shelf->jobs) {
-    const bool dead = job.state == State::kDead;
-    if (dead || (kind == SweepKind::kPurge && job.state == State::kScheduled)) found.push_back(&job);
+  Swept swept;
+  for (auto at = shelf->jobs.upper_bound(*after); at != shelf->jobs.end(); ++at) {
+    Job& job = at->second;
+    const bool purges = kind == SweepKind::kPurge && job.state == State::kScheduled;
+    if (job.state != State::kDead && !purges && kind != SweepKind::kEmpty) continue;
+    if (found.size() == limit) {
+      swept.cursor = UidText(found.back()->uid);
+      break;
+    }
+    found.push_back(&job);
   }
-  if (found.size() > limit) found.resize(limit);
+  swept.changed = found.size();
   for (Job* job : found) {
     if (kind == SweepKind::kRedrive) {
       ++shelf->counts.redriven;
@@ -333,11 +343,11 @@ void MemoryStore::Sweep(std::string_view topic, SweepKind kind, size_t limit, Mo
       job->timeline = Timeline::kSteady;
       job->due = now.steady;
     } else {
-      ++shelf->counts.purged;
+      if (job->state != State::kDone && job->state != State::kCancelled) ++shelf->counts.purged;
       shelf->Erase(*job);
     }
   }
-  Answer<size_t>(std::move(done), found.size());
+  Answer<Swept>(std::move(done), std::move(swept));
 }
 
 void MemoryStore::Advance(Moment now, size_t budget, Done<Advanced> done) {

@@ -36,7 +36,8 @@ class MemoryStore final : public Store {
   void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override;
   void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
             Done<Page> done) override;
-  void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) override;
+  void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+             Done<Swept> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
 
   /// What a restart does: leases are gone, and the counts begin anew.

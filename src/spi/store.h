@@ -47,6 +47,12 @@ enum class SweepKind : uint8_t {
   kRedrive,    // dead jobs become due now, with all their attempts
   kPurgeDead,  // dead jobs are removed
   kPurge,      // all scheduled and dead jobs are removed; leased ones stay
+  kEmpty,      // all jobs are removed: the topic is about to be dropped
+};
+
+struct Swept {
+  size_t changed = 0;
+  std::string cursor;  // empty: the end
 };
 
 /// One topic's figures in one store. The first group are gauges, the second counts since the store was opened. Always:
@@ -113,8 +119,10 @@ class Store {
   virtual void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                     Done<Page> done) = 0;
 
-  /// How many jobs it changed, at most `limit` in one call.
-  virtual void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) = 0;
+  /// Changes at most `limit` jobs and looks at a bounded number: call again with the cursor, until there is none. Every
+  /// job that is there during all of it is met. kInvalidArgument for a cursor that is not one.
+  virtual void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+                     Done<Swept> done) = 0;
 
   /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
   /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.

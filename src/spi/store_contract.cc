@@ -215,7 +215,8 @@ std::multiset<std::string> StoreContract::List(State state, size_t page_size, st
 }
 
 size_t StoreContract::Sweep(SweepKind kind, size_t limit) {
-  return Value(Await<size_t>([&](auto done) { store().Sweep(kTopic, kind, limit, Now(), std::move(done)); }));
+  return Value(Await<Swept>([&](auto done) { store().Sweep(kTopic, kind, {}, limit, Now(), std::move(done)); }))
+      .changed;
 }
 
 TopicFigures StoreContract::Figures(std::string_view topic) {

@@ -211,8 +211,8 @@ Operation Sweep(std::string topic, SweepKind kind, size_t limit) {
             }
             auto total = std::make_shared<size_t>(0);
             for (size_t calls = (jobs + limit - 1) / limit + 1; calls > 0; --calls) {
-              side.store->Sweep(topic, kind, limit, now, [total, reply, last = calls == 1](Result<size_t> result) {
-                if (result) *total += *result;
+              side.store->Sweep(topic, kind, {}, limit, now, [total, reply, last = calls == 1](Result<Swept> result) {
+                if (result) *total += result->changed;
                 if (last) reply({result.has_value(), result ? std::to_string(*total) : result.error().message});
               });
             }

@@ -51,20 +51,17 @@ void PutTopic(Call& call) {
 }
 
 void ShowTopic(Call& call) {
-  call.context.service.Topics(
-      call.loop, [answer = std::move(call.answer), name = std::move(call.params[0])](auto result) mutable {
-        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-        const auto topic = std::ranges::find(result->topics, name, [](const TopicReport& report) -> const std::string& {
-          return report.figures.topic.name;
-        });
-        if (topic != result->topics.end()) return answer.Send({.body = EncodeTopic(*topic)});
-        answer.Fail({Code::kTopicNotFound, fmt::format("no topic {}", Shown(name)), "topic"});
-      });
+  const std::string name = call.params[0];
+  call.context.service.Topics(call.loop, name, [answer = std::move(call.answer), name](auto result) mutable {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    if (!result->topics.empty()) return answer.Send({.body = EncodeTopic(result->topics.front())});
+    answer.Fail({Code::kTopicNotFound, fmt::format("no topic {}", Shown(name)), "topic"});
+  });
 }
 
 void ListTopics(Call& call) {
   std::string prefix = call.grant != nullptr ? call.grant->prefix : std::string();
-  call.context.service.Topics(call.loop,
+  call.context.service.Topics(call.loop, "",
                               [answer = std::move(call.answer), prefix = std::move(prefix)](auto result) mutable {
                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                 answer.Send({.body = EncodeTopics(*result, prefix)});

@@ -31,19 +31,27 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
       End(index, EntryType::kCancelled, now);
       return {AmendOutcome::kDone, {}};
     case AmendKind::kReschedule:
-      // Both changes are entries of this call's one record, so that a crash keeps both or neither.
       if (amendment.payload) {
-        const AmendOutcome outcome = NewPayload(index, *amendment.payload, now);
+        const AmendOutcome outcome = ReplacePayload(index, *amendment.payload, now);
         if (outcome != AmendOutcome::kDone) return {outcome, {}};
       }
       tier_.Detach(index);
       if (entry.due() <= now.On(entry.timeline())) entry.flags |= kFiredFlag;
       SetDue(entry, DueOf(amendment.timeline, amendment.delay, amendment.due, now));
       if (entry.trigger() == Trigger::kCount) SetTrigger(entry, Trigger::kEither);
-      Move(index, State::kScheduled, now);
+      tier_.Schedule(index);
+      // A put holds the whole job, so that a crash keeps both changes or neither.
+      if (amendment.payload) {
+        WritePut(lane_->Out(), index, now);
+      } else {
+        WriteMove(lane_->Out(), index, now);
+      }
       return {AmendOutcome::kDone, ShowAsUtc(entry.due(), entry.timeline(), now)};
-    case AmendKind::kPayload:
-      return {NewPayload(index, amendment.payload.value_or(""), now), {}};
+    case AmendKind::kPayload: {
+      const AmendOutcome outcome = ReplacePayload(index, amendment.payload.value_or(""), now);
+      if (outcome == AmendOutcome::kDone) WritePut(lane_->Out(), index, now);
+      return {outcome, {}};
+    }
     case AmendKind::kFire:
       tier_.Detach(index);
       entry.flags |= kFiredFlag;
@@ -54,7 +62,7 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
   return {AmendOutcome::kUnknown, {}};
 }
 
-AmendOutcome ShardStore::NewPayload(Index index, std::string_view payload, Moment now) {
+AmendOutcome ShardStore::ReplacePayload(Index index, std::string_view payload, Moment now) {
   const Entry& entry = tier_.at(index);
   const std::string body = WithPayload(tier_.BodyOf(entry), payload);
   if (body.size() > lane_->journal().segment_bytes() / 4) return AmendOutcome::kOverCapacity;
@@ -68,10 +76,10 @@ AmendOutcome ShardStore::NewPayload(Index index, std::string_view payload, Momen
     }
   }
   ForgetPut(index);
-  const bool replaced = tier_.ReplaceBody(index, body);
-  if (!replaced) tier_.GiveBack(entry.topic, 0, grown);
+  if (tier_.ReplaceBody(index, body)) return AmendOutcome::kDone;
+  tier_.GiveBack(entry.topic, 0, grown);
   WritePut(lane_->Out(), index, now);
-  return replaced ? AmendOutcome::kDone : AmendOutcome::kOverCapacity;
+  return AmendOutcome::kOverCapacity;
 }
 
 void ShardStore::Count(std::string_view name, std::span<const CountEvent> events, Moment now,

@@ -103,7 +103,6 @@ struct TopicState {
   TopicFigures figures;  // its topic stays empty
   std::shared_ptr<SharedUse> shared;
   bool announced = false;  // reported as ready, and not claimed empty since
-  Index sweep_at = 1;      // where a purge goes on
   bool used = false;
 };
 

@@ -12,6 +12,41 @@ constexpr size_t kScanMax = 100'000;
 /// A page holds no more bytes than this, but always one job: an answer has to fit into memory.
 constexpr size_t kPageBytes = 4 << 20;
 
+/// Leaves `at` alone where there is no cursor.
+Status ParseCursor(std::string_view cursor, Index& at) {
+  if (cursor.empty()) return {};
+  const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), at);
+  if (error == std::errc() && end == cursor.data() + cursor.size() && at != 0) return {};
+  return FailField(Code::kInvalidArgument, "cursor", "'{}' is not a cursor that was given out", cursor);
+}
+
+bool Concerns(SweepKind kind, State state) {
+  switch (kind) {
+    case SweepKind::kRedrive:
+    case SweepKind::kPurgeDead:
+      return state == State::kDead;
+    case SweepKind::kPurge:
+      return state == State::kDead || state == State::kScheduled;
+    case SweepKind::kEmpty:
+      break;
+  }
+  return true;
+}
+
+/// Whether there can be any: most topics have no dead letters.
+bool HasAny(SweepKind kind, const TopicFigures& figures) {
+  switch (kind) {
+    case SweepKind::kRedrive:
+    case SweepKind::kPurgeDead:
+      return figures.dead > 0;
+    case SweepKind::kPurge:
+      return figures.dead + figures.scheduled > 0;
+    case SweepKind::kEmpty:
+      break;
+  }
+  return true;
+}
+
 }  // namespace
 
 Time ShardStore::ShownDue(Index index, Moment now) const {
@@ -83,12 +118,7 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
   uint16_t topic = kNoTopic;
   if (!Ready(name, topic, done)) return;
   Index at = 1;
-  if (!cursor.empty()) {
-    const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), at);
-    if (error != std::errc() || end != cursor.data() + cursor.size() || at == 0) {
-      return done(FailField(Code::kInvalidArgument, "cursor", "'{}' is not a cursor of this listing", cursor));
-    }
-  }
+  if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
   std::vector<Index> found;
   const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
   size_t bytes = 0;
@@ -105,24 +135,34 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
   done(std::move(page));
 }
 
-void ShardStore::Sweep(std::string_view name, SweepKind kind, size_t limit, Moment now, Done<size_t> done) {
-  uint16_t number = kNoTopic;
-  if (!Ready(name, number, done)) return;
+void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+                       Done<Swept> done) {
+  uint16_t topic = kNoTopic;
+  if (!Ready(name, topic, done)) return;
+  Index at = 1;
+  if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
   lane_->Begin(now);
-  TopicState& topic = tier_.topic(number);
-  size_t changed = 0;
-  for (; changed < limit && !topic.dead.empty(); ++changed) {
-    const Index index = topic.dead.front();
-    if (kind == SweepKind::kRedrive) {
-      Redrive(index, now);
-    } else {
-      ++topic.figures.purged;
-      End(index, EntryType::kPurged, now);
+  Swept swept;
+  if (HasAny(kind, tier_.topic(topic).figures)) {
+    const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
+    for (; at < stop && swept.changed < limit; ++at) {
+      const Entry& entry = tier_.at(at);
+      if (entry.IsFree() || entry.topic != topic || !Concerns(kind, entry.state)) continue;
+      SweepOne(at, kind, now);
+      ++swept.changed;
     }
+    if (at < tier_.end()) swept.cursor = std::to_string(at);
   }
-  if (kind == SweepKind::kPurge) changed += PurgeScheduled(number, limit - changed, now);
   lane_->Append();
-  lane_->Reply(std::move(done), changed);
+  lane_->Reply(std::move(done), std::move(swept));
+}
+
+void ShardStore::SweepOne(Index index, SweepKind kind, Moment now) {
+  if (kind == SweepKind::kRedrive) return Redrive(index, now);
+  // What is done or cancelled was counted as that.
+  const State state = tier_.at(index).state;
+  if (state != State::kDone && state != State::kCancelled) ++tier_.topic(tier_.at(index).topic).figures.purged;
+  End(index, EntryType::kPurged, now);
 }
 
 void ShardStore::Redrive(Index index, Moment now) {
@@ -132,22 +172,6 @@ void ShardStore::Redrive(Index index, Moment now) {
   entry.attempts = 0;
   SetDue(entry, {Timeline::kSteady, now.steady});
   Move(index, State::kScheduled, now);
-}
-
-size_t ShardStore::PurgeScheduled(uint16_t number, size_t limit, Moment now) {
-  TopicState& topic = tier_.topic(number);
-  size_t purged = 0;
-  // Once around, from where the last call stopped.
-  for (Index seen = 1; seen < tier_.end() && purged < limit && topic.figures.scheduled > 0; ++seen) {
-    if (topic.sweep_at >= tier_.end()) topic.sweep_at = 1;
-    const Index index = topic.sweep_at++;
-    const Entry& entry = tier_.at(index);
-    if (entry.IsFree() || entry.topic != number || entry.state != State::kScheduled) continue;
-    ++topic.figures.purged;
-    End(index, EntryType::kPurged, now);
-    ++purged;
-  }
-  return purged;
 }
 
 }  // namespace tocsin::journal

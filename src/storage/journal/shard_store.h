@@ -93,7 +93,8 @@ class ShardStore final : public Store {
   void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override;
   void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
             Done<Page> done) override;
-  void Sweep(std::string_view topic, SweepKind kind, size_t limit, Moment now, Done<size_t> done) override;
+  void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+             Done<Swept> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
 
  private:
@@ -107,7 +108,8 @@ class ShardStore final : public Store {
   Index MakeEntry(uint16_t topic, const NewJob& job, Moment now);
   SettleOutcome SettleOne(uint16_t topic, const Settlement& settlement, Moment now);
   Amended AmendOne(uint16_t topic, const Amendment& amendment, Moment now);
-  AmendOutcome NewPayload(Index index, std::string_view payload, Moment now);
+  /// After kDone the caller writes the put.
+  AmendOutcome ReplacePayload(Index index, std::string_view payload, Moment now);
   Counted CountOne(uint16_t topic, const CountEvent& event, Moment now);
 
   /// A failed attempt: rest and try again after `delay`, or dead. True when dead.
@@ -117,7 +119,7 @@ class ShardStore final : public Store {
   void WriteMove(std::string& out, Index index, Moment now);
   void End(Index index, EntryType how, Moment now);
   void Redrive(Index index, Moment now);
-  size_t PurgeScheduled(uint16_t topic, size_t limit, Moment now);
+  void SweepOne(Index index, SweepKind kind, Moment now);
   void WritePut(std::string& out, Index index, Moment now);
   void ReportMemory();
 
