@@ -4,6 +4,7 @@
 
 #include "frontend/http/text.h"
 #include "frontend/http/unknown_field.h"
+#include "model/topic.h"
 
 namespace tocsin::http {
 namespace {
@@ -39,6 +40,7 @@ Result<std::vector<std::string>> Params(std::string_view pattern, std::string_vi
       return FailField(Code::kInvalidArgument, std::string(name), "'{}' in the path has a malformed % escape",
                        Shown(have));
     }
+    if (name == "topic") TOCSIN_TRY(ValidateTopicName(*param));
     params.push_back(*std::move(param));
   }
   return params;

@@ -39,8 +39,8 @@ class Router {
  public:
   explicit Router(std::vector<Route> routes) : routes_(std::move(routes)) {}
 
-  /// kNotFound, or kMethodNotAllowed with the allowed ones in `allow`, or kInvalidArgument for a malformed escape, or
-  /// kUnknownField for a query that the route does not take.
+  /// kNotFound, or kMethodNotAllowed with the allowed ones in `allow`, or kInvalidArgument for a malformed escape or
+  /// a name that no topic can have, or kUnknownField for a query that the route does not take.
   Result<Match> Find(Verb method, std::string_view target, std::string* allow = nullptr) const;
 
   const std::vector<Route>& routes() const { return routes_; }

@@ -26,10 +26,20 @@ TEST(Router, FindsByMethodAndPath) {
 }
 
 TEST(Router, DecodesParametersAndTheQuery) {
-  const auto match = Table().Find(Verb::delete_, "/v1/topics/a%20b/jobs/x%2Fy?key=k%26");
+  const auto match = Table().Find(Verb::delete_, "/v1/topics/a%2Bb/jobs/x%2Fy?key=k%26");
   ASSERT_TRUE(match);
-  EXPECT_EQ(match->params, (std::vector<std::string>{"a b", "x/y"}));
+  EXPECT_EQ(match->params, (std::vector<std::string>{"a+b", "x/y"}));
   EXPECT_EQ(match->query, (Query{{"key", "k&"}}));
+}
+
+TEST(Router, RefusesNamesThatNoTopicCanHave) {
+  for (const std::string& name : {std::string("%ff"), std::string("a%20b"), std::string("%01"), std::string(257, 'z')}) {
+    const auto match = Table().Find(Verb::delete_, "/v1/topics/" + name + "/jobs/1");
+    ASSERT_FALSE(match) << name;
+    EXPECT_EQ(match.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(match.error().field, "topic");
+    EXPECT_LT(match.error().message.size(), 100U);
+  }
 }
 
 TEST(Router, RefusesAQueryThatTheRouteDoesNotTake) {

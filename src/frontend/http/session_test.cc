@@ -277,6 +277,22 @@ TEST_F(SessionTest, LargeAnswersArePackedForThoseWhoTakeThat) {
   EXPECT_LT(large.size(), 500'000U);
 }
 
+TEST_F(SessionTest, MetricsArePackedForThoseWhoTakeThat) {
+  const auto get = [&](std::string_view fields) {
+    auto client = Connect();
+    Send(client, fmt::format("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{}\r\n", fields));
+    return ReadToEnd(client);
+  };
+  const std::string plain = get("");
+  EXPECT_THAT(plain, AllOf(HasSubstr("\r\nContent-Type: text/plain; version=0.0.4\r\n"),
+                           HasSubstr("\ntocsin_http_connections 1\n"), Not(HasSubstr("gzip"))));
+  const std::string packed = get("Accept-Encoding: gzip\r\n");
+  EXPECT_THAT(packed, AllOf(HasSubstr("\r\nContent-Type: text/plain; version=0.0.4\r\n"),
+                            HasSubstr("\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n"),
+                            HasSubstr("\r\n\r\n\x1f\x8b")));
+  EXPECT_LT(packed.size(), plain.size() / 4);
+}
+
 TEST_F(SessionTest, HeadIsGetWithoutTheBody) {
   auto client = Connect();
   Send(client, "HEAD /small HTTP/1.1\r\nHost: x\r\n\r\n");

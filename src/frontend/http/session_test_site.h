@@ -184,6 +184,7 @@ class TestSite : public testing::Test {
       {Verb::get, "/v1/topics/{topic}/jobs", Access::kTopicAdmin, ListJobs},
       {Verb::post, "/v1/topics/{topic}/reserve", Access::kConsume, ReserveJobs},
       {Verb::post, "/v1/topics/{topic}/ack", Access::kConsume, AckJobs},
+      {Verb::get, "/metrics", Access::kNodeAdmin, ShowMetrics},
   }};
   std::unique_ptr<Server> server_ =
       std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_, budget_, loop_,
