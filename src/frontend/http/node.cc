@@ -43,7 +43,7 @@ void ShowStats(Call& call) {
       .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
       .shards = context.node.shards,
       .connections = static_cast<size_t>(context.metrics.GetGauge("tocsin_http_connections", "")->Value())};
-  context.service.Topics(call.loop, [answer = std::move(call.answer), facts](auto result) mutable {
+  context.service.Topics(call.loop, "", [answer = std::move(call.answer), facts](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     answer.Send({.body = EncodeStats(facts, *result)});
   });
