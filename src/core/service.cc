@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "base/check.h"
@@ -44,15 +45,21 @@ struct ListCursor {
   std::string inner;
 };
 
-std::string CursorText(const ListCursor& cursor) { return fmt::format("{}:{}", cursor.lane, cursor.inner); }
+/// Begins with a number of the service's own: what a cursor means to a store does not outlive a restart.
+std::string CursorText(uint32_t start, const ListCursor& cursor) {
+  return fmt::format("{:08x}.{}:{}", start, cursor.lane, cursor.inner);
+}
 
-Result<ListCursor> ParseCursor(std::string_view text, uint32_t spread) {
+Result<ListCursor> ParseCursor(uint32_t start, std::string_view text, uint32_t spread) {
   ListCursor cursor;
   if (text.empty()) return cursor;
+  const std::string mine = fmt::format("{:08x}.", start);
   const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, cursor.lane);
-  if (error != std::errc{} || at == end || *at != ':' || cursor.lane >= spread) {
-    return FailField(Code::kInvalidArgument, "cursor", "cursor is not one that a listing of this topic gave");
+  const char* begin = text.data() + std::min(mine.size(), text.size());
+  const auto [at, error] = std::from_chars(begin, end, cursor.lane);
+  if (!text.starts_with(mine) || error != std::errc{} || at == end || *at != ':' || cursor.lane >= spread) {
+    return FailField(Code::kInvalidArgument, "cursor",
+                     "cursor is not one that a listing of this topic gave since the server was started");
   }
   cursor.inner.assign(at + 1, end);
   return cursor;
@@ -116,6 +123,7 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
 
   TopicRegistry registry_;
   std::vector<std::vector<Topic>> missing_;  // what each store lacks at the start
+  const uint32_t start_ = std::random_device{}();
 };
 
 Service::Impl::Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics,
@@ -420,6 +428,7 @@ struct Service::Impl::Listing {
   uint32_t home;
   uint32_t spread;
   ListCursor at;
+  uint32_t start;
   Page page;
 
   /// True when the listing is over.
@@ -428,7 +437,7 @@ struct Service::Impl::Listing {
     for (auto& bytes : part.jobs.bytes) page.jobs.bytes.push_back(std::move(bytes));
     at.inner = std::move(part.cursor);
     if (at.inner.empty() && ++at.lane == lanes) return true;
-    page.cursor = CursorText(at);
+    page.cursor = CursorText(start, at);
     return page.jobs.jobs.size() >= limit || part.jobs.more;
   }
 };
@@ -440,10 +449,10 @@ void Service::Impl::List(Loop& caller, ListRequest request, Done<Page> done) {
   const TopicEntry* entry = call->caller->topics().Find(request.topic);
   if (entry == nullptr) return call->Answer(NoTopic(request.topic));
   const uint32_t spread = placement.SpreadOf(entry->topic.slots);
-  auto at = ParseCursor(request.cursor, spread);
+  auto at = ParseCursor(start_, request.cursor, spread);
   if (!at) return Refuse(std::move(*call), std::move(at).error());
   ListNext(std::make_shared<Listing>(std::move(*call), std::move(request.topic), request.state, request.limit,
-                                     entry->home, spread, std::move(*at), Page{}));
+                                     entry->home, spread, std::move(*at), start_, Page{}));
 }
 
 void Service::Impl::ListNext(std::shared_ptr<Listing> listing) {

@@ -43,7 +43,8 @@ struct Amending {
   const std::string payload;
 };
 
-// Around the size at which a call's entries go into another record, and at which they are appended in parts.
+// Over the size from which a call's entries go into several records, in steps over one of the disk's sectors: a write
+// that is torn may end between any two records.
 class AmendTest : public testing::TestWithParam<size_t> {};
 
 TEST_P(AmendTest, APowerCutKeepsBothChangesOrNeither) {
@@ -57,21 +58,18 @@ TEST_P(AmendTest, APowerCutKeepsBothChangesOrNeither) {
   }
   ASSERT_LT(first, last);
   for (uint64_t at = first; at < last; ++at) {
-    for (const Survive choice :
-         {Survive::kNothing, Survive::kPrefix, Survive::kSectors, Survive::kTorn, Survive::kAll}) {
-      for (uint64_t seed = 1; seed <= 20; ++seed) {
-        Amending one(GetParam());
-        one.node.disk().LosePowerAt(at);
-        one.Amend();
-        one.node.CutPower(choice, seed);
-        ASSERT_TRUE(one.node.Open());
-        ASSERT_TRUE(one.IsWhole()) << "I/O " << at << ", choice " << static_cast<int>(choice) << ", seed " << seed;
-      }
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      Amending one(GetParam());
+      one.node.disk().LosePowerAt(at);
+      one.Amend();
+      one.node.CutPower(Survive::kTorn, seed);
+      ASSERT_TRUE(one.node.Open());
+      ASSERT_TRUE(one.IsWhole()) << "I/O " << at << ", seed " << seed;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, AmendTest, testing::Values(100, 10'000, 20'000));
+INSTANTIATE_TEST_SUITE_P(Sizes, AmendTest, testing::Range<size_t>(20'000, 20'512, 32));
 
 }  // namespace
 }  // namespace tocsin::journal
