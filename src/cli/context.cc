@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "cli/say.h"
+
 namespace tocsin::cli {
 
 Time ServerNow(Context& context) {
@@ -19,8 +21,7 @@ Result<bool> Confirm(bool yes, const std::string& question) {
   if (isatty(STDIN_FILENO) != 1) {
     return Fail(Code::kInvalidArgument, "{} Nobody can be asked here: add --yes to confirm", question);
   }
-  fmt::print(stderr, "{} [y/N] ", question);
-  std::fflush(stderr);
+  Say("{} [y/N] ", question);
   char answer[16] = "";
   if (std::fgets(answer, sizeof(answer), stdin) == nullptr) return false;
   return answer[0] == 'y' || answer[0] == 'Y';

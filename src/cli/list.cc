@@ -4,6 +4,7 @@
 #include "cli/human_time.h"
 #include "cli/job_view.h"
 #include "cli/parts.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 namespace tocsin::cli {
@@ -68,7 +69,7 @@ Result<int> ListJobs(Context& context, const Arguments& arguments, const std::st
   } while (!cursor.empty() && left > 0);
   if (!context.out.json() && !table.empty()) table.Print(context.out);
   if (!context.out.json() && table.empty()) context.out.Print("no {} jobs in {}\n", state, Printable(topic));
-  if (!cursor.empty()) fmt::print(stderr, "tocsin: there are more: --all shows them\n");
+  if (!cursor.empty()) Say("tocsin: there are more: --all shows them\n");
   return kExitOk;
 }
 

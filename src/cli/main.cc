@@ -1,11 +1,15 @@
 // tocsin: the command line tool.
 #include <cstdlib>
+#include <exception>
+
+#include <fcntl.h>
 
 #include "base/clock.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/help.h"
+#include "cli/say.h"
 
 namespace tocsin::cli {
 namespace {
@@ -47,7 +51,7 @@ int ExitStatusOf(Code code) {
 }
 
 int Complain(const Error& error) {
-  fmt::print(stderr, "tocsin: {}\n", error.message);
+  Say("tocsin: {}\n", error.message);
   return ExitStatusOf(error.code);
 }
 
@@ -83,9 +87,18 @@ Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {
   return RunCommand(*parsed.command, parsed.arguments, clock, out);
 }
 
+/// Closed ones are filled with what can be neither read nor written as they are meant to be; else a connection could
+/// take the place of stderr, and get our messages.
+void FillStandardFiles() {
+  for (const int fd : {0, 1, 2}) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int Main(const std::vector<std::string>& words) {
+  FillStandardFiles();
   if (words.empty()) {
-    fmt::print(stderr, "{}", HelpText(Groups(), GlobalFlags()));
+    Say("{}", HelpText(Groups(), GlobalFlags()));
     return kExitUsage;
   }
   const RealClock clock;
@@ -103,4 +116,11 @@ int Main(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace tocsin::cli
 
-int main(int argc, char** argv) { return tocsin::cli::Main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  try {
+    return tocsin::cli::Main({argv + 1, argv + argc});
+  } catch (const std::exception& problem) {  // such as no memory: an error like others, not a crash
+    for (const char* const text : {"tocsin: ", problem.what(), "\n"}) tocsin::cli::SayText(text);
+    return tocsin::cli::kExitCannotRun;
+  }
+}

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/say.h"
+
 namespace tocsin::cli {
 namespace {
 
@@ -22,15 +24,13 @@ void Progress::Show(int64_t jobs, double part) {
   if (!terminal_ || now - shown_ < kRedraw) return;
   shown_ = now;
   visible_ = true;
-  fmt::print(stderr, "\r{}\x1b[K", ProgressLine(verb_, jobs, part, now - began_));
-  std::fflush(stderr);
+  Say("\r{}\x1b[K", ProgressLine(verb_, jobs, part, now - began_));
 }
 
 void Progress::Clear() {
   if (!visible_) return;
   visible_ = false;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  Say("\r\x1b[K");
 }
 
 std::string ProgressLine(const std::string& verb, int64_t jobs, double part, std::chrono::nanoseconds took) {

@@ -2,6 +2,7 @@
 
 #include "cli/job_view.h"
 #include "cli/parts.h"
+#include "cli/say.h"
 #include "cli/settle.h"
 #include "cli/verbs.h"
 
@@ -29,7 +30,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
   const auto jobs = Take(context, arguments);
   if (!jobs) return std::unexpected(jobs.error());
   if (jobs->empty()) {
-    if (!context.out.json()) fmt::print(stderr, "tocsin: nothing is due\n");
+    if (!context.out.json()) Say("tocsin: nothing is due\n");
     return kExitNo;
   }
   const Time now = context.out.json() ? Time{} : ServerNow(context);

@@ -12,6 +12,7 @@
 #include "cli/human_time.h"
 #include "cli/job_process.h"
 #include "cli/process.h"
+#include "cli/say.h"
 
 namespace tocsin::cli {
 namespace {
@@ -225,7 +226,7 @@ void Worker::Give(const Error& error) {
 
 void Worker::Say(std::string_view line) {
   const std::lock_guard lock(mutex_);
-  fmt::print(stderr, "tocsin: {}\n", line);
+  cli::Say("tocsin: {}\n", line);
 }
 
 void Worker::PassOn(std::string_view text) {
@@ -236,12 +237,12 @@ void Worker::PassOn(std::string_view text) {
 void Worker::Unreachable(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(unreachable_, true)) return;
-  fmt::print(stderr, "tocsin: {}; trying again until it works\n", error.message);
+  cli::Say("tocsin: {}; trying again until it works\n", error.message);
 }
 
 void Worker::Reachable() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(unreachable_, false)) fmt::print(stderr, "tocsin: the server answers again\n");
+  if (std::exchange(unreachable_, false)) cli::Say("tocsin: the server answers again\n");
 }
 
 void Worker::Finish(const json::object& job, const std::string& outcome, bool done, const std::string& reason,
@@ -265,8 +266,8 @@ void Worker::Finish(const json::object& job, const std::string& outcome, bool do
                                 : became == "unsettled"  ? ": its lease was over, so it is delivered again"
                                 : became == "dead"       ? ": that was its last attempt"
                                                          : "";
-  fmt::print(stderr, "tocsin: job {}, attempt {}: {}, {} after {}{}\n", Printable(TextOf(job, "id")),
-             IntegerOf(job, "attempt"), reason, became, ShowDuration(took), note);
+  cli::Say("tocsin: job {}, attempt {}: {}, {} after {}{}\n", Printable(TextOf(job, "id")), IntegerOf(job, "attempt"),
+           reason, became, ShowDuration(took), note);
 }
 
 }  // namespace tocsin::cli

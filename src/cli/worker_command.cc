@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "cli/parts.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 #include "cli/worker.h"
 
@@ -54,8 +55,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
   const auto figures = Worker(context, *std::move(options)).Run(signal);
   if (!figures) return std::unexpected(figures.error());
   if (!context.out.json()) {
-    fmt::print(stderr, "tocsin: {} acked, {} nacked, {} unsettled\n", figures->acked, figures->nacked,
-               figures->unsettled);
+    Say("tocsin: {} acked, {} nacked, {} unsettled\n", figures->acked, figures->nacked, figures->unsettled);
   }
   return kExitOk;
 }
