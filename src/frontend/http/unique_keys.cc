@@ -87,6 +87,7 @@ class Finder {
     at_ = SkipString(at_ + 1, end_);
     const std::string_view quoted(begin, static_cast<size_t>(at_ - begin));
     if (!quoted.contains('\\')) return quoted.substr(1, quoted.size() - 2);
+    if (++escaped_ > kKeysMax) fault_ = "a key is there twice, among more than 1000 that have escapes";
     return decoded_.emplace_back(json::parse(quoted).as_string());
   }
   void Object() {
@@ -96,6 +97,7 @@ class Finder {
     for (++at_; Next() != '}';) {
       keys_.push_back(steps_.back().key = Key());
       if (keys_.size() - keys_before > kKeysMax) return FoundTooMany();
+      if (found()) return;
       Next();
       ++at_;  // the colon
       Value();
@@ -160,6 +162,7 @@ class Finder {
   std::vector<Step> steps_;
   std::vector<std::string_view> keys_;  // of the objects that the walk is in, one behind the other
   std::deque<std::string> decoded_;     // those of them that have escapes
+  size_t escaped_ = 0;                  // keys so far: decoding one takes longer than parsing it
   std::string path_;
   std::string fault_;
 };

@@ -49,6 +49,11 @@ TEST(UniqueKeys, LooksAtAsManyKeysAsACallMayHaveAndNoMore) {
   EXPECT_TRUE(Check("{" + object(1'001) + "}"));
   EXPECT_EQ(Check("{" + object(999) + R"(,"7":1})").error().message, "7 is there twice");
   EXPECT_EQ(Check("{" + object(1'000) + R"(,"7":1})").error().message, "the body has more than 1000 keys");
+  std::string escaped;
+  for (int i = 0; i < 1'001; ++i) escaped += R"({"\u0061":1},)";
+  EXPECT_TRUE(Check(R"({"a":[)" + escaped + "1]}"));
+  EXPECT_EQ(Check(R"({"a":[)" + escaped + R"({"b":1,"b":1}]})").error().message,
+            "a key is there twice, among more than 1000 that have escapes");
   EXPECT_EQ(Check(R"({"a":[{)" + object(1'001) + R"(}],"b":1,"b":2})").error().message, "a[0] has more than 1000 keys");
 }
 
