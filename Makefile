@@ -6,7 +6,7 @@ help:
 	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
-	@echo "make torture  crash and overload tests that take long (TORTURE_MINUTES=10)"
+	@echo "make torture  kill -9, 200 times on each of two set-ups, and other tests that take long (about 15 minutes)"
 	@echo "make format   format the code"
 	@echo "make lint     formatting, layers, sizes, clang-tidy"
 	@echo "make docs     write the pages that are generated from tables"

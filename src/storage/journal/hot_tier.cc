@@ -69,6 +69,7 @@ bool HotTier::Link(Index index) {
   }
   entry.flags |= kAdmitted;
   topics_[entry.topic].figures.bytes += CountedBytes(bytes);
+  ++topics_[entry.topic].entries;
   return true;
 }
 
@@ -81,6 +82,7 @@ void HotTier::Erase(Index index) {
   Detach(index);
   Entry& entry = entries_[index];
   Discharge(entry);
+  --topics_[entry.topic].entries;
   by_uid_.Erase(UidHash(entry.topic, entry.seq), index);
   const std::string_view bytes = BodyOf(entry);
   if (static_cast<uint8_t>(bytes[0]) & kBodyOwnId) {

@@ -101,6 +101,7 @@ struct TopicState {
   List ready;
   List dead;
   TopicFigures figures;  // its topic stays empty
+  uint64_t entries = 0;  // of jobs in whatever state
   std::shared_ptr<SharedUse> shared;
   bool announced = false;  // reported as ready, and not claimed empty since
   bool used = false;

@@ -34,17 +34,17 @@ bool Concerns(SweepKind kind, State state) {
 }
 
 /// Whether there can be any: most topics have no dead letters.
-bool HasAny(SweepKind kind, const TopicFigures& figures) {
+bool HasAny(SweepKind kind, const TopicState& topic) {
   switch (kind) {
     case SweepKind::kRedrive:
     case SweepKind::kPurgeDead:
-      return figures.dead > 0;
+      return topic.figures.dead > 0;
     case SweepKind::kPurge:
-      return figures.dead + figures.scheduled > 0;
+      return topic.figures.dead + topic.figures.scheduled > 0;
     case SweepKind::kEmpty:
       break;
   }
-  return true;
+  return topic.entries > 0;
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
   if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
   lane_->Begin(now);
   Swept swept;
-  if (HasAny(kind, tier_.topic(topic).figures)) {
+  if (HasAny(kind, tier_.topic(topic))) {
     const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
     for (; at < stop && swept.changed < limit; ++at) {
       const Entry& entry = tier_.at(at);
@@ -151,7 +151,7 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
       SweepOne(at, kind, now);
       ++swept.changed;
     }
-    if (at < tier_.end()) swept.cursor = std::to_string(at);
+    if (at < tier_.end() && HasAny(kind, tier_.topic(topic))) swept.cursor = std::to_string(at);
   }
   lane_->Append();
   lane_->Reply(std::move(done), std::move(swept));

@@ -39,7 +39,7 @@ uint16_t ShardStore::EnsureTopic(const Topic& settings) {
 }
 
 void ShardStore::DropTopicJobs(uint16_t topic) {
-  for (Index index = 1; index < tier_.end(); ++index) {
+  for (Index index = 1; index < tier_.end() && tier_.topic(topic).entries > 0; ++index) {
     if (!tier_.at(index).IsFree() && tier_.at(index).topic == topic) EraseJob(index);
   }
 }
