@@ -15,6 +15,8 @@ namespace tocsin::cli {
 namespace {
 
 constexpr size_t kLineMax = 400;
+constexpr size_t kPartBytes = size_t{64} << 10;  // what a pipe holds
+constexpr Millis kFullPause{50};                 // until it is asked again whether more can be taken
 constexpr std::array<std::string_view, 6> kVariables{"TOCSIN_JOB_ID",       "TOCSIN_TOPIC",  "TOCSIN_ATTEMPT",
                                                      "TOCSIN_MAX_ATTEMPTS", "TOCSIN_DUE_MS", "TOCSIN_KEY"};
 constexpr std::string_view kHeaderPrefix = "TOCSIN_HEADER_";
@@ -44,7 +46,7 @@ class Pump {
 
   JobRun Run() {
     while (!ended_) Turn();
-    Read();  // what it said last; who else holds its stderr open is not waited for
+    Read();  // what it said last: a pipe full at most; who else holds its stderr open is not waited for
     return {.status = process_.Wait(), .killed = killed_, .last_line = last_line_.text()};
   }
 
@@ -53,11 +55,12 @@ class Pump {
   Point Now() const { return watch_.clock.IoNow(); }
 
   void Turn() {
-    std::array<pollfd, 4> polls{pollfd{process_.ended.get(), POLLIN, 0}, pollfd{process_.err.get(), POLLIN, 0},
-                                pollfd{process_.in.get(), POLLOUT, 0},
-                                pollfd{killed_ ? -1 : watch_.kill_fd, POLLIN, 0}};
-    const auto left = std::chrono::ceil<Millis>(next_tick_ - Now());
-    ::poll(polls.data(), polls.size(), static_cast<int>(std::max<int64_t>(0, left.count())));
+    const bool may_read = watch_.may_read();
+    std::array<pollfd, 4> polls{
+        pollfd{process_.ended.get(), POLLIN, 0}, pollfd{may_read ? process_.err.get() : -1, POLLIN, 0},
+        pollfd{process_.in.get(), POLLOUT, 0}, pollfd{killed_ ? -1 : watch_.kill_fd, POLLIN, 0}};
+    const auto left = std::max(Millis(0), std::chrono::ceil<Millis>(next_tick_ - Now()));
+    ::poll(polls.data(), polls.size(), static_cast<int>((may_read ? left : std::min(left, kFullPause)).count()));
     if (polls[1].revents != 0) Read();
     if (polls[2].revents != 0) Feed();
     if (polls[3].revents != 0) {
@@ -77,23 +80,22 @@ class Pump {
     if (n < 0 || input_.empty()) process_.in.Close();  // a command need not read all of it
   }
 
+  /// Once only: a command that writes without pause must not keep us from the rest.
   void Read() {
-    std::array<char, 4096> part{};
-    for (;;) {
-      if (!process_.err.open()) return;
-      const ssize_t n = ::read(process_.err.get(), part.data(), part.size());
-      if (n == 0) process_.err.Close();
-      if (n <= 0) return;
-      const std::string_view text(part.data(), static_cast<size_t>(n));
-      last_line_.Add(text);
-      watch_.on_stderr(text);
-    }
+    if (!process_.err.open()) return;
+    const ssize_t n = ::read(process_.err.get(), part_.data(), part_.size());
+    if (n == 0) process_.err.Close();
+    if (n <= 0) return;
+    const std::string_view text(part_.data(), static_cast<size_t>(n));
+    last_line_.Add(text);
+    watch_.on_stderr(text);
   }
 
   Process& process_;
   std::string_view input_;
   const JobWatch& watch_;
   Point next_tick_;
+  std::string part_ = std::string(kPartBytes, '\0');
   LastLine last_line_;
   bool ended_ = false;
   bool killed_ = false;
@@ -131,7 +133,11 @@ std::vector<std::string> JobVariables(std::string_view topic, const json::object
 
 Result<JobRun> RunJob(const std::vector<std::string>& words, std::string_view topic, const json::object& job,
                       const JobWatch& watch) {
-  Program program{.words = words, .environment = EnvironmentWithout(IsOfAJob), .pipe_in = true, .pipe_err = true};
+  Program program{.words = words,
+                  .environment = EnvironmentWithout(IsOfAJob),
+                  .pipe_in = true,
+                  .pipe_err = true,
+                  .out_to_err = watch.out_to_err};
   for (std::string& variable : JobVariables(topic, job)) program.environment.push_back(std::move(variable));
   auto process = Process::Start(program);
   if (!process) return std::unexpected(std::move(process).error());

@@ -27,6 +27,8 @@ struct JobWatch {
   Millis tick{};     // how often `on_tick` is called while it runs
   std::function<void()> on_tick;
   std::function<void(std::string_view)> on_stderr;
+  std::function<bool()> may_read;  // whether `on_stderr` can take more; until then the command waits
+  bool out_to_err = false;         // its stdout goes to our stderr
 };
 
 /// An error: the command could not be started.

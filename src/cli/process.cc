@@ -40,14 +40,20 @@ struct Plan {
   char* const* words;
   char* const* environment;
   int in;   // -1: none
-  int out;  // -1: ours
+  int out;  // -1: ours; wired before err, so that it can be our stderr
   int err;
   int problem;  // where the child tells why it could not begin
 };
 
+/// Whether the program itself is wrong, not this one start of it.
+bool IsOfTheProgram(int error) {
+  return error == ENOENT || error == EACCES || error == EPERM || error == ENOEXEC || error == ENOTDIR ||
+         error == ELOOP || error == ELIBBAD || error == EISDIR;
+}
+
 /// In the child, where only what is safe in a signal handler may be called.
 [[noreturn]] void Become(const Plan& plan) {
-  ::setpgid(0, 0);
+  ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t none;
   sigemptyset(&none);
@@ -79,8 +85,9 @@ Result<Process> Process::Start(const Program& program) {
   auto problem = MakePipe();
   if (!problem) return std::unexpected(std::move(problem).error());
 
-  const Plan plan{words.data(),         environment.data(),   pipes[0].read.get(),
-                  pipes[1].write.get(), pipes[2].write.get(), problem->write.get()};
+  const Plan plan{words.data(),         environment.data(),
+                  pipes[0].read.get(),  program.out_to_err ? STDERR_FILENO : pipes[1].write.get(),
+                  pipes[2].write.get(), problem->write.get()};
   const pid_t pid = ::fork();
   if (pid == 0) Become(plan);
   if (pid < 0) return Fail(Code::kIo, "cannot start a process: {}", std::generic_category().message(errno));
@@ -89,7 +96,7 @@ Result<Process> Process::Start(const Program& program) {
   int error = 0;
   if (::read(problem->read.get(), &error, sizeof(error)) == sizeof(error)) {
     process.Wait();
-    return Fail(error == ENOENT ? Code::kNotFound : Code::kIo, "cannot start {}: {}", program.words[0],
+    return Fail(IsOfTheProgram(error) ? Code::kNotFound : Code::kIo, "cannot start {}: {}", program.words[0],
                 std::generic_category().message(error));
   }
   process.in = std::move(pipes[0].write);

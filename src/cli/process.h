@@ -1,7 +1,8 @@
 // Process: a program that a command started, with pipes to it. One thread uses it; several threads may each have one.
 //
-// It leads a process group of its own, so that Ctrl-C on the terminal reaches us alone and we decide; it is told to end
-// when the thread that started it dies; destroying a Process kills what still runs.
+// It leads a session of its own, so that Ctrl-C on the terminal reaches us alone and we decide, and so that it cannot
+// ask at the terminal and wait for ever; it is told to end when the thread that started it dies; destroying a Process
+// kills what still runs.
 #pragma once
 
 #include <functional>
@@ -24,11 +25,13 @@ struct Program {
   bool pipe_in = false;
   bool pipe_out = false;
   bool pipe_err = false;
+  bool out_to_err = false;  // its stdout is our stderr
 };
 
 class Process {
  public:
-  /// kNotFound or kIo, with the system's reason, where it cannot be started.
+  /// With the system's reason where it cannot be started: kNotFound where that is the program's fault, so that it will
+  /// not do better, else kIo.
   static Result<Process> Start(const Program& program);
   Process(Process&&) noexcept;
   Process& operator=(Process&&) = delete;

@@ -12,13 +12,14 @@
 #include "cli/human_time.h"
 #include "cli/job_process.h"
 #include "cli/process.h"
-#include "cli/say.h"
 
 namespace tocsin::cli {
 namespace {
 
 constexpr Millis kPauseMin{100};
 constexpr Millis kPauseMax{5'000};
+constexpr Millis kLastCallMax{5'000};   // of a nack after a second signal
+constexpr Millis kLastWordsMax{1'000};  // that the end waits for a stderr that nobody reads
 constexpr size_t kReasonMax = 300;
 
 Descriptor MakeEvent() {
@@ -46,8 +47,8 @@ std::string ReasonOf(const JobRun& run) {
 
 }  // namespace
 
-/// One thread of it, with connections of its own: one that waits for jobs and is broken off at the end, and one that
-/// settles them.
+/// One thread of it, with connections of its own: one that waits for jobs and is broken off by the first signal, one
+/// that settles them and is broken off by the second, and one for the job whose command the second signal killed.
 class Worker::Runner {
  public:
   explicit Runner(Worker& worker)
@@ -55,7 +56,8 @@ class Worker::Runner {
         options_(worker.options_),
         clock_(worker.context_.clock),
         taking_(worker.context_.api.http().Another()),
-        settling_(worker.context_.api.http().Another()) {}
+        settling_(worker.context_.api.http().Another()),
+        last_(worker.context_.api.http().Another()) {}
 
   void Run() {
     while (!worker_.stopping_ && worker_.TakeTicket()) {
@@ -66,7 +68,10 @@ class Worker::Runner {
     Signal(worker_.idle_);
   }
 
+  // From the main thread.
   void StopTaking() { taking_->Abort(); }
+  void StopSettling() { settling_->Abort(); }
+  void StopAll() { last_->Abort(); }
 
  private:
   std::optional<json::object> Take() {
@@ -101,12 +106,16 @@ class Worker::Runner {
                              .kill_fd = worker_.killed_.get(),
                              .tick = options_.lease / 3,
                              .on_tick = [&] { Extend(TextOf(job, "id")); },
-                             .on_stderr = [&](std::string_view text) { worker_.PassOn(text); }});
+                             .on_stderr = [&](std::string_view text) { worker_.voice_.Say(text); },
+                             .may_read = [&] { return !worker_.voice_.Full(); },
+                             .out_to_err = worker_.context_.out.json()});
     const bool done = run && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 0;
     const std::string reason = run ? ReasonOf(*run) : run.error().message;
     const std::string outcome = done ? Settle("/ack", {}) : Settle("/nack", Refusal(reason));
     worker_.Finish(job, outcome, done, reason, std::chrono::floor<Millis>(clock_.IoNow() - began));
-    if (!run) Pause(worker_.stopped_);  // the next job would fare no better
+    if (run) return;
+    if (run.error().code == Code::kNotFound) return worker_.Give(Fail(Code::kIo, "{}", reason).error());
+    Pause(worker_.stopped_);  // the next job would fare no better at once
   }
 
   json::object Refusal(const std::string& reason) const {
@@ -126,14 +135,15 @@ class Worker::Runner {
     if (outcome == "ok") lease_end_ = clock_.IoNow() + options_.lease;
     if (outcome != "stale") return;
     lease_lost_ = true;
-    worker_.Say(fmt::format("job {}: its lease is lost, so it is delivered again; its command goes on", Printable(id)));
+    worker_.Say("job {}: its lease is lost, so it is delivered again; its command goes on", Printable(id));
   }
 
   /// The server's word; "unconfirmed" where an answer was lost and the job is no longer ours; nothing where the server
   /// cannot be told while the lease lasts.
   std::string Settle(std::string_view call, json::object body) {
     body["tokens"] = json::array{token_};
-    Api api(*settling_, options_.timeout);
+    const bool last = worker_.killing_;
+    Api api(last ? *last_ : *settling_, last ? std::min(options_.timeout, kLastCallMax) : options_.timeout);
     for (bool lost = false;; lost = true) {
       const auto reply = api.Post(TopicPath(options_.topic, call), body);
       if (reply && OutcomeOf(*reply) != "overloaded") {
@@ -168,6 +178,7 @@ class Worker::Runner {
   const Clock& clock_;
   const std::unique_ptr<HttpClient> taking_;
   const std::unique_ptr<HttpClient> settling_;
+  const std::unique_ptr<HttpClient> last_;
   Millis pause_ = kPauseMin;
   std::string token_;
   std::chrono::steady_clock::time_point lease_end_;
@@ -190,22 +201,36 @@ Result<WorkerFigures> Worker::Run(StopSignal& signal) {
   std::vector<std::jthread> threads;
   for (const auto& runner : runners_) threads.emplace_back([&runner] { runner->Run(); });
   for (size_t ended = 0; ended < runners_.size();) {
-    std::array<pollfd, 2> polls{pollfd{signal.fd(), POLLIN, 0}, pollfd{idle_.get(), POLLIN, 0}};
+    std::array<pollfd, 4> polls{pollfd{signal.fd(), POLLIN, 0}, pollfd{idle_.get(), POLLIN, 0},
+                                pollfd{voice_.out_fd(), POLLOUT, 0}, pollfd{voice_.wake_fd(), POLLIN, 0}};
     ::poll(polls.data(), polls.size(), -1);
+    if (polls[2].revents != 0) voice_.Write();
     eventfd_t count = 0;
     if (::eventfd_read(idle_.get(), &count) == 0) ended += count;
-    if (!signal.Take()) continue;
-    if (stopping_) {
-      Say("second signal: killing the commands that run");
-      Signal(killed_);
-    } else {
-      Say("stopping: no more jobs are taken, and the commands that run may end; a second signal kills them");
-      Stop();
-    }
+    if (signal.Take()) Hear();
   }
   threads.clear();
+  if (!error_ && !context_.out.json()) {
+    Say("{} acked, {} nacked, {} unsettled", figures_.acked, figures_.nacked, figures_.unsettled);
+  }
+  voice_.Finish(context_.clock, kLastWordsMax);
   if (error_) return std::unexpected(*std::move(error_));
   return figures_;
+}
+
+void Worker::Hear() {
+  if (!stopping_) {
+    Say("stopping: no more jobs are taken, and the commands that run may end; a second signal kills them");
+    return Stop();
+  }
+  if (killing_) {
+    for (const auto& runner : runners_) runner->StopAll();
+    return;
+  }
+  Say("second signal: killing the commands that run");
+  killing_ = true;
+  Signal(killed_);
+  for (const auto& runner : runners_) runner->StopSettling();
 }
 
 bool Worker::TakeTicket() { return tickets_.fetch_sub(1) > 0; }
@@ -224,25 +249,16 @@ void Worker::Give(const Error& error) {
   Stop();
 }
 
-void Worker::Say(std::string_view line) {
-  const std::lock_guard lock(mutex_);
-  cli::Say("tocsin: {}\n", line);
-}
-
-void Worker::PassOn(std::string_view text) {
-  const std::lock_guard lock(mutex_);
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
 void Worker::Unreachable(const Error& error) {
+  if (killing_) return;  // it was us who broke the call off
   const std::lock_guard lock(mutex_);
   if (std::exchange(unreachable_, true)) return;
-  cli::Say("tocsin: {}; trying again until it works\n", error.message);
+  Say("{}; trying again until it works", error.message);
 }
 
 void Worker::Reachable() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(unreachable_, false)) cli::Say("tocsin: the server answers again\n");
+  if (std::exchange(unreachable_, false)) Say("the server answers again");
 }
 
 void Worker::Finish(const json::object& job, const std::string& outcome, bool done, const std::string& reason,
@@ -251,23 +267,34 @@ void Worker::Finish(const json::object& job, const std::string& outcome, bool do
                                   : outcome != "ok" ? "unsettled"
                                   : done            ? "acked"
                                                     : "nacked";
-  const std::lock_guard lock(mutex_);
-  ++(became == "unsettled" ? figures_.unsettled : done ? figures_.acked : figures_.nacked);
+  {
+    const std::lock_guard lock(mutex_);
+    ++(became == "unsettled" ? figures_.unsettled : done ? figures_.acked : figures_.nacked);
+  }
   if (context_.out.json()) {
-    context_.out.Json({{"id", TextOf(job, "id")},
-                       {"attempt", IntegerOf(job, "attempt")},
-                       {"outcome", became},
-                       {"reason", reason},
-                       {"took_ms", took.count()}});
-    std::fflush(stdout);
-    return;
+    return Tell({{"id", TextOf(job, "id")},
+                 {"attempt", IntegerOf(job, "attempt")},
+                 {"outcome", became},
+                 {"reason", reason},
+                 {"took_ms", took.count()}});
   }
   const std::string_view note = outcome == "unconfirmed" ? ": an answer was lost, so it is done or delivered again"
-                                : became == "unsettled"  ? ": its lease was over, so it is delivered again"
-                                : became == "dead"       ? ": that was its last attempt"
-                                                         : "";
-  cli::Say("tocsin: job {}, attempt {}: {}, {} after {}{}\n", Printable(TextOf(job, "id")), IntegerOf(job, "attempt"),
-           reason, became, ShowDuration(took), note);
+                                : outcome.empty() ? ": the server could not be told, so it is delivered again later"
+                                : became == "unsettled" ? ": its lease was over, so it is delivered again"
+                                : became == "dead"      ? ": that was its last attempt"
+                                                        : "";
+  Say("job {}, attempt {}: {}, {} after {}{}", Printable(TextOf(job, "id")), IntegerOf(job, "attempt"), reason, became,
+      ShowDuration(took), note);
+}
+
+void Worker::Tell(const json::object& line) {
+  Status written;
+  {
+    const std::lock_guard lock(out_mutex_);
+    context_.out.Json(line);
+    written = context_.out.Flush();
+  }
+  if (!written) Give(written.error());  // whoever counts on the lines would miss all that follow
 }
 
 }  // namespace tocsin::cli

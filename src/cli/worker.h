@@ -1,8 +1,9 @@
 // Worker: runs a command for each due job of a topic. Each of its threads does one job at a time, by itself: reserve,
 // run, extend the lease while it runs, ack or nack; so a job is acked only after its command has ended with 0.
 //
-// Made and run by the main thread, which hears the signals: the first ends the taking of jobs, the second the running
-// commands.
+// Made and run by the main thread, which hears the signals and writes what is said: the first signal ends the taking of
+// jobs, the second the running commands and the calls under way, the third the last calls. No thread that has a lease
+// waits for our output.
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "cli/context.h"
 #include "cli/descriptor.h"
 #include "cli/stop_signal.h"
+#include "cli/worker_voice.h"
 
 namespace tocsin::cli {
 
@@ -53,11 +55,17 @@ class Worker {
   bool TakeTicket();
   void Stop();
   void Give(const Error& error);
-  void Say(std::string_view line);
-  void PassOn(std::string_view text);
+  template <class... Args>
+  void Say(fmt::format_string<Args...> format, Args&&... args) {
+    voice_.Say(fmt::format("tocsin: {}\n", fmt::format(format, std::forward<Args>(args)...)));
+  }
   void Unreachable(const Error& error);
   void Reachable();
   void Finish(const json::object& job, const std::string& outcome, bool done, const std::string& reason, Millis took);
+  void Tell(const json::object& line);
+
+  // For the main thread.
+  void Hear();
 
   Context& context_;
   const WorkerOptions options_;
@@ -65,10 +73,13 @@ class Worker {
   Descriptor killed_;   // readable from the second signal on
   Descriptor idle_;     // readable when a runner has ended
   std::atomic<bool> stopping_ = false;
+  std::atomic<bool> killing_ = false;
+  Voice voice_;
   std::atomic<int64_t> tickets_;  // how many more jobs may be taken
   std::vector<std::unique_ptr<Runner>> runners_;
 
-  std::mutex mutex_;  // what follows, and the output
+  std::mutex out_mutex_;  // the output, which may block: taken by a thread that has no lease, and holds no other mutex
+  std::mutex mutex_;      // what follows
   WorkerFigures figures_;
   bool unreachable_ = false;
   std::optional<Error> error_;

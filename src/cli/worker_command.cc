@@ -1,8 +1,8 @@
 // `tocsin worker`: a command for each due job.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/parts.h"
-#include "cli/say.h"
 #include "cli/verbs.h"
 #include "cli/worker.h"
 
@@ -12,15 +12,20 @@ namespace {
 constexpr int64_t kConcurrencyMax = 256;
 constexpr Millis kLeaseMin{1'000};
 
+bool IsProgram(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
 /// A slip of the finger must not use up the attempts of a whole topic.
 Status CheckProgram(const std::string& name) {
   const auto missing = [&] { return Fail(Code::kInvalidArgument, "there is no program {} to run", name); };
-  if (name.contains('/')) return ::access(name.c_str(), X_OK) == 0 ? Status() : missing();
+  if (name.contains('/')) return IsProgram(name) ? Status() : missing();
   const char* const path = std::getenv("PATH");
   for (std::string_view rest = path == nullptr ? "/bin:/usr/bin" : path; !rest.empty();) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    if (::access(fmt::format("{}/{}", folder, name).c_str(), X_OK) == 0) return {};
+    if (IsProgram(fmt::format("{}/{}", folder, name))) return {};
   }
   return missing();
 }
@@ -51,13 +56,11 @@ Result<WorkerOptions> OptionsOf(const Arguments& arguments) {
 Result<int> Run(Context& context, const Arguments& arguments) {
   auto options = OptionsOf(arguments);
   if (!options) return std::unexpected(std::move(options).error());
+  const bool counted = options->max_jobs.has_value();
   StopSignal signal;
   const auto figures = Worker(context, *std::move(options)).Run(signal);
   if (!figures) return std::unexpected(figures.error());
-  if (!context.out.json()) {
-    Say("tocsin: {} acked, {} nacked, {} unsettled\n", figures->acked, figures->nacked, figures->unsettled);
-  }
-  return kExitOk;
+  return counted && figures->nacked + figures->unsettled > 0 ? kExitNo : kExitOk;
 }
 
 }  // namespace
@@ -71,7 +74,8 @@ Command WorkerRow() {
           "TOCSIN_MAX_ATTEMPTS, TOCSIN_DUE_MS, TOCSIN_KEY and TOCSIN_HEADER_NAME for each header in its environment. "
           "Exit status 0 acks the job; any other nacks it, with the last line of the command's stderr as the reason. "
           "The lease is extended while the command runs. SIGTERM or Ctrl-C: no more jobs are taken, and those that run "
-          "may end; a second one kills them and nacks their jobs. A server that cannot be reached is waited for.",
+          "may end; a second one kills them and nacks their jobs. A server that cannot be reached is waited for. With "
+          "--json one line tells of each job, and the commands' stdout goes to stderr.",
       .positionals = {kTopic, {"COMMAND", "The command and its arguments, behind --.", true, true}},
       .flags = {{.name = "concurrency",
                  .kind = Kind::kNumber,
@@ -97,6 +101,7 @@ Command WorkerRow() {
       .examples = {{"worker orders -- ./cancel-order.sh", "one at a time"},
                    {"worker mail --concurrency 8 --retry-in 5m -- sendmail -t", "the payload is a mail"},
                    {"worker orders --once -- cat", "shows the next payload, and ends the job"}},
+      .no = "with --once or --max-jobs: a job was not acked",
       .run = Run};
 }
 

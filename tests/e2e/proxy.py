@@ -10,7 +10,8 @@ from conftest import DEADLINE_S
 
 class Proxy:
     """Hands calls on to a server. `cut(number, path)` says what becomes of one: None to hand it on, "before" to close
-    without asking the server, "after" to ask and keep the answer back."""
+    without asking the server, "after" to ask and keep the answer back, a status to answer with it as proxies do that
+    cannot reach their server."""
 
     def __init__(self, server, cut):
         proxy = self
@@ -29,6 +30,8 @@ class Proxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 proxy.calls += 1
                 what = cut(proxy.calls, self.path)
+                if isinstance(what, int):
+                    return self.send_error(what)  # a page of HTML
                 if what != "before":
                     answer = httpx.request(self.command, server.url + self.path, content=body, timeout=DEADLINE_S)
                 if what:
