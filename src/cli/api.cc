@@ -24,6 +24,18 @@ std::unexpected<Error> ServerError(const json::object& error, unsigned status) {
                    field.empty() ? "" : fmt::format(" ({})", field));
 }
 
+/// An answer that no Tocsin server gives: something between here and it speaks, or something else listens there.
+std::unexpected<Error> ForeignAnswer(const std::string& url, unsigned status) {
+  if (status >= 502 && status <= 504) {
+    return Fail(Code::kIo, "cannot reach the server behind {}: what listens there answered {}", url, status);
+  }
+  return Fail(Code::kInternal, "{} answered {} with something else than it should: is it a Tocsin server?", url,
+              status);
+}
+
+/// What a submit that stored nothing answers with its status of an error.
+bool HasOutcomes(const json::object& body) { return !ArrayOf(body, "jobs").empty(); }
+
 }  // namespace
 
 Result<Reply> Api::Call(std::string_view method, std::string_view target, const json::object* body, Millis wait) {
@@ -31,14 +43,12 @@ Result<Reply> Api::Call(std::string_view method, std::string_view target, const 
   if (!answer) return std::unexpected(std::move(answer).error());
   boost::system::error_code problem;
   json::value value = json::parse(answer->body, problem);
-  if (problem || !value.is_object()) {
-    return Fail(Code::kInternal, "{} answered {} with something that is no JSON object: is it a Tocsin server?",
-                http_.endpoint().url, answer->status);
-  }
+  if (problem || !value.is_object()) return ForeignAnswer(http_.endpoint().url, answer->status);
   Reply reply{answer->status, std::move(value.as_object())};
   if (const json::object& error = ObjectOf(reply.body, "error"); !error.empty()) {
     return ServerError(error, reply.status);
   }
+  if (reply.status >= 300 && !HasOutcomes(reply.body)) return ForeignAnswer(http_.endpoint().url, reply.status);
   return reply;
 }
 

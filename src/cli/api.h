@@ -25,8 +25,9 @@ class Api {
   /// `limit`: how long an answer may take.
   Api(HttpClient& http, Millis limit) : http_(http), limit_(limit) {}
 
-  /// `{"error"}` becomes an Error with the message "CODE: message (field)". Any other answer is a Reply, whatever its
-  /// status: a submit that stored nothing answers 409 with its outcomes. `wait` is what a long poll may take besides.
+  /// `{"error"}` becomes an Error with the message "CODE: message (field)". Any other status of an error is one too,
+  /// and kIo where it is a gateway's (502 to 504), except that a submit which stored nothing answers 409 with its
+  /// outcomes. `wait` is what a long poll may take besides.
   Result<Reply> Call(std::string_view method, std::string_view target, const json::object* body = nullptr,
                      Millis wait = Millis(0));
   Result<Reply> Get(std::string_view target) { return Call("GET", target); }

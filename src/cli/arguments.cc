@@ -70,38 +70,43 @@ class Parser {
   Parser(const Grammar& grammar, const std::vector<std::string>& words) : grammar_(grammar), words_(words) {}
 
   Result<Parsed> Run() {
-    const auto flags_end = std::ranges::find(words_, "--");
     const bool help_word = !words_.empty() && words_[0] == "help";  // tocsin help submit
-    const bool help = help_word || std::any_of(words_.begin(), flags_end, IsHelp);
-    at_ = help_word ? 1 : 0;
-    for (; at_ < words_.size(); ++at_) {
+    if (help_word) parsed_.action = Action::kHelp;
+    Status first;  // of the mistakes: who asks for help is not told of any
+    for (at_ = help_word ? 1 : 0; at_ < words_.size(); ++at_) {
       const std::string& word = words_[at_];
       if (!flags_ended_ && word == "--") {
         flags_ended_ = true;
-      } else if (!flags_ended_ && IsFlag(word)) {
-        if (word == "--version") continue;
-        if (Status taken = TakeFlag(word); !taken && !help) return std::unexpected(std::move(taken).error());
-      } else if (parsed_.command == nullptr) {
+      } else if (parsed_.command == nullptr && !(IsFlag(word) && !flags_ended_)) {
         TOCSIN_TRY(TakeName(word));
-      } else if (!help) {
-        TOCSIN_TRY(TakePositional(word));
+      } else if (Status taken = TakeArgument(word); !taken && first) {
+        first = std::move(taken);
       }
     }
-    if (help) {
-      parsed_.action = Action::kHelp;
+    if (parsed_.action == Action::kHelp) {
       if (parsed_.command != nullptr) parsed_.family.clear();
       return std::move(parsed_);
     }
-    if (std::find(words_.begin(), flags_end, "--version") != flags_end) {
-      parsed_.action = Action::kVersion;
-      return std::move(parsed_);
-    }
+    TOCSIN_TRY(std::move(first));
+    if (parsed_.action == Action::kVersion) return std::move(parsed_);
     TOCSIN_TRY(CheckComplete());
     TOCSIN_TRY(TakeFallbacks());
     return std::move(parsed_);
   }
 
  private:
+  Status TakeArgument(const std::string& word) {
+    if (flags_ended_ || !IsFlag(word)) return TakePositional(word);
+    if (IsHelp(word)) {
+      parsed_.action = Action::kHelp;
+    } else if (word == "--version") {
+      if (parsed_.action == Action::kRun) parsed_.action = Action::kVersion;
+    } else {
+      return TakeFlag(word);
+    }
+    return {};
+  }
+
   /// The message, and how the command is used, or the commands of the family.
   std::unexpected<Error> Wrong(std::string message) const {
     if (parsed_.command != nullptr) {
@@ -171,7 +176,8 @@ class Parser {
       if (equals != std::string::npos) return Wrong(fmt::format("{} takes no value", written));
     } else if (equals != std::string::npos) {
       value = word.substr(equals + 1);
-    } else if (at_ + 1 < words_.size() && !IsKnownFlag(words_[at_ + 1])) {
+    } else if (at_ + 1 < words_.size() && !IsKnownFlag(words_[at_ + 1]) &&
+               (flag->kind == Kind::kText || !IsHelp(words_[at_ + 1]))) {
       value = words_[++at_];
     } else {
       return Wrong(fmt::format("{} needs a value: {} {}", written, written, flag->value));

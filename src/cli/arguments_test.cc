@@ -158,6 +158,12 @@ TEST_F(ParseTest, HelpIsHeardAnywhere) {
     ASSERT_NE(parsed->command, nullptr);
     EXPECT_EQ(parsed->command->name, "submit");
   }
+  for (const std::string value : {"--help", "-h", "--version"}) {  // as a text, they are one
+    const auto parsed = Do({"submit", "t", "--id", value});
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(parsed->action, Action::kRun);
+    EXPECT_EQ(parsed->arguments.Text("id"), value);
+  }
   EXPECT_EQ(Do({"topic", "--help"}).value().family, "topic");
   EXPECT_EQ(Do({"--help"}).value().command, nullptr);
   EXPECT_EQ(Do({"help"}).value().action, Action::kHelp);

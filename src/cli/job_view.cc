@@ -29,12 +29,13 @@ std::string PayloadPreview(const json::object& job) {
 
 void PrintJob(Output& out, const json::object& job, Time now) {
   Line(out, "job", Printable(TextOf(job, "id")));
-  Line(out, "state", TextOf(job, "state"));
-  Line(out, "token", TextOf(job, "token"));
+  Line(out, "state", Printable(TextOf(job, "state")));
+  Line(out, "token", Printable(TextOf(job, "token")));
   Line(out, "key", Printable(TextOf(job, "key")));
   Line(out, "due", DueOf(job, now));
   if (job.contains("count_left")) {
-    Line(out, "trigger", fmt::format("{}, events to come: {}", TextOf(job, "trigger"), IntegerOf(job, "count_left")));
+    Line(out, "trigger",
+         fmt::format("{}, events to come: {}", Printable(TextOf(job, "trigger")), IntegerOf(job, "count_left")));
   }
   Line(out, "attempt", fmt::format("{} of {}", IntegerOf(job, "attempt"), IntegerOf(job, "max_attempts")));
   if (const int64_t ms = IntegerOf(job, "lease_deadline_ms"); ms > 0) Line(out, "lease", MomentAndDistance(ms, now));
@@ -44,6 +45,11 @@ void PrintJob(Output& out, const json::object& job, Time now) {
     Line(out, "header", fmt::format("{}={}", Printable(header.key()), Printable(value)));
   }
   Line(out, "payload", PayloadPreview(job));
+  if (const std::string bytes = PayloadOf(job); !IsUtf8(bytes)) {
+    std::string base64;
+    AppendBase64(base64, bytes);
+    Line(out, "base64", base64);
+  }
 }
 
 }  // namespace tocsin::cli

@@ -36,7 +36,7 @@ class Output {
   void Print(fmt::format_string<Args...> format, Args&&... args) {
     Write(fmt::format(format, std::forward<Args>(args)...));
   }
-  /// One line.
+  /// One line. What could steer a terminal is escaped.
   void Json(const boost::json::value& value);
   /// `text` in a colour where colours are on.
   std::string Paint(Colour colour, std::string_view text) const;
@@ -53,7 +53,7 @@ class Output {
 /// stdout as the environment has it: colours on a terminal, and not where NO_COLOR is set.
 OutputOptions OptionsOfStdout(bool json);
 
-/// Columns that stand under each other. The last one is cut at the width of a terminal.
+/// Columns that stand under each other. On a terminal wide ones are shortened, and the last one is cut at its width.
 class Table {
  public:
   /// A heading that begins with > is aligned to the right: numbers.
@@ -68,7 +68,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Control characters and bytes that are no UTF-8 become escapes: what a stranger put into a job must not steer a
+/// Control characters, those that turn the direction of a text, and bytes that are no UTF-8 become escapes: what a stranger put into a job must not steer a
 /// terminal.
 std::string Printable(std::string_view text);
 

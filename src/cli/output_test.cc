@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
 namespace tocsin::cli {
@@ -30,6 +31,7 @@ TEST(Printable, LetsNothingSteerATerminal) {
                       "2J"),
             "\\x9b2J");
   EXPECT_EQ(Printable("\xFF\xC3"), "\\xff\\xc3");
+  EXPECT_EQ(Printable("a\u202eb\u2066c\u2070"), "a\\u202eb\\u2066c\u2070");
 }
 
 TEST(Table, AlignsColumnsByTheirWidestCell) {
@@ -47,6 +49,21 @@ TEST(Table, IsCutAtTheWidthOfATerminal) {
   table.Row({"a", "grüße aus der ferne"});
   EXPECT_EQ(Written({.terminal = true, .width = 10}, [&](Output& out) { table.Print(out); }),
             "NAME  NOTE\na     grüß\n");
+}
+
+TEST(Table, ALongCellLeavesRoomForTheOthers) {
+  Table table({"ID", "KEY", "PAYLOAD"});
+  table.Row({std::string(200, 'i'), "k", "the payload"});
+  EXPECT_EQ(Written({.terminal = true, .width = 30}, [&](Output& out) { table.Print(out); }),
+            "ID            KEY  PAYLOAD\n"
+            "iiiiiiiiiii…  k    the payload\n");
+}
+
+TEST(Output, JsonSteersNoTerminalAndMeansTheSame) {
+  const boost::json::value value =
+      boost::json::parse("{\"a\\u007f\":[\"\\u009b2J\\u202e\",0.5,0.0,-3,null,true,{}],\"b\":{\"c\":\"grüße\"}}");
+  const std::string text = Written({}, [&](Output& out) { out.Json(value); });
+  EXPECT_EQ(text, "{\"a\\u007f\":[\"\\u009b2J\\u202e\",0.5,0,-3,null,true,{}],\"b\":{\"c\":\"grüße\"}}\n");
 }
 
 TEST(Output, PaintsOnlyWhereColoursAreOn) {

@@ -61,7 +61,7 @@ int PrintOutcome(Context& context, const json::object& answer, std::span<const O
   if (context.out.json()) {
     context.out.Json(answer);
   } else {
-    std::string text = context.out.Paint(yes ? Colour::kGreen : Colour::kYellow, name);
+    std::string text = context.out.Paint(yes ? Colour::kGreen : Colour::kYellow, Printable(name));
     if (row != outcomes.end() && !row->text.empty()) text += fmt::format(": {}", row->text);
     if (const int64_t due_ms = IntegerOf(answer, "due_ms"); due_ms > 0) {
       text += fmt::format(", due {}", ShowMoment(FromMs(due_ms)));

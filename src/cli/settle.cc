@@ -31,8 +31,8 @@ Result<int> SettleAndPrint(Context& context, const Arguments& arguments, std::st
       context.out.Json(result);
       continue;
     }
-    const std::string outcome = TextOf(result.get_object(), "outcome");
-    context.out.Print("{} {}{}\n", TextOf(result.get_object(), "token"),
+    const std::string outcome = Printable(TextOf(result.get_object(), "outcome"));
+    context.out.Print("{} {}{}\n", Printable(TextOf(result.get_object(), "token")),
                       context.out.Paint(outcome == "ok" ? Colour::kGreen : Colour::kYellow, outcome),
                       ExplanationOf(outcome));
   }
@@ -65,7 +65,11 @@ Result<json::array> Settle(Context& context, const std::string& topic, std::stri
                            const json::object& body) {
   auto reply = context.api.Post(TopicPath(topic, fmt::format("/{}", verb)), body);
   if (!reply) return std::unexpected(std::move(reply).error());
-  return ArrayOf(reply->body, "results");
+  const json::array& results = ArrayOf(reply->body, "results");
+  if (const size_t tokens = ArrayOf(body, "tokens").size(); results.size() != tokens) {
+    return Fail(Code::kInternal, "the server was told of {} tokens and answered for {}", tokens, results.size());
+  }
+  return results;
 }
 
 int StatusOf(const json::array& results) {

@@ -54,7 +54,7 @@ Result<int> Run(Context& context, const Arguments&) {
   const json::object& totals = ObjectOf(stats, "totals");
   for (const auto& figure : totals) {
     const int64_t value = IntegerOf(totals, figure.key());
-    out.Print("{:<10} {:>12}\n", std::string_view(figure.key()),
+    out.Print("{:<10} {:>12}\n", Printable(figure.key()),
               figure.key() == "bytes" ? ShowSize(value) : std::to_string(value));
   }
   if (const std::string p99 = LatenessOf(stats, "p99"); !p99.empty()) {

@@ -57,13 +57,13 @@ Result<int> Run(Context& context, const Arguments& arguments) {
   const json::array& jobs = ArrayOf(reply->body, "jobs");
   if (jobs.empty() || !jobs[0].is_object()) return Fail(Code::kInternal, "the answer has no job in it");
   const json::object& stored = jobs[0].get_object();
-  const std::string outcome = TextOf(stored, "outcome");
+  const std::string outcome = Printable(TextOf(stored, "outcome"));
   const bool yes = outcome == "accepted" || outcome == "duplicate";
   if (context.out.json()) {
     context.out.Json(stored);
   } else {
     context.out.Print("{} {}{}\n", context.out.Paint(yes ? Colour::kGreen : Colour::kYellow, outcome),
-                      TextOf(stored, "id"), yes ? ", " + DueText(stored, arguments) : "");
+                      Printable(TextOf(stored, "id")), yes ? ", " + DueText(stored, arguments) : "");
   }
   if (yes) return kExitOk;
   if (!IsRefusal(outcome)) return kExitNo;

@@ -47,7 +47,7 @@ void PrintTopic(Output& out, const json::object& topic) {
   const json::object& figures = ObjectOf(topic, "figures");
   for (const auto& figure : figures) {
     const int64_t value = IntegerOf(figures, figure.key());
-    Line(out, std::string(figure.key()), figure.key() == "bytes" ? ShowSize(value) : std::to_string(value));
+    Line(out, Printable(figure.key()), figure.key() == "bytes" ? ShowSize(value) : std::to_string(value));
   }
   if (const std::string p99 = LatenessOf(topic, "p99"); !p99.empty()) {
     Line(out, "lateness",

@@ -103,6 +103,8 @@ def test_bytes_that_are_no_text_arrive_unharmed(cli, topic, tmp_path):
     assert base64.b64decode(cli.one("get", topic, "file")["payload_base64"]) == data
     assert cli.one("get", topic, "dash")["payload"] == "text"
     assert "2.5 KiB that are no text" in cli("get", topic, "stdin").stdout
+    shown = cli("reserve", topic, "--max", "3", "--ack").stdout  # nobody sees it ever again
+    assert shown.count("\nbase64   " + base64.b64encode(data).decode()) == 2
 
 
 def test_submitting_an_id_again(cli, topic):

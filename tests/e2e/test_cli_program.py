@@ -1,6 +1,7 @@
 """The tocsin command as a program: usage, help, completion, terminals, tokens, and servers that misbehave."""
 
 import http.server
+import json
 import os
 import pty
 import socket
@@ -132,12 +133,15 @@ class Recorder(http.server.BaseHTTPRequestHandler):
     seen = None
 
     def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         type(self).seen.append(dict(self.headers))
         status, body = self.answer
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    do_POST = do_DELETE = do_GET
 
     def log_message(self, *arguments):
         pass
@@ -179,6 +183,10 @@ def test_tokens_come_from_a_file_or_the_environment(recorder, tmp_path):
     [
         ((200, b"<html>"), CANNOT_RUN, "is it a Tocsin server?"),
         ((200, b"[]"), CANNOT_RUN, "is it a Tocsin server?"),
+        ((418, b'{"message":"short and stout"}'), CANNOT_RUN, "is it a Tocsin server?"),
+        ((404, b"{}"), CANNOT_RUN, "is it a Tocsin server?"),
+        ((502, b'{"message":"Bad Gateway"}'), CANNOT_RUN, "what listens there answered 502"),
+        ((503, b"<html>"), CANNOT_RUN, "what listens there answered 503"),
         ((401, b'{"error":{"code":"unauthenticated","message":"who are you?"}}'), CANNOT_RUN,
          "tocsin: unauthenticated: who are you?\n"),
         ((503, b'{"error":{"code":"overloaded","message":"later"}}'), CANNOT_RUN, "tocsin: overloaded: later\n"),
@@ -193,6 +201,39 @@ def test_answers_that_are_none(recorder, answer, status, message):
     assert done.returncode == status
     assert message in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "words", [["ack", "t", "TOKEN"], ["nack", "t", "TOKEN"], ["extend", "t", "TOKEN"], ["submit", "t", "x"],
+              ["topic", "drop", "t", "--yes"], ["export", "t"]])  # fmt: skip
+def test_an_answer_of_a_proxy_is_no_success(recorder, words):
+    recorder.answer = (502, b'{"message":"Bad Gateway"}')
+    done = tocsin(*words, TOCSIN_SERVER=recorder.url)
+    assert (done.returncode, done.stdout) == (CANNOT_RUN, "")
+    assert "502" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["ack", "nack", "extend"])
+def test_every_token_needs_an_answer(recorder, verb):
+    recorder.answer = (200, b'{"results":[{"token":"a","outcome":"ok"}]}')
+    assert tocsin(verb, "t", "a", TOCSIN_SERVER=recorder.url).returncode == OK
+    done = tocsin(verb, "t", "a", "b", TOCSIN_SERVER=recorder.url)
+    assert done.returncode == CANNOT_RUN
+    assert "2 tokens" in done.stderr
+
+
+def test_help_as_the_value_of_a_flag_is_a_value(recorder):
+    recorder.answer = (200, b'{"results":[{"token":"a","outcome":"ok"}]}')
+    assert tocsin("nack", "t", "a", "--reason", "--help", TOCSIN_SERVER=recorder.url).stdout == "a ok\n"
+
+
+def test_nothing_that_a_server_sends_steers_the_terminal(recorder):
+    evil = "\x9b2J\x7f\u202e"
+    recorder.answer = (200, json.dumps({"results": [{"token": evil, "outcome": evil}]}).encode())
+    for words in (["ack", "t", "a"], ["ack", "t", "a", "--json"]):
+        done = tocsin(*words, TOCSIN_SERVER=recorder.url)
+        assert done.stdout and not set(evil) - set("2J") & set(done.stdout), done.stdout
+    assert json.loads(done.stdout)["token"] == evil
 
 
 def on_a_terminal(arguments, typed=b"", **environment):
