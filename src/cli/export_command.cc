@@ -68,6 +68,11 @@ class Sink {
   std::string name_;
 };
 
+bool IsEmptyFile(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+}
+
 /// What is asked for; a run that goes on must ask for the same.
 struct Plan {
   std::vector<std::string> topics;
@@ -85,6 +90,7 @@ class Exporter {
     TOCSIN_TRY(Begin(resume));
     auto sink = Sink::Open(output_, resume ? std::optional(bytes_) : std::nullopt);
     if (!sink) return std::unexpected(std::move(sink).error());
+    if (topic_ < plan_.topics.size()) TOCSIN_TRY(Save(*sink, state_));
     for (; topic_ < plan_.topics.size(); ++topic_, state_ = 0) {
       for (; state_ < plan_.states.size(); ++state_, cursor_.clear()) TOCSIN_TRY(ExportState(*sink));
     }
@@ -100,6 +106,7 @@ class Exporter {
     const auto saved = checkpoint.Load();
     if (!saved) return std::unexpected(saved.error());
     if (!resume) return {};
+    if (!*saved && IsEmptyFile(*output_)) return {};  // cut off before there was anything to keep
     if (!*saved) return Fail(Code::kInvalidArgument, "there is no {}: nothing was cut off", checkpoint.path());
     const json::object& state = **saved;
     if (TextOf(state, "asked") != plan_.asked) {
@@ -112,7 +119,6 @@ class Exporter {
     cursor_ = same ? TextOf(state, "cursor") : "";
     bytes_ = IntegerOf(state, "bytes");
     jobs_ = IntegerOf(state, "jobs");
-    resumed_ = !cursor_.empty();
     return {};
   }
 
@@ -130,7 +136,7 @@ class Exporter {
       TOCSIN_TRY(sink.Write(lines));
       bytes_ += static_cast<int64_t>(lines.size());
       cursor_ = TextOf(page->body, "cursor");
-      TOCSIN_TRY(Save(sink));
+      TOCSIN_TRY(Save(sink, state_ + (cursor_.empty() ? 1 : 0)));
       progress_.Show(jobs_, plan_.total > 0 ? static_cast<double>(jobs_) / static_cast<double>(plan_.total) : -1);
     } while (!cursor_.empty());
     return {};
@@ -143,19 +149,20 @@ class Exporter {
       AppendPercent(rest, cursor_);
     }
     auto page = context_.api.Get(TopicPath(plan_.topics[topic_], rest));
-    if (page || !std::exchange(resumed_, false) || page.error().code != Code::kInvalidArgument) return page;
-    return Fail(Code::kConflict,
-                "the server no longer knows the place where {0} was cut off, perhaps because it was restarted; remove "
-                "{0} and {1}, and export again",
-                *output_, Checkpoint(*output_).path());
+    if (page || page.error().code != Code::kInvalidArgument || page.error().field != "cursor") return page;
+    return Fail(Code::kCorrupt,
+                "the server no longer knows this place in its jobs, because it was started again meanwhile: {}export "
+                "again",
+                output_ ? fmt::format("remove {} and {}, and ", *output_, Checkpoint(*output_).path()) : "");
   }
 
-  Status Save(Sink& sink) {
+  /// Before the state `next` of the topic, or within it, at the cursor.
+  Status Save(Sink& sink, size_t next) {
     if (!output_) return {};
     TOCSIN_TRY(sink.Flush());
     return Checkpoint(*output_).Save({{"asked", plan_.asked},
                                       {"topic", plan_.topics[topic_]},
-                                      {"state", state_ + (cursor_.empty() ? 1 : 0)},
+                                      {"state", next},
                                       {"cursor", cursor_},
                                       {"bytes", bytes_},
                                       {"jobs", jobs_}});
@@ -170,7 +177,6 @@ class Exporter {
   std::string cursor_;
   int64_t bytes_ = 0;
   int64_t jobs_ = 0;
-  bool resumed_ = false;  // the cursor is of another run
 };
 
 int64_t CountOf(const json::object& topic, const std::vector<std::string>& states) {
@@ -217,7 +223,11 @@ Result<int> Run(Context& context, const Arguments& arguments) {
     }
     return std::unexpected(std::move(jobs).error());
   }
-  if (output) context.out.Print("exported {} jobs of {} topics to {}\n", *jobs, topics, *output);
+  if (output && context.out.json()) {
+    context.out.Json({{"jobs", *jobs}, {"topics", topics}, {"file", *output}});
+  } else if (output) {
+    context.out.Print("exported {} jobs of {} topics to {}\n", *jobs, topics, *output);
+  }
   return kExitOk;
 }
 

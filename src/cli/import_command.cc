@@ -7,12 +7,15 @@
 #include <system_error>
 #include <thread>
 
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "cli/checkpoint.h"
 #include "cli/parts.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "cli/transfer.h"
 #include "cli/verbs.h"
 
@@ -49,16 +52,15 @@ class LineReader {
     return LineReader(file);
   }
 
-  /// Goes to what follows line `number`, which ends at `offset`.
-  bool Seek(int64_t offset, int64_t number) {
-    if (offset == 0) return true;
-    if (offset > Size() || std::fseek(file_.get(), offset - 1, SEEK_SET) != 0 || std::fgetc(file_.get()) != '\n') {
-      return false;
+  /// Reads on to the line that ends at `offset`: false where none does.
+  bool SkipTo(int64_t offset) {
+    while (offset_ < offset && Next()) {
     }
-    offset_ = offset;
-    number_ = number;
-    return true;
+    return offset_ == offset;
   }
+
+  /// False where another run has it.
+  bool Lock() const { return ::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
   bool Next() {
     char* text = line_.release();
@@ -68,6 +70,7 @@ class LineReader {
     offset_ += size;
     ++number_;
     text_ = {text, static_cast<size_t>(size)};
+    hash_ = Hash64(text_, hash_);
     while (text_.ends_with('\n') || text_.ends_with('\r')) text_.remove_suffix(1);
     return true;
   }
@@ -76,6 +79,8 @@ class LineReader {
   std::string_view text() const { return text_; }
   int64_t number() const { return number_; }
   int64_t offset() const { return offset_; }
+  /// Of all lines so far.
+  std::string hash() const { return fmt::format("{:016x}", hash_); }
   /// 0 where it is not known.
   int64_t Size() const {
     struct stat info{};
@@ -100,6 +105,7 @@ class LineReader {
   std::string_view text_;
   int64_t number_ = 0;
   int64_t offset_ = 0;
+  uint64_t hash_ = 0;
 };
 
 bool IsAboutTheContent(Code code) {
@@ -140,21 +146,37 @@ class Importer {
  private:
   Status Resume(LineReader& reader) {
     if (file_ == "-") return {};
+    if (!reader.Lock()) return Fail(Code::kInUse, "another import of {} is under way", file_);
     const auto saved = checkpoint_.Load();
     if (!saved) return std::unexpected(saved.error());
     if (!*saved) return {};
     const json::object& state = **saved;
-    if (!reader.Seek(IntegerOf(state, "bytes"), IntegerOf(state, "line"))) {
-      return Fail(Code::kInvalidArgument, "{} does not belong to this file; remove it to begin anew",
+    TOCSIN_TRY(CheckSame("server", TextOf(state, "server"), server()));
+    TOCSIN_TRY(CheckSame("--topic", TextOf(state, "topic"), topic_));
+    if (!reader.SkipTo(IntegerOf(state, "bytes")) || reader.hash() != TextOf(state, "hash")) {
+      return Fail(Code::kInvalidArgument, "{} is of a file with another beginning; remove it to begin anew",
                   checkpoint_.path());
     }
     figures_ = {IntegerOf(state, "accepted"), IntegerOf(state, "duplicate"), IntegerOf(state, "conflict"),
                 IntegerOf(state, "refused")};
-    for (const json::value& line : ArrayOf(state, "refused_lines")) refused_lines_.push_back(line.to_number<int64_t>());
-    fmt::print(stderr, "tocsin: going on behind line {}, as {} says; remove that file to begin anew\n", reader.number(),
-               checkpoint_.path());
+    for (const json::value& line : ArrayOf(state, "refused_lines")) {
+      if (line.is_int64()) refused_lines_.push_back(line.get_int64());
+    }
+    saved_ = true;
+    Say("tocsin: going on behind line {}, as {} says; remove that file to begin anew\n", reader.number(),
+        checkpoint_.path());
     return {};
   }
+
+  /// A place in the file says what one server has got into one topic, and nothing about others.
+  Status CheckSame(std::string_view what, const std::string& then, const std::string& now) const {
+    if (then == now) return {};
+    return Fail(Code::kInvalidArgument,
+                "{} is of an import with the {} \"{}\", and not \"{}\"; remove it to begin anew", checkpoint_.path(),
+                what, Printable(then), now);
+  }
+
+  const std::string& server() const { return context_.api.http().endpoint().url; }
 
   Status Take(const LineReader& reader) {
     auto parsed = ParseTransferLine(reader.text(), reader.number(), topic_);
@@ -189,6 +211,9 @@ class Importer {
     saved_ = true;
     return checkpoint_.Save({{"line", reader.number()},
                              {"bytes", reader.offset()},
+                             {"hash", reader.hash()},
+                             {"server", server()},
+                             {"topic", topic_},
                              {"accepted", figures_.accepted},
                              {"duplicate", figures_.duplicate},
                              {"conflict", figures_.conflict},
@@ -222,6 +247,8 @@ class Importer {
         ++figures_.duplicate;
       } else if (outcome == "overloaded" && context_.clock.IoNow() < patience_end_) {
         again.push_back(lines[i]);
+      } else if (outcome == "over_capacity" || outcome == "storage_full" || outcome == "overloaded") {
+        return Full(lines[i], outcome);
       } else if (outcome == "conflict" || outcome == "in_flight") {
         ++figures_.conflict;
         Tell(lines[i].number, outcome + ": another job has its id");
@@ -232,6 +259,13 @@ class Importer {
     if (again.empty()) return {};
     Pause();
     return Submit(again);
+  }
+
+  /// Not the line's fault, and the next ones would fare no better: the place is kept for later.
+  static std::unexpected<Error> Full(const Line& line, std::string_view outcome) {
+    return Fail(Code::kOverCapacity,
+                "line {}: {}: the server cannot take more jobs into {} at the moment; stopped there", line.number,
+                outcome, Printable(line.parsed.topic));
   }
 
   /// Waits for a server that restarts or is overloaded: a repeated batch does no harm.
@@ -255,8 +289,7 @@ class Importer {
   void Tell(int64_t line, const std::string& why) {
     if (++told_ > kTold) return;
     progress_.Clear();
-    fmt::print(stderr, "tocsin: line {}: {}{}\n", line, Printable(why),
-               told_ == kTold ? " (further ones only counted)" : "");
+    Say("tocsin: line {}: {}{}\n", line, Printable(why), told_ == kTold ? " (further ones only counted)" : "");
   }
 
   Context& context_;
@@ -320,7 +353,9 @@ Command Import() {
           "Each line is a JSON object: a job as the HTTP API takes it, and its topic. A job without an id gets one "
           "made of its line, so that a repeated import stores nothing twice. FILE.progress keeps the place behind "
           "each batch that was answered: the same command goes on from there. Lines that are refused are named, and "
-          "the others submitted.",
+          "the others submitted; jobs that are done or cancelled are refused too. Where the topic or the disk is full, "
+          "it stops and keeps the place. The id made of a line is made of its text and its number: the same line at "
+          "the same number of two files is one job.",
       .positionals = {{"FILE", "The file, or - for stdin, which is also meant where it is missing.", false}},
       .flags = {{.name = "topic", .value = "TOPIC", .doc = "Into this topic, whatever the lines say."},
                 {.name = "batch",

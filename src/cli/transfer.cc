@@ -37,6 +37,10 @@ Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std
   TransferJob parsed{.topic = std::string(topic), .job = std::move(value.as_object())};
   if (parsed.topic.empty()) parsed.topic = TextOf(parsed.job, "topic");
   if (parsed.topic.empty()) return Fail(Code::kInvalidArgument, "no topic: add the field topic, or give --topic");
+  if (const std::string state = TextOf(parsed.job, "state"); state == "done" || state == "cancelled") {
+    return Fail(Code::kInvalidArgument, "its state is {}: it would be delivered again; without that field it is taken",
+                state);
+  }
   for (const std::string_view name : kForPeople) parsed.job.erase(name);
   if (!parsed.job.contains("id")) {
     const auto seed = static_cast<uint64_t>(number);

@@ -32,6 +32,9 @@ TEST(Transfer, ALineIsSubmittedWithoutWhatIsForPeople) {
   EXPECT_EQ(job->job, Object(R"({"id":"j","odd":1})"));
   EXPECT_EQ(ParseTransferLine(R"({"topic":"t"})", 1, "other")->topic, "other");
   for (const std::string_view bad : {"", "[]", "{", R"({"id":"j"})"}) EXPECT_FALSE(ParseTransferLine(bad, 1, ""));
+  for (const std::string_view over : {R"({"id":"j","state":"done"})", R"({"id":"j","state":"cancelled"})"}) {
+    EXPECT_FALSE(ParseTransferLine(over, 1, "t")) << over;
+  }
 }
 
 TEST(Transfer, AnIdIsMadeOfTheLineAndItsNumber) {

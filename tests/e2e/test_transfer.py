@@ -1,6 +1,7 @@
 """tocsin export and import: copies that are exact, that can be cut off, and that can be repeated."""
 
 import base64
+import fcntl
 import json
 import subprocess
 import threading
@@ -105,11 +106,28 @@ def test_a_place_that_the_server_forgot_is_told(start, client, tmp_path):
     proxy = Proxy(server, lambda call, _: "before" if call >= 3 else None)
     assert tocsin(proxy, "export", "t", "--output", file).returncode == 3
     proxy.close()
-    progress = tmp_path / "jobs.progress"
-    progress.write_text(json.dumps(json.loads(progress.read_text()) | {"cursor": "nonsense"}))
+    server.kill()
+    server = start(folder=server.folder, listen=f"127.0.0.1:{server.port}")
+    kept = file.read_bytes()
     done = tocsin(server, "export", "t", "--output", file, "--resume")
-    assert done.returncode == 1
-    assert "export again" in done.stderr and str(progress) in done.stderr
+    assert done.returncode == 3
+    assert "export again" in done.stderr and f"{file}.progress" in done.stderr
+    assert file.read_bytes() == kept
+
+
+def test_an_export_that_was_cut_off_before_its_first_page_goes_on(start, client, tmp_path):
+    server = start()
+    fill(client, server, "t", 5)
+    file = tmp_path / "jobs"
+    proxy = Proxy(server, lambda call, _: "before" if call >= 2 else None)
+    assert tocsin(proxy, "export", "t", "--output", file).returncode == 3
+    proxy.close()
+    assert tocsin(server, "export", "t", "--output", file, "--resume").returncode == 0
+    assert len(lines_of(file)) == 5
+    file.write_text("")  # as of a run that was killed before it wrote anything
+    done = tocsin(server, "export", "t", "--output", file, "--resume", "--json")
+    assert json.loads(done.stdout) == {"jobs": 5, "topics": 1, "file": str(file)}
+    assert len(lines_of(file)) == 5
 
 
 def test_an_import_that_was_killed_goes_on_and_stores_nothing_twice(start, client, tmp_path):
@@ -118,11 +136,12 @@ def test_an_import_that_was_killed_goes_on_and_stores_nothing_twice(start, clien
     file.write_text("".join(f'{{"topic":"t","payload":"p{i % 7}","delay_ms":1000000}}\n' for i in range(950)))
     # The fourth batch is stored, and nobody is told.
     stuck = threading.Event()
+    mended = threading.Event()
 
     def cut(call, _):
         if call == 4:
             stuck.set()
-        return "after" if call >= 4 else None
+        return "after" if call >= 4 and not mended.is_set() else None
 
     proxy = Proxy(server, cut)
     importer = subprocess.Popen([BIN / "tocsin", "import", "--server", proxy.url, "--batch", "100", file],
@@ -132,10 +151,11 @@ def test_an_import_that_was_killed_goes_on_and_stores_nothing_twice(start, clien
         pass
     importer.kill()
     importer.communicate(timeout=DEADLINE_S)
-    proxy.close()
+    mended.set()
     progress = json.loads((tmp_path / "jobs.progress").read_text())
     assert progress["line"] == 300
-    done = tocsin(server, "import", "--batch", "100", file)
+    done = tocsin(proxy, "import", "--batch", "100", file)
+    proxy.close()
     assert done.returncode == 0, done.stderr
     assert "going on behind line 300" in done.stderr
     assert done.stdout == "850 accepted, 100 duplicate, 0 conflict, 0 refused\n"
@@ -152,6 +172,57 @@ def test_a_lost_answer_is_asked_for_again(start, client, tmp_path):
     done = tocsin(proxy, "import", "--batch", "10", file)
     proxy.close()
     assert (done.returncode, done.stdout) == (0, "10 accepted, 10 duplicate, 0 conflict, 0 refused\n"), done.stderr
+
+
+def test_a_gateway_without_its_server_is_asked_again(start, tmp_path):
+    server = start()
+    file = tmp_path / "jobs"
+    file.write_text('{"topic":"t","payload":"p"}\n')
+    proxy = Proxy(server, lambda call, _: 502 if call == 1 else None)
+    done = tocsin(proxy, "import", file)
+    proxy.close()
+    assert (done.returncode, done.stdout) == (0, "1 accepted, 0 duplicate, 0 conflict, 0 refused\n"), done.stderr
+
+
+def test_a_full_topic_stops_an_import_and_keeps_its_place(server, client, tmp_path):
+    assert client.put(server.topic("t"), json={"capacity_jobs": 15}).status_code in (200, 201)
+    file = tmp_path / "jobs"
+    file.write_text("".join(f'{{"id":"j{i}","topic":"t","payload":"p","delay_ms":1000000}}\n' for i in range(30)))
+    done = tocsin(server, "import", "--batch", "10", file)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "over_capacity" in done.stderr and "the same command again" in done.stderr
+    assert json.loads((tmp_path / "jobs.progress").read_text())["line"] == 10
+    assert client.put(server.topic("t"), json={"capacity_jobs": 100}).status_code in (200, 201)
+    done = tocsin(server, "import", "--batch", "10", file)
+    assert done.returncode == 0, done.stderr
+    assert len(listed(client, server, "t")) == 30
+
+
+def test_a_place_belongs_to_one_file_one_server_and_one_topic(server, client, tmp_path):
+    client.put(server.topic("t"), json={"capacity_jobs": 2})
+    file, progress = tmp_path / "jobs", tmp_path / "jobs.progress"
+    lines = "".join(f'{{"id":"j{i}","topic":"t","payload":"p","delay_ms":1000000}}\n' for i in range(9))
+    file.write_text(lines)
+    assert tocsin(server, "import", "--batch", "2", file).returncode == 3
+    assert json.loads(progress.read_text())["line"] == 2
+
+    file.write_text(lines.replace("j0", "x0"))  # as long, and with the same ends of lines
+    done = tocsin(server, "import", file)
+    assert done.returncode == 2
+    assert str(progress) in done.stderr
+    file.write_text(lines)
+    assert tocsin(server, "import", "--topic", "other", file).returncode == 2
+    proxy = Proxy(server, lambda *_: None)
+    assert tocsin(proxy, "import", file).returncode == 2
+    proxy.close()
+    with file.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = tocsin(server, "import", file)
+        assert done.returncode == 3
+        assert "another import" in done.stderr
+    progress.write_text('{"bytes":0,"refused_lines":["x"]}')
+    assert tocsin(server, "import", file).returncode == 2
+    assert list(listed(client, server, "t")) == ["j0", "j1"]
 
 
 def test_bad_lines_are_named_and_the_others_submitted(server, client, tmp_path):
