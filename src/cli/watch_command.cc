@@ -1,8 +1,15 @@
 // `tocsin watch`: the topics and what happens in them, again and again.
+#include <array>
 #include <map>
+#include <thread>
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "base/check.h"
 #include "cli/human_time.h"
 #include "cli/parts.h"
+#include "cli/say.h"
 #include "cli/stop_signal.h"
 #include "cli/topic_view.h"
 #include "cli/verbs.h"
@@ -11,11 +18,33 @@ namespace tocsin::cli {
 namespace {
 
 constexpr Millis kIntervalMin{10};
+constexpr Millis kIntervalMax = std::chrono::days(1);
 
 /// The topics at one moment.
 struct Sample {
   std::chrono::steady_clock::time_point at;
   std::map<std::string, json::object> topics;
+};
+
+/// While it lives, a signal breaks off the call under way. The signal itself is left to be taken.
+class BreakOff {
+ public:
+  BreakOff(HttpClient& http, const StopSignal& signal)
+      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this, &http, fd = signal.fd()] {
+          std::array<pollfd, 2> polls{pollfd{fd, POLLIN, 0}, pollfd{over_.get(), POLLIN, 0}};
+          while (::poll(polls.data(), polls.size(), -1) < 0) {
+          }
+          if (polls[0].revents != 0) http.Abort();
+        }) {
+    TOCSIN_CHECK(over_.open());
+  }
+  ~BreakOff() { ::eventfd_write(over_.get(), 1); }
+  BreakOff(const BreakOff&) = delete;
+  BreakOff& operator=(const BreakOff&) = delete;
+
+ private:
+  const Descriptor over_;
+  const std::jthread thread_;
 };
 
 /// Takes the whole terminal while it lives, and gives it back as it was.
@@ -76,7 +105,8 @@ json::object JsonOf(const Sample* before, const Sample& now, const std::string& 
   const json::object& topic = now.topics.at(name);
   json::object line{{"topic", name}};
   for (const std::string_view figure : {"scheduled", "ready", "leased", "dead"}) line[figure] = FigureOf(topic, figure);
-  line["lateness_p99_ms"] = IntegerOf(ObjectOf(topic, "lateness_ms"), "p99");
+  const json::value* const late = ObjectOf(topic, "lateness_ms").if_contains("p99");
+  line["lateness_p99_ms"] = late != nullptr && late->is_number() ? *late : json::value(0);
   for (const std::string_view figure : {"accepted", "delivered", "acked"}) {
     const auto rate = RateOf(before, now, name, figure);
     line[fmt::format("{}_per_s", figure)] = rate ? json::value(*rate) : json::value(nullptr);
@@ -115,26 +145,41 @@ void Show(Context& context, const Sample* before, const Sample& now, Millis inte
   if (!out.terminal()) out.Write("\n");
 }
 
+/// Under the table on a terminal; elsewhere whoever reads the blocks must not take it for one.
+void Complain(Output& out, const Error& error) {
+  if (out.terminal() && !out.json()) {
+    out.Print("{}\n", Printable(error.message));
+  } else {
+    Say("tocsin: {}\n", Printable(error.message));
+  }
+}
+
 Result<int> Run(Context& context, const Arguments& arguments) {
   const std::vector<std::string> names = arguments.All("TOPIC");
   const Millis interval = *arguments.Duration("interval");
   const int64_t count = arguments.Number("count").value_or(0);
-  if (interval < kIntervalMin) return Fail(Code::kInvalidArgument, "--interval: at least 10ms");
-  auto sample = Fetch(context, names);
-  if (!sample) return std::unexpected(std::move(sample).error());
+  if (interval < kIntervalMin || interval > kIntervalMax) {
+    return Fail(Code::kInvalidArgument, "--interval: {} is not 10ms to 1d", ExactDuration(interval));
+  }
   StopSignal signal;
+  const BreakOff break_off(context.api.http(), signal);
+  auto sample = Fetch(context, names);
+  if (!sample && signal.Take()) return kExitOk;
+  if (!sample) return std::unexpected(std::move(sample).error());
   const Screen screen(context.out);
   std::optional<Sample> before;
   for (int64_t shown = 1;; ++shown) {
-    if (sample) {
+    const bool seen = sample.has_value();
+    if (seen) {
       Show(context, before ? &*before : nullptr, *sample, interval);
       before = *std::move(sample);
-    } else if (!context.out.json()) {
-      context.out.Print("{}\n", Printable(sample.error().message));
+    } else {
+      Complain(context.out, sample.error());
     }
     TOCSIN_TRY(context.out.Flush());
-    if (shown == count || signal.Wait(interval)) return kExitOk;
+    if (shown == count || signal.Wait(interval)) return seen ? kExitOk : kExitCannotRun;
     sample = Fetch(context, names);
+    if (!sample && signal.Take()) return seen ? kExitOk : kExitCannotRun;  // it broke off the call
   }
 }
 
@@ -145,13 +190,15 @@ Command Watch() {
           .summary = "shows the topics, and what happens in them, again and again",
           .details =
               "On a terminal in place, otherwise one block after the other. The rates are those since the block "
-              "before. With --json a line for each topic.",
+              "before. With --json a line for each topic. A server that goes away is waited for; the exit status is 3 "
+              "where "
+              "the last look failed.",
           .positionals = {{"TOPIC", "Only these topics.", false, true}},
           .flags = {{.name = "interval",
                      .kind = Kind::kDuration,
                      .value = "DURATION",
                      .fallback = "1s",
-                     .doc = "The time between two looks."},
+                     .doc = "The time between two looks, up to 1d."},
                     {.name = "count", .kind = Kind::kNumber, .value = "N", .doc = "End after so many looks."}},
           .examples = {{"watch", "all topics"}, {"watch orders mail --interval 5s", "two of them"}},
           .run = Run};

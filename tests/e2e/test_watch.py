@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import time
 
@@ -59,12 +60,35 @@ def test_a_server_that_goes_away_is_told_and_waited_for(start, client):
     process = watch(server, "--interval", "10ms")
     process.stdout.readline()
     assert server.stop() == 0
-    for line in process.stdout:
+    for line in process.stderr:
         if "cannot reach" in line:
             break
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 3
+
+
+def test_a_signal_breaks_off_a_call_that_hangs(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE_S)
+        process = subprocess.Popen([BIN / "tocsin", "watch", "--server", f"http://127.0.0.1:{silent.getsockname()[1]}",
+                                    "--timeout", "1h"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+        asked, _ = silent.accept()
+        assert asked.recv(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=DEADLINE_S)
+        asked.close()
     assert process.returncode == 0
+
+
+def test_numbers_in_json_are_plain(server, client):
+    submit(client, server, payload="p")
+    ack(client, server, *reserve(client, server))
+    done = run("tocsin", "watch", "--server", server.url, "--json", "--interval", "10ms", "--count", "2")
+    first, second = done.stdout.splitlines()
+    assert '"acked_per_s":0' in second and "E" not in second
+    late = client.get(server.topic("t")).json()["lateness_ms"]["p99"]
+    assert json.loads(first)["lateness_p99_ms"] == late
 
 
 def test_a_terminal_is_given_back_as_it_was(server, client):
@@ -98,4 +122,5 @@ def test_no_topics_and_wrong_flags(start):
     server = start()
     assert run("tocsin", "watch", "--server", server.url, "--count", "1").stdout == "no topics yet\n\n"
     assert run("tocsin", "watch", "--server", server.url, "--interval", "1ms").returncode == 2
+    assert run("tocsin", "watch", "--server", server.url, "--interval", "4294967296ms").returncode == 2
     assert run("tocsin", "watch", "--server", server.url, "nothing").returncode == 1
