@@ -34,7 +34,9 @@ Result<std::unique_ptr<DemoServer>> DemoServer::Make() {
   if (problem || ::access(program.c_str(), X_OK) != 0) {
     return Fail(Code::kNotFound, "there is no server to show: {} is missing", program);
   }
-  std::string folder = (std::filesystem::temp_directory_path() / "tocsin-demo-XXXXXX").string();
+  const std::filesystem::path place = std::filesystem::temp_directory_path(problem);
+  if (problem) return Fail(Code::kIo, "there is no folder for temporary files, see TMPDIR: {}", problem.message());
+  std::string folder = (place / "tocsin-demo-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
     return Fail(Code::kIo, "cannot make {}: {}", folder, std::generic_category().message(errno));
   }

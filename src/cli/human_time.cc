@@ -14,6 +14,7 @@ struct Unit {
 };
 constexpr std::array kUnits{Unit{"w", 604'800'000}, Unit{"d", 86'400'000}, Unit{"h", 3'600'000},
                             Unit{"m", 60'000},      Unit{"s", 1'000},      Unit{"ms", 1}};
+constexpr Millis kDurationMax = std::chrono::days(3653);  // what is added to a moment must not overflow
 constexpr std::string_view kDurationHint = "write whole numbers with units, such as 500ms, 30s, 30m, 2h, 7d or 1h30m";
 constexpr std::string_view kMomentHint =
     "write 2026-12-01T09:00+08:00, 2026-12-01T09:00:00.250Z, \"2026-12-01 09:00\" (local time), \"tomorrow 09:00\" or "
@@ -173,7 +174,7 @@ Result<Millis> ParseDuration(std::string_view text) {
   while (!left.empty()) {
     int64_t number = 0;
     const auto [end, problem] = std::from_chars(left.data(), left.data() + left.size(), number);
-    if (problem == std::errc::result_out_of_range) return Bad(text, "is too large");
+    if (problem == std::errc::result_out_of_range) return Bad(text, "is too large: a duration is at most 3653d");
     if (problem != std::errc{} || left[0] == '-') return Bad(text, "is not a duration: {}", kDurationHint);
     left.remove_prefix(static_cast<size_t>(end - left.data()));
     const std::string_view name = left.substr(0, left.find_first_of("0123456789"));
@@ -184,8 +185,9 @@ Result<Millis> ParseDuration(std::string_view text) {
     largest_next = unit->ms;
     left.remove_prefix(name.size());
     int64_t part = 0;
-    if (__builtin_mul_overflow(number, unit->ms, &part) || __builtin_add_overflow(total, part, &total)) {
-      return Bad(text, "is too large");
+    if (__builtin_mul_overflow(number, unit->ms, &part) || __builtin_add_overflow(total, part, &total) ||
+        total > kDurationMax.count()) {
+      return Bad(text, "is too large: a duration is at most 3653d, ten years");
     }
   }
   return Millis(total);

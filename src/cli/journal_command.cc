@@ -19,6 +19,15 @@ void PrintDamage(Output& out, const std::vector<journal::Damage>& damage) {
   for (const journal::Damage& one : damage) out.Print("  {} at byte {}: {}\n", one.file, one.offset, one.what);
 }
 
+/// For --json.
+json::array DamageOf(const std::vector<journal::Damage>& damage) {
+  json::array list;
+  for (const journal::Damage& one : damage) {
+    list.push_back({{"file", one.file}, {"offset", one.offset}, {"what", one.what}});
+  }
+  return list;
+}
+
 /// Whatever the code, the folder could not be looked at: that is no answer about its content.
 std::unexpected<Error> CannotRun(Error error) { return Fail(Code::kIo, "{}", error.message); }
 
@@ -27,6 +36,17 @@ Result<int> RunVerify(Context& context, const Arguments& arguments) {
   const std::string folder = FolderOf(arguments);
   const auto report = journal::Verify(*MakePosixFileSystem(), folder);
   if (!report) return CannotRun(report.error());
+  if (out.json()) {
+    out.Json({{"folder", folder},
+              {"segments", report->segments},
+              {"records", report->records},
+              {"bytes", report->bytes},
+              {"jobs_live", report->jobs_live},
+              {"jobs_dead", report->jobs_dead},
+              {"torn_tail_bytes", report->torn_tail_bytes},
+              {"damage", DamageOf(report->damage)}});
+    return report->damage.empty() ? kExitOk : kExitNo;
+  }
   out.Print("{}: {} segments, {} records, {} bytes; {} live and {} dead jobs\n", folder, report->segments,
             report->records, report->bytes, report->jobs_live, report->jobs_dead);
   if (report->torn_tail_bytes > 0) {
@@ -50,6 +70,14 @@ Result<int> RunRepair(Context& context, const Arguments& arguments) {
   const std::string output = arguments.Text("output").value_or(folder + ".repaired");
   const auto report = journal::Repair(*MakePosixFileSystem(), folder, output);
   if (!report) return CannotRun(report.error());
+  if (out.json()) {
+    out.Json({{"folder", folder},
+              {"output", output},
+              {"jobs_live", report->jobs_live},
+              {"jobs_dead", report->jobs_dead},
+              {"damage", DamageOf(report->damage)}});
+    return report->damage.empty() ? kExitOk : kExitNo;
+  }
   out.Print("{}: {} live and {} dead jobs written to {}; {} is unchanged\n", folder, report->jobs_live,
             report->jobs_dead, output, folder);
   if (report->damage.empty()) {

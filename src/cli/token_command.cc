@@ -3,6 +3,7 @@
 #include "auth/token_file.h"
 #include "cli/arguments.h"
 #include "cli/context.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 namespace tocsin::cli {
@@ -37,11 +38,10 @@ Result<int> RunCreate(Context& context, const Arguments& arguments) {
   }
   context.out.Print("{}\n", *token);
   TOCSIN_TRY(context.out.Flush());
-  fmt::print(stderr,
-             "This is the only time that the token is shown. Use it: export TOCSIN_TOKEN=...\n"
-             "The server: tocsind --auth-token-file {}\n"
-             "Take it back: tocsin token revoke --file {} {}\n",
-             *file, *file, auth::SplitToken(*token)->id);
+  Say("This is the only time that the token is shown. Use it: export TOCSIN_TOKEN=...\n"
+      "The server: tocsind --auth-token-file {}\n"
+      "Take it back: tocsin token revoke --file {} {}\n",
+      *file, *file, auth::SplitToken(*token)->id);
   return kExitOk;
 }
 
@@ -72,7 +72,11 @@ Result<int> RunRevoke(Context& context, const Arguments& arguments) {
   if (!file) return std::unexpected(file.error());
   const std::string id = *arguments.Text("ID");
   TOCSIN_TRY(auth::RevokeToken(*file, id));
-  if (!context.out.json()) context.out.Print("revoked {}; servers that read the file know within a second\n", id);
+  if (context.out.json()) {
+    context.out.Json({{"revoked", id}});
+  } else {
+    context.out.Print("revoked {}; servers that read the file know within a second\n", id);
+  }
   return kExitOk;
 }
 

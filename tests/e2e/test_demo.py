@@ -16,6 +16,12 @@ def demo(tmp_path, program=BIN / "tocsin", **more):
                           env=ENVIRONMENT | {"TMPDIR": str(tmp_path)} | more)
 
 
+def test_without_a_folder_for_temporary_files(tmp_path):
+    done = demo(tmp_path / "none")
+    assert done.returncode == 3
+    assert "TMPDIR" in done.stderr
+
+
 def servers(tmp_path):
     """Processes that run with this folder."""
     return [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in read(path)]
