@@ -51,6 +51,20 @@ def test_large_answers_are_packed_for_those_who_take_that(shared_server, client)
     assert "content-encoding" not in client.get(shared_server.url + "/healthz").headers
 
 
+def test_a_connection_goes_on_after_a_large_packed_delivery(server, client):
+    payloads = [str(i) * 60_000 for i in range(10)]
+    for i, payload in enumerate(payloads):
+        submit(client, server, id=str(i), key="same", payload=payload)
+    for _ in range(5):
+        jobs = reserve(client, server, max=10)
+        assert [job["payload"] for job in jobs] == payloads[: len(jobs)]
+        del payloads[: len(jobs)]
+        assert ack(client, server, *jobs) == ["ok"] * len(jobs)
+        if not payloads:
+            return
+    raise AssertionError(f"{len(payloads)} jobs did not come")
+
+
 def test_packed_deliveries_are_whole(server, client):
     payloads = [f"payload {i} " * 20 for i in range(100)]
     for payload in payloads:

@@ -124,7 +124,7 @@ void Session::OnRead(const error_code& error, size_t bytes) {
 
 void Session::OnReadError(const error_code& error) {
   gone_ = true;
-  const bool answering = phase_ == Phase::kHandling || phase_ == Phase::kWriting;
+  const bool answering = phase_ >= Phase::kHandling && phase_ <= Phase::kWriting;
   if (error != boost::asio::error::eof || parked_ || !answering) Close();
 }
 

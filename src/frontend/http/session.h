@@ -58,6 +58,7 @@ class Session : public std::enable_shared_from_this<Session> {
     kHeader,  // the first byte of a request is here
     kBody,
     kHandling,  // a handler has the request
+    kPacking,   // it has answered
     kWriting,
     kLingering,  // the last answer is written; what the client still sends is thrown away
     kClosed,

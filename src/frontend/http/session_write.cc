@@ -46,6 +46,8 @@ bool Session::TakesGzip() const {
 
 void Session::Pack(Response response) {
   if (!answer_charge_.Reach(response.body.size() + kPackingBytes)) return SendAs(std::move(response), kVary);
+  phase_ = Phase::kPacking;
+  deadline_ = std::chrono::steady_clock::time_point::max();
   packing_ = std::make_unique<Packing>(std::move(response.body));
   PackNext(std::move(response));
 }
