@@ -1,0 +1,68 @@
+"""A disk that is full for a while: a small file system of the test's own."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from conftest import DEADLINE_S, ack, metric, reserve
+
+PAYLOAD = "x" * 60_000
+FLAGS = ("--journal-segment-size", "4MiB", "--limits-payload-size", "64KiB")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", folder]
+    done = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
+    if done is None or done.returncode != 0:
+        pytest.skip(f"cannot mount a small file system here: {done.stderr.strip() if done else 'this needs root'}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill(client, server):
+    """Until a submit is refused; how many jobs are stored."""
+    stored = 0
+    for _ in range(100):
+        answer = client.post(server.topic("t") + "/jobs", json={"jobs": [{"payload": PAYLOAD}] * 10})
+        outcomes = [job["outcome"] for job in answer.json()["jobs"]]
+        stored += outcomes.count("accepted")
+        if answer.status_code == 507:
+            assert set(outcomes) == {"storage_full"}
+            return stored
+        assert answer.status_code == 201, answer.text
+    raise AssertionError("the disk was never full")
+
+
+def test_a_full_disk_refuses_new_jobs_and_serves_the_others(small_disk, start, client):
+    server = start(*FLAGS, folder=small_disk / "data")
+    stored = fill(client, server)
+    assert metric(client, server, "tocsin_journal_full") == 1
+    cancelled = client.get(server.topic("t") + "/jobs?limit=1").json()["jobs"][0]["id"]
+    assert client.delete(server.topic("t") + "/jobs/" + cancelled).json() == {"outcome": "cancelled"}
+    acked = 0
+    while acked < stored - 1:
+        jobs = reserve(client, server, max=20)
+        assert jobs
+        assert ack(client, server, *jobs) == ["ok"] * len(jobs)
+        acked += len(jobs)
+    # Old segments are given back in the background.
+    end = time.monotonic() + DEADLINE_S
+    while client.post(server.topic("t") + "/jobs", json={"payload": "again"}).status_code != 201:
+        assert time.monotonic() < end, "jobs were never accepted again"
+    assert metric(client, server, "tocsin_journal_full") == 0
+    assert server.stop() == 0
+
+
+def test_what_a_full_disk_holds_survives_a_kill(small_disk, start, client):
+    server = start(*FLAGS, folder=small_disk / "data")
+    stored = fill(client, server)
+    server.kill()
+    again = start(*FLAGS, folder=small_disk / "data")
+    figures = client.get(again.topic("t")).json()["figures"]
+    assert (figures["recovered"], figures["scheduled"]) == (stored, stored)
+    assert again.stop() == 0
