@@ -44,6 +44,14 @@ def test_the_first_job_of_the_banner_works_as_printed(server):
     assert '"outcome":"ok"' in done.stdout
 
 
+def test_the_first_job_of_the_banner_works_on_a_virtual_clock(start):
+    server = start("--clock", "virtual")
+    script = "".join(line for line in server.banner if line.startswith("  "))
+    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    assert '"outcome":"ok"' in done.stdout
+
+
 def test_a_batch_keeps_its_order_and_its_fields(server, client):
     jobs = [{"id": f"id-{i}", "key": "k", "payload": f"p{i}", "headers": {"n": str(i)}} for i in range(100)]
     answer = client.post(server.topic("t") + "/jobs", json={"jobs": jobs})
