@@ -10,6 +10,7 @@ _tocsin_words() {
     journal) echo 'verify repair' ;;
     token) echo 'create list revoke' ;;
     topic) echo 'get set pause resume purge drop' ;;
+    'docs') echo 'cli man bash zsh' ;;
   esac
 }
 
@@ -67,11 +68,23 @@ _tocsin_values() {
 
 _tocsin() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= word offer i
+  if [[ $current == = ]]; then  # --state=, which bash takes apart
+    current=
+  elif [[ $previous == = ]]; then
+    previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     case $word in
-      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait) ((i++)) ;;
-      -*|=) ;;
+      --)
+        COMPREPLY=($(compgen -f -- "$current"))
+        return
+        ;;
+      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
+        [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
+        ((i++))
+        ;;
+      -*) ;;
       *)
         case $command in
           '') command=$word ;;

@@ -159,10 +159,10 @@ TEST_F(ParseTest, HelpIsHeardAnywhere) {
     EXPECT_EQ(parsed->command->name, "submit");
   }
   for (const std::string value : {"--help", "-h", "--version"}) {  // as a text, they are one
-    const auto parsed = Do({"submit", "t", "--id", value});
+    const auto parsed = Do({"submit", "t", "--header", value});
     ASSERT_TRUE(parsed) << parsed.error().message;
     EXPECT_EQ(parsed->action, Action::kRun);
-    EXPECT_EQ(parsed->arguments.Text("id"), value);
+    EXPECT_EQ(parsed->arguments.Text("header"), value);
   }
   EXPECT_EQ(Do({"topic", "--help"}).value().family, "topic");
   EXPECT_EQ(Do({"--help"}).value().command, nullptr);

@@ -7,6 +7,10 @@ namespace {
 
 Result<int> Run(Context& context, const Arguments& arguments) {
   const auto reply = context.api.Post("/v1/clock/advance", {{"ms", arguments.Duration("by")->count()}});
+  if (!reply && reply.error().code == Code::kNotFound) {
+    return Fail(Code::kNotFound,
+                "the server's clock is the real one: only that of tocsind --clock virtual can be moved");
+  }
   if (!reply) return std::unexpected(reply.error());
   if (context.out.json()) {
     context.out.Json(reply->body);

@@ -47,7 +47,8 @@ struct Positional {
   std::string_view name;
   std::string_view doc;
   bool required = true;
-  bool repeated = false;  // only the last one
+  bool repeated = false;        // only the last one
+  std::string_view words = "";  // where it is one of few: all of them, for completions
 };
 
 struct Example {

@@ -28,7 +28,7 @@ std::span<const Flag> GlobalFlags() {
       {.name = "token-file",
        .value = "FILE",
        .doc = "File that holds the token, for a server that asks for one. TOCSIN_TOKEN may hold the token itself; the "
-              "flag wins over both variables.",
+              "flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.",
        .variable = "TOCSIN_TOKEN_FILE"},
       {.name = "timeout",
        .kind = Kind::kDuration,

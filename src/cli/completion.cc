@@ -81,11 +81,23 @@ void AppendBashValues(std::string& text, std::string_view command, std::span<con
 
 constexpr std::string_view kBashFunction = R"bash(_tocsin() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command= word offer i
+  if [[ $current == = ]]; then  # --state=, which bash takes apart
+    current=
+  elif [[ $previous == = ]]; then
+    previous=${{COMP_WORDS[COMP_CWORD-2]}}
+  fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${{COMP_WORDS[i]}}
     case $word in
-      {value_flags}) ((i++)) ;;
-      -*|=) ;;
+      --)
+        COMPREPLY=($(compgen -f -- "$current"))
+        return
+        ;;
+      {value_flags})
+        [[ ${{COMP_WORDS[i+1]}} == = ]] && ((i++))
+        ((i++))
+        ;;
+      -*) ;;
       *)
         case $command in
           '') command=$word ;;
@@ -119,6 +131,12 @@ std::string BashWords(std::span<const Group> groups) {
     text += fmt::format("    {}) echo '", first.empty() ? "''" : first);
     for (size_t i = 0; i < seconds.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : " ", seconds[i].name);
     text += "' ;;\n";
+  }
+  for (const Group& group : groups) {
+    for (const Command& command : group.commands) {
+      if (command.positionals.empty() || command.positionals[0].words.empty()) continue;
+      text += fmt::format("    {}) echo '{}' ;;\n", Quoted(command.name), command.positionals[0].words);
+    }
   }
   return text + "  esac\n}\n\n";
 }

@@ -63,6 +63,7 @@ Command DeadPurge() {
   return {
       .name = "dead purge",
       .summary = "removes all dead letters of a topic",
+      .details = "Asks first, on a terminal.",
       .positionals = {kTopic},
       .flags = {YesFlag()},
       .examples = {{"dead purge orders --yes", "they are gone for good"}},

@@ -26,7 +26,9 @@ Command Docs() {
   return {
       .name = "docs",
       .summary = "prints a page about these commands, or a completion for a shell",
-      .positionals = {{"PAGE", "cli (Markdown), man (a man page), bash or zsh (completions)."}},
+      .positionals = {{.name = "PAGE",
+                       .doc = "cli (Markdown), man (a man page), bash or zsh (completions).",
+                       .words = "cli man bash zsh"}},
       .examples = {{"docs bash > ~/.local/share/bash-completion/completions/tocsin",
                     "Tab completes commands and flags in the next shell"}},
       .offline = true,

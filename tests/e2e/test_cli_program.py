@@ -104,6 +104,25 @@ def test_bash_completes_commands_flags_and_values():
     assert complete("tocsin", "topic", "set", "t", "--back") == {"--backoff", "--backoff-max"}
     assert complete("tocsin", "--server", "submit", "list", "t", "--state", "d") == {"dead", "done"}
     assert "--server" in complete("tocsin", "ack", "t", "--")
+    assert complete("tocsin", "docs", "") == {"cli", "man", "bash", "zsh"}
+    assert complete("tocsin", "list", "t", "--state", "=", "de") == {"dead"}
+    assert "dead" in complete("tocsin", "list", "t", "--state", "=")
+    assert complete("tocsin", "--server", "=", "x", "docs", "b") == {"bash"}
+    assert complete("tocsin", "worker", "t", "--", "sh", "--no-such") == set()
+    assert not complete("tocsin", "worker", "t", "--", "--") & {"--server", "--help"}
+
+
+def test_offline_commands_print_json_where_asked(start, tmp_path):
+    file = tmp_path / "tokens"
+    made = json.loads(run("tocsin", "token", "create", "--file", file, "--name", "n", "--scope", "admin", "--json").stdout)
+    done = run("tocsin", "token", "revoke", "--file", file, made["id"], "--json")
+    assert json.loads(done.stdout) == {"revoked": made["id"]}
+    server = start()
+    assert server.stop() == 0
+    report = json.loads(run("tocsin", "journal", "verify", server.folder, "--json").stdout)
+    assert (report["jobs_live"], report["damage"]) == (0, [])
+    report = json.loads(run("tocsin", "journal", "repair", server.folder, "--json").stdout)
+    assert report["output"] == f"{server.folder}.repaired"
 
 
 def test_nobody_listens():
