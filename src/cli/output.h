@@ -68,8 +68,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Control characters, those that turn the direction of a text, and bytes that are no UTF-8 become escapes: what a stranger put into a job must not steer a
-/// terminal.
+/// Control characters, those that turn the direction of a text, and bytes that are no UTF-8 become escapes: what a
+/// stranger put into a job must not steer a terminal.
 std::string Printable(std::string_view text);
 
 /// How many columns `text` takes, roughly: its code points.

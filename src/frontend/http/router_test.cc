@@ -33,7 +33,8 @@ TEST(Router, DecodesParametersAndTheQuery) {
 }
 
 TEST(Router, RefusesNamesThatNoTopicCanHave) {
-  for (const std::string& name : {std::string("%ff"), std::string("a%20b"), std::string("%01"), std::string(257, 'z')}) {
+  for (const std::string& name :
+       {std::string("%ff"), std::string("a%20b"), std::string("%01"), std::string(257, 'z')}) {
     const auto match = Table().Find(Verb::delete_, "/v1/topics/" + name + "/jobs/1");
     ASSERT_FALSE(match) << name;
     EXPECT_EQ(match.error().code, Code::kInvalidArgument);
