@@ -17,7 +17,7 @@ run: build
 
 build:
 	@tools/install.sh build
-	@tools/build.sh release
+	@tools/build.sh release tocsind tocsin
 
 test:
 	@tools/install.sh build test
