@@ -8,7 +8,8 @@ namespace tocsin::bench {
 namespace {
 
 constexpr int64_t kHourMs = 3'600'000;
-constexpr auto kSlowInterval = std::chrono::milliseconds(500);
+// Twice a second a thousand of them would send as many packets as the load itself, and not be slow together.
+constexpr auto kSlowInterval = std::chrono::milliseconds(2000);
 constexpr auto kSettle = std::chrono::seconds(1);  // after the crowd has come or gone, before times count
 constexpr int kPairs = 5;                          // the machine's speed drifts: the two states take turns
 
