@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace tocsin {
 namespace {
@@ -27,29 +28,14 @@ Status InRange(std::string_view field, uint32_t value, uint32_t low, uint32_t hi
                    high);
 }
 
-/// Bytes of the well-formed UTF-8 sequence (RFC 3629) that `text` begins with; 0 where it does not begin with one.
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xC2) return 0;  // a continuation byte, or an overlong form of ASCII
-  if (first < 0xE0) return follows(1) ? 2 : 0;
-  if (first < 0xF0) {
-    const bool overlong = first == 0xE0 && byte(1) < 0xA0;
-    const bool surrogate = first == 0xED && byte(1) >= 0xA0;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+/// C0, DEL and C1 (two bytes in UTF-8), of valid UTF-8.
+bool HasControl(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if (byte < 0x20 || byte == 0x7F) return true;
+    if (byte == 0xC2 && static_cast<uint8_t>(text[i + 1]) < 0xA0) return true;
   }
-  if (first > 0xF4) return 0;
-  const bool overlong = first == 0xF0 && byte(1) < 0x90;
-  const bool past_end = first == 0xF4 && byte(1) >= 0x90;
-  return follows(1) && follows(2) && follows(3) && !overlong && !past_end ? 4 : 0;
-}
-
-/// C0, DEL and, in UTF-8, C1.
-bool IsControl(std::string_view sequence) {
-  const auto first = static_cast<uint8_t>(sequence[0]);
-  return first < 0x20 || first == 0x7F || (first == 0xC2 && static_cast<uint8_t>(sequence[1]) < 0xA0);
+  return false;
 }
 
 }  // namespace
@@ -63,12 +49,8 @@ Status ValidateName(std::string_view field, std::string_view name) {
     return FailField(Code::kInvalidArgument, std::string(field), "{} has {} bytes: the most is {}", field, name.size(),
                      kNameBytesMax);
   }
-  while (!name.empty()) {
-    const size_t length = SequenceLength(name);
-    if (length == 0) return refuse("is not valid UTF-8");
-    if (IsControl(name.substr(0, length))) return refuse("has a control character");
-    name.remove_prefix(length);
-  }
+  if (!IsUtf8(name)) return refuse("is not valid UTF-8");
+  if (HasControl(name)) return refuse("has a control character");
   return {};
 }
 
