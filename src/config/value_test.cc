@@ -58,10 +58,11 @@ TEST(Value, AddressesAreNamesOrNumbersWithAPort) {
   EXPECT_EQ(Through("http.listen", "localhost:65535"), "localhost:65535");
   EXPECT_EQ(Through("http.listen", "[::1]:7420"), "[::1]:7420");
   for (const char* wrong :
-       {"", ":", "7420", ":7420", "localhost", "::1:7420", "[]:1", "a b:1", "http://x:1", "a/b:1"}) {
+       {"", ":", "7420", ":7420", "localhost", "::1:7420", "[]:1", "[::1:80", "a b:1", "http://x:1", "a/b:1"}) {
     EXPECT_THAT(Through("http.listen", wrong), HasSubstr("is not an address")) << wrong;
   }
-  for (const char* wrong : {"localhost:", "localhost:65536", "localhost:-1", "localhost:http", "localhost:1 "}) {
+  for (const char* wrong :
+       {"localhost:", "127.0.0.1:80x", "localhost:65536", "localhost:-1", "localhost:http", "localhost:1 "}) {
     EXPECT_THAT(Through("http.listen", wrong), HasSubstr("port from 0 to 65535")) << wrong;
   }
 }

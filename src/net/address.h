@@ -1,4 +1,4 @@
-// Address: where a listener binds, as users write it: "127.0.0.1:7420", "localhost:7420", "[::1]:7420". A value.
+// Address: where a listener binds. A value.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,8 @@ struct Address {
   std::string Text() const;
 };
 
-/// `host` is an IP address without brackets, or localhost.
+/// `host` is an IP address without brackets, or localhost. Other names are not looked up: what is bound should not
+/// depend on a resolver.
 Result<Address> MakeAddress(std::string_view host, uint16_t port);
-
-/// Names other than localhost are not looked up: what is bound should not depend on a resolver.
-Result<Address> ParseAddress(std::string_view text);
 
 }  // namespace tocsin::net

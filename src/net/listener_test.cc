@@ -16,7 +16,7 @@ using boost::asio::ip::tcp;
 class ListenerTest : public testing::Test {
  protected:
   void Open(size_t connections_max) {
-    auto opened = Listener::Open(main_.io(), *ParseAddress("127.0.0.1:0"), {connections_max, "full\n"});
+    auto opened = Listener::Open(main_.io(), *MakeAddress("127.0.0.1", 0), {connections_max, "full\n"});
     ASSERT_TRUE(opened) << opened.error().message;
     listener_ = std::move(*opened);
     listener_->Start({&shards_[0], &shards_[1]}, [this](size_t shard, Socket socket, ConnectionPass pass) {
