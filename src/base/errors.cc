@@ -22,6 +22,8 @@ constexpr std::array kRows{
     ErrorRow{Code::kNotFound, "not_found", 404, "NOTFOUND", "NOT_FOUND", false, "There is nothing at this path."},
     ErrorRow{Code::kMethodNotAllowed, "method_not_allowed", 405, "INVALID", "UNIMPLEMENTED", false,
              "The path exists, but not with this method."},
+    ErrorRow{Code::kUnknownCommand, "unknown_command", 405, "ERR", "UNIMPLEMENTED", false,
+             "RESP: there is no such command here; the message says what to use instead."},
     ErrorRow{Code::kTimedOut, "timed_out", 408, "TIMEDOUT", "DEADLINE_EXCEEDED", true,
              "The request did not arrive in time."},
     ErrorRow{Code::kConflict, "conflict", 409, "CONFLICT", "ALREADY_EXISTS", false,

@@ -17,6 +17,7 @@ enum class Code : uint8_t {
   kTopicNotFound,
   kNotFound,
   kMethodNotAllowed,
+  kUnknownCommand,
   kTimedOut,
   kConflict,
   kOverCapacity,

@@ -146,4 +146,12 @@ std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_spa
   return out;
 }
 
+std::string Shown(std::string_view name) {
+  constexpr size_t kShownBytes = 64;
+  if (name.size() <= kShownBytes) return std::string(name);
+  std::string_view cut = name.substr(0, kShownBytes);
+  while (!cut.empty() && !IsUtf8(cut)) cut.remove_suffix(1);
+  return std::string(cut) + "...";
+}
+
 }  // namespace tocsin

@@ -10,6 +10,8 @@ namespace tocsin {
 
 /// Whether every sequence of `bytes` is well-formed (RFC 3629).
 bool IsUtf8(std::string_view bytes);
+/// A name that a client gave, for an error: cut short, and never within a character.
+std::string Shown(std::string_view name);
 
 /// RFC 4648, with padding.
 void AppendBase64(std::string& out, std::string_view bytes);

@@ -7,24 +7,6 @@
 namespace tocsin {
 namespace {
 
-void Add(TopicFigures& sum, const TopicFigures& part) {
-  sum.scheduled += part.scheduled;
-  sum.ready += part.ready;
-  sum.leased += part.leased;
-  sum.dead += part.dead;
-  sum.bytes += part.bytes;
-  sum.recovered += part.recovered;
-  sum.accepted += part.accepted;
-  sum.delivered += part.delivered;
-  sum.acked += part.acked;
-  sum.nacked += part.nacked;
-  sum.expired += part.expired;
-  sum.died += part.died;
-  sum.redriven += part.redriven;
-  sum.cancelled += part.cancelled;
-  sum.purged += part.purged;
-}
-
 struct Column {
   std::string_view name;
   std::string_view help;
@@ -56,6 +38,10 @@ constexpr Column kColumns[] = {
 };
 
 }  // namespace
+
+void Add(TopicFigures& sum, const TopicFigures& part) {
+  for (const FigureColumn& column : kFigureColumns) sum.*column.value += part.*column.value;
+}
 
 std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards) {
   std::map<std::string_view, TopicFigures> sums;

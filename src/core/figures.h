@@ -6,12 +6,31 @@
 
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "metrics/registry.h"
 #include "spi/store.h"
 
 namespace tocsin {
+
+/// A figure, and what it is called on every wire.
+struct FigureColumn {
+  std::string_view name;
+  uint64_t TopicFigures::* value;
+};
+constexpr FigureColumn kFigureColumns[] = {
+    {"scheduled", &TopicFigures::scheduled}, {"ready", &TopicFigures::ready},
+    {"leased", &TopicFigures::leased},       {"dead", &TopicFigures::dead},
+    {"bytes", &TopicFigures::bytes},         {"recovered", &TopicFigures::recovered},
+    {"accepted", &TopicFigures::accepted},   {"delivered", &TopicFigures::delivered},
+    {"acked", &TopicFigures::acked},         {"nacked", &TopicFigures::nacked},
+    {"expired", &TopicFigures::expired},     {"died", &TopicFigures::died},
+    {"redriven", &TopicFigures::redriven},   {"cancelled", &TopicFigures::cancelled},
+    {"purged", &TopicFigures::purged},
+};
+
+void Add(TopicFigures& sum, const TopicFigures& part);
 
 using ShardFigures = std::vector<TopicFigures>;
 

@@ -37,7 +37,7 @@ Limits LimitsOf(const Config& config) {
 }
 
 /// What requests and answers under way may take together, besides the stored jobs.
-size_t HttpMemory(const Config& config) {
+size_t TransferMemory(const Config& config) {
   constexpr size_t kMin = 64 << 20;
   constexpr size_t kBodiesMin = 4;
   return std::max({kMin, kBodiesMin * config.limits_body_size, config.memory_limit / 8});
@@ -114,14 +114,14 @@ void ServerNode::MakeShards() {
     std::_Exit(kExitStoreFailed);
   });
   scraper_ = std::make_unique<metrics::Scraper>(metrics_);
-  http_budget_ = std::make_unique<http::Budget>(HttpMemory(config_), metrics_);
+  budget_ = std::make_unique<net::Budget>(TransferMemory(config_), metrics_);
   const http::Context context{*service_, *clock_,   virtual_clock_,
                               metrics_,  *scraper_, {std::string(Version()), loops_.size(), clock_->IoNow()}};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
       .pages = listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
   for (const auto& loop : loops_) {
-    servers_.push_back(std::make_unique<http::Server>(context, router_, *http_budget_, *loop, options));
+    servers_.push_back(std::make_unique<http::Server>(context, router_, *budget_, *loop, options));
     if (token_guard_) servers_.back()->Admit(token_guard_->tokens());
   }
 }

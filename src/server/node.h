@@ -69,7 +69,7 @@ class ServerNode {
   std::unique_ptr<journal::Node> store_;
   std::unique_ptr<Service> service_;
   http::Router router_;
-  std::unique_ptr<http::Budget> http_budget_;
+  std::unique_ptr<net::Budget> budget_;
   std::unique_ptr<metrics::Scraper> scraper_;
   std::vector<std::unique_ptr<http::Server>> servers_;
   std::vector<std::jthread> threads_;

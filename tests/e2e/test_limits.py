@@ -170,7 +170,7 @@ def test_bodies_beyond_the_memory_budget_are_refused_and_small_requests_go_on(st
     holding = [connect(server) for _ in range(3)]
     for wire in holding:
         wire.sendall(announced)
-    await_metric(client, server, "tocsin_http_memory_bytes", 3 * BODY_MAX)
+    await_metric(client, server, "tocsin_transfer_memory_bytes", 3 * BODY_MAX)
     with connect(server) as wire:
         wire.sendall(announced)
         answer = read_all(wire)
@@ -180,7 +180,7 @@ def test_bodies_beyond_the_memory_budget_are_refused_and_small_requests_go_on(st
     assert ack(client, server, *jobs) == ["ok"]
     for wire in holding:
         wire.close()
-    await_metric(client, server, "tocsin_http_memory_bytes", 0)
+    await_metric(client, server, "tocsin_transfer_memory_bytes", 0)
     submit(client, server, payload="x" * 500_000)
 
 
@@ -199,7 +199,7 @@ def test_deliveries_beyond_the_memory_budget_come_back(start, client):
     assert refused >= 1
     for wire in holding:
         wire.close()
-    await_metric(client, server, "tocsin_http_memory_bytes", 0)
+    await_metric(client, server, "tocsin_transfer_memory_bytes", 0)
     again = reserve(client, server, max=15, wait_ms=20000)
     assert again and {job["attempt"] for job in again} == {1}
 

@@ -10,13 +10,13 @@
 
 #include "auth/token_set.h"
 #include "core/service.h"
-#include "frontend/http/budget.h"
 #include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
 #include "http_answers.h"
 #include "metrics/registry.h"
 #include "metrics/scraper.h"
 #include "net/asio_loop.h"
+#include "net/budget.h"
 #include "spi/memory_store.h"
 
 namespace tocsin::http {
@@ -72,7 +72,7 @@ class World {
   MemoryStore store_;
   Service service_;
   const Router& router_;
-  Budget budget_;
+  net::Budget budget_;
   metrics::Scraper scraper_;
   Server server_;
   std::vector<std::unique_ptr<Client>> clients_;

@@ -2,23 +2,15 @@
 // an immutable set of tokens; no message ever has any part of a token in it.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
+#include "auth/access.h"
 #include "auth/token_set.h"
 #include "base/result.h"
 
 namespace tocsin::http {
 
-enum class Access : uint8_t {
-  kOpen,             // anyone
-  kSubmit,           // on the topic
-  kConsume,          // on the topic
-  kSubmitOrConsume,  // on the topic
-  kTopicAdmin,       // on the topic
-  kListTopics,       // admin; the answer has the topics of the grant's prefix alone
-  kNodeAdmin,        // admin of all topics
-};
+using auth::Access;
 
 /// The grant under which the call is made, valid for as long as the tokens are; null where everybody may do everything:
 /// no authentication (`tokens` is null), or kOpen. `authorization` is the value of that header, empty where there is

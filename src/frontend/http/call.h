@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "core/node_info.h"
 #include "core/service.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
@@ -31,13 +32,6 @@ struct Response {
 };
 
 Response ErrorResponse(const Error& error);
-
-/// What the server says of itself.
-struct NodeInfo {
-  std::string version;
-  size_t shards = 1;
-  std::chrono::steady_clock::time_point started;
-};
 
 /// What the handlers work with; owned by the composition root.
 struct Context {
@@ -60,7 +54,8 @@ class Answer {
   /// Whether somebody still waits for it.
   bool Wanted() const;
   /// kOverloaded where no memory is left for an answer of this size. Send would say so too, which is too late where
-  /// something was done: a call that changes anything, and whose answer may be over Budget::kSmallBytes, asks before.
+  /// something was done: a call that changes anything, and whose answer may be over net::Budget::kSmallBytes, asks
+  /// before.
   Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Fail(const Error& error) { Send(ErrorResponse(error)); }

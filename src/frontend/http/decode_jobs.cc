@@ -5,6 +5,7 @@
 #include "frontend/http/encode.h"
 #include "frontend/http/fields.h"
 #include "frontend/http/text.h"
+#include "model/names.h"
 
 namespace tocsin::http {
 namespace {

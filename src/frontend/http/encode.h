@@ -1,7 +1,6 @@
 // Answers of the service -> JSON bodies, written by hand into one string: this is where the server's time goes.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,10 +10,6 @@
 #include "model/job.h"
 
 namespace tocsin::http {
-
-// In the order of the enums.
-constexpr std::string_view kStateNames[] = {"scheduled", "leased", "dead", "done", "cancelled"};
-constexpr std::string_view kTriggerNames[] = {"time", "count", "either"};
 
 /// `own_ids`: for each job its own id, empty where the server gave one.
 std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std::string_view> own_ids);
@@ -45,12 +40,5 @@ struct NodeFacts {
   size_t connections = 0;
 };
 std::string EncodeStats(const NodeFacts& node, const Report& report);
-
-/// Accepted, or stored already.
-bool IsStored(SubmitOutcome outcome);
-/// The error that stands for an outcome which is not stored.
-Code CodeOf(SubmitOutcome outcome);
-/// The error that stands for an outcome which says nothing of the job.
-std::optional<Error> RefusalOf(AmendOutcome outcome);
 
 }  // namespace tocsin::http

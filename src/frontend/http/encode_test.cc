@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "model/names.h"
 
 namespace tocsin::http {
 namespace {

@@ -6,22 +6,6 @@
 namespace tocsin::http {
 namespace {
 
-struct Column {
-  std::string_view name;
-  uint64_t TopicFigures::* value;
-};
-
-constexpr Column kColumns[] = {
-    {"scheduled", &TopicFigures::scheduled}, {"ready", &TopicFigures::ready},
-    {"leased", &TopicFigures::leased},       {"dead", &TopicFigures::dead},
-    {"bytes", &TopicFigures::bytes},         {"recovered", &TopicFigures::recovered},
-    {"accepted", &TopicFigures::accepted},   {"delivered", &TopicFigures::delivered},
-    {"acked", &TopicFigures::acked},         {"nacked", &TopicFigures::nacked},
-    {"expired", &TopicFigures::expired},     {"died", &TopicFigures::died},
-    {"redriven", &TopicFigures::redriven},   {"cancelled", &TopicFigures::cancelled},
-    {"purged", &TopicFigures::purged},
-};
-
 /// Without the closing brace.
 void AppendSettings(std::string& out, const Topic& topic) {
   out += "{\"topic\":";
@@ -36,7 +20,7 @@ void AppendSettings(std::string& out, const Topic& topic) {
 
 void AppendFigures(std::string& out, const TopicFigures& figures) {
   out += '{';
-  for (const Column& column : kColumns) {
+  for (const FigureColumn& column : kFigureColumns) {
     if (out.back() != '{') out += ',';
     AppendString(out, column.name);
     out += ':';
@@ -88,9 +72,7 @@ std::string EncodeTopics(const Report& report, std::string_view prefix) {
 
 std::string EncodeStats(const NodeFacts& node, const Report& report) {
   TopicFigures totals;
-  for (const TopicReport& topic : report.topics) {
-    for (const Column& column : kColumns) totals.*column.value += topic.figures.*column.value;
-  }
+  for (const TopicReport& topic : report.topics) Add(totals, topic.figures);
   std::string out = "{\"version\":";
   AppendString(out, node.version);
   fmt::format_to(std::back_inserter(out),

@@ -4,6 +4,7 @@
 #include "frontend/http/encode.h"
 #include "frontend/http/fields.h"
 #include "frontend/http/handlers.h"
+#include "model/names.h"
 
 namespace tocsin::http {
 namespace {

@@ -19,7 +19,7 @@ std::string RefusalText(size_t connections_max) {
       body.size(), body);
 }
 
-Server::Server(const Context& context, const Router& router, Budget& budget, net::AsioLoop& loop, Options options)
+Server::Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options)
     : context_(context), router_(router), budget_(budget), loop_(loop), options_(options), tick_(loop.io()) {
   connections_ = context.metrics.GetGauge("tocsin_http_connections", "Open HTTP connections.");
   parked_ = context.metrics.GetGauge("tocsin_http_parked", "Long polls that wait for jobs.");

@@ -9,13 +9,13 @@
 
 #include <boost/asio/steady_timer.hpp>
 
-#include "frontend/http/budget.h"
 #include "frontend/http/call.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
+#include "net/budget.h"
 #include "net/listener.h"
 
 namespace tocsin::http {
@@ -32,7 +32,7 @@ std::string RefusalText(size_t connections_max);
 
 class Server {
  public:
-  Server(const Context& context, const Router& router, Budget& budget, net::AsioLoop& loop, Options options);
+  Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -49,7 +49,7 @@ class Server {
   const Context& context() const { return context_; }
   const Router& router() const { return router_; }
   const Options& options() const { return options_; }
-  Budget& budget() { return budget_; }
+  net::Budget& budget() { return budget_; }
   Gzip& gzip() { return gzip_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
   /// What a request is told whose body or answer finds no room in the budget.
@@ -73,7 +73,7 @@ class Server {
 
   const Context context_;
   const Router& router_;
-  Budget& budget_;
+  net::Budget& budget_;
   net::AsioLoop& loop_;
   const Options options_;
   Gzip gzip_;

@@ -38,9 +38,9 @@ Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
     : server_(server),
       socket_(std::move(socket)),
       pass_(std::move(pass)),
-      request_charge_(server.budget(), Charge::For::kRequest),
+      request_charge_(server.budget(), net::Charge::For::kRequest),
       json_(MakeParser()),
-      answer_charge_(server.budget(), Charge::For::kAnswer) {}
+      answer_charge_(server.budget(), net::Charge::For::kAnswer) {}
 
 void Session::Start() { Next(); }
 

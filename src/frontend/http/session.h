@@ -21,10 +21,10 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/json/parser.hpp>
 
-#include "frontend/http/budget.h"
 #include "frontend/http/call.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/router.h"
+#include "net/budget.h"
 #include "net/listener.h"
 
 namespace tocsin::http {
@@ -116,7 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool gone_ = false;  // the client closed its sending side
 
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> request_;
-  Charge request_charge_;  // its body, until it is answered
+  net::Charge request_charge_;  // its body, until it is answered
   size_t body_bytes_max_ = 0;
   Match match_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // that were asked whether it is allowed
@@ -133,7 +133,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string out_head_;
   std::string out_body_;
   size_t out_sent_ = 0;  // of both
-  Charge answer_charge_;
+  net::Charge answer_charge_;
 };
 
 }  // namespace tocsin::http

@@ -80,12 +80,12 @@ TEST_F(SessionTest, AClientThatDoesNotReadIsClosedAndItsMemoryGivenBack) {
   client_buffer_bytes = 4096;
   auto client = Connect();
   Send(client, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 3 << 20);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 3 << 20);
   Pass(59 * kSecond);
   EXPECT_EQ(Metric("tocsin_http_connections"), 1);
   Pass(kSecond);
   EXPECT_EQ(Metric("tocsin_http_connections"), 0);
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 0);
 }
 
 TEST_F(SessionTest, AClientThatReadsSlowlyGetsItsAnswer) {
@@ -106,7 +106,7 @@ TEST_F(SessionTest, AClientThatReadsSlowlyGetsItsAnswer) {
 TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   auto first = Connect();
   Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n");
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 3'000'000);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 3'000'000);
 
   auto large = Connect();
   Send(large, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
@@ -117,12 +117,12 @@ TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
                     std::string(0x80000, 'x') + "\r\n");
   EXPECT_THAT(ReadToEnd(chunked), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("\"overloaded\"")));
   auto small = Connect();
-  Send(small, Post("/length", std::string(Budget::kSmallBytes, 'x')));
+  Send(small, Post("/length", std::string(net::Budget::kSmallBytes, 'x')));
   EXPECT_THAT(ReadUntil(small, "length 65536"), StartsWith("HTTP/1.1 200 "));
 
   first.socket.close();
   Settle();
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 0);
   auto again = Connect();
   Send(again, Post("/length", std::string(1'000'000, 'x')));
   EXPECT_THAT(ReadUntil(again, "length 1000000"), StartsWith("HTTP/1.1 200 "));
@@ -132,20 +132,20 @@ TEST_F(SessionTest, ABodyIsChargedUntilItIsAnswered) {
   auto client = Connect();
   Send(client, Post("/hold", std::string(100'000, 'x')));
   RunWhile([&] { return held.empty(); });
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 100'000);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 100'000);
   held.front().Send({.body = "done"});
   ReadUntil(client, "done");
   Settle();
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 0);
 }
 
 TEST_F(SessionTest, AnAnswerBeyondTheBudgetIsReplacedByARefusal) {
-  large_bytes = kBudget - Budget::kSmallBytes;
+  large_bytes = kBudget - net::Budget::kSmallBytes;
   client_buffer_bytes = 4096;
   auto holder = Connect();
   Send(holder, kGetLarge);
   auto client = Connect();
-  large_bytes = Budget::kSmallBytes + 1;
+  large_bytes = net::Budget::kSmallBytes + 1;
   Send(client, kGetLarge);
   EXPECT_THAT(ReadUntil(client, "}}"), AllOf(StartsWith("HTTP/1.1 503 "), Not(HasSubstr("Connection: close"))));
   Send(client, kGetSmall);
@@ -157,7 +157,7 @@ TEST_F(SessionTest, OneAnswerAtATimeMayBeLargerThanTheBudget) {
   client_buffer_bytes = 4096;
   auto first = Connect();
   Send(first, "GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  EXPECT_EQ(Metric("tocsin_http_memory_bytes"), kBudget + 1);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), kBudget + 1);
   client_buffer_bytes = 0;
   auto second = Connect();
   Send(second, kGetLarge);
@@ -184,7 +184,7 @@ TEST_F(SessionTest, NothingIsDoneWhereTheAnswerWouldFindNoRoom) {
   const auto empty = [&](Client holder) {
     holder.socket.close();
     Settle();
-    EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0);
+    EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 0);
   };
 
   auto holder = fill();
@@ -229,7 +229,7 @@ TEST_F(SessionTest, WhatIsRefusedByItsHeaderIsNotWaitedFor) {
     EXPECT_THAT(ReadToEnd(client),
                 AllOf(StartsWith(fmt::format("HTTP/1.1 {} ", status)), HasSubstr("\r\nConnection: close\r\n")))
         << call;
-    EXPECT_EQ(Metric("tocsin_http_memory_bytes"), 0) << call;
+    EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 0) << call;
   }
   auto wrong_method = Connect();
   Send(wrong_method, "POST /small HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n");

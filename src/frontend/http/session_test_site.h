@@ -158,7 +158,7 @@ class TestSite : public testing::Test {
   boost::asio::io_context client_io_;
   MemoryStore store_;
   Service service_{{{.loop = &loop_, .store = &store_}}, clock_, metrics_};
-  Budget budget_{kBudget, metrics_};
+  net::Budget budget_{kBudget, metrics_};
   Router router_{{
       {.method = Verb::get, .pattern = "/small", .handler = [](Call& call) { call.answer.Send({.body = "small"}); }},
       {.method = Verb::get,

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace tocsin::http {
-
-/// A name that the client gave, for an error: cut short, and never within a character.
-std::string Shown(std::string_view name);
 
 std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known);
 

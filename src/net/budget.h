@@ -14,7 +14,7 @@
 
 #include "metrics/registry.h"
 
-namespace tocsin::http {
+namespace tocsin::net {
 
 class Budget {
  public:
@@ -65,4 +65,4 @@ class Charge {
   size_t bytes_ = 0;
 };
 
-}  // namespace tocsin::http
+}  // namespace tocsin::net

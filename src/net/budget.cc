@@ -1,11 +1,11 @@
-#include "frontend/http/budget.h"
+#include "net/budget.h"
 
-namespace tocsin::http {
+namespace tocsin::net {
 
 Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
     : bytes_max_(bytes_max), registration_(metrics.AddCollector([this](metrics::Sink& sink) {
-        sink.Sample(metrics::Kind::kGauge, "tocsin_http_memory_bytes",
-                    "Bytes of request bodies that are not answered yet, and of answers that are not sent yet.", {},
+        sink.Sample(metrics::Kind::kGauge, "tocsin_transfer_memory_bytes",
+                    "Bytes of large requests that are not answered yet, and of answers that are not sent yet.", {},
                     static_cast<double>(bytes()));
       })) {}
 
@@ -49,4 +49,4 @@ void Charge::Lower(size_t bytes) {
   bytes_ = bytes;
 }
 
-}  // namespace tocsin::http
+}  // namespace tocsin::net

@@ -1,8 +1,8 @@
-#include "frontend/http/budget.h"
+#include "net/budget.h"
 
 #include <gtest/gtest.h>
 
-namespace tocsin::http {
+namespace tocsin::net {
 namespace {
 
 constexpr size_t kSmall = Budget::kSmallBytes;
@@ -72,7 +72,7 @@ TEST(Budget, GetsBackWhatWasCharged) {
     EXPECT_TRUE(charge.Reach(300));
     EXPECT_TRUE(charge.Reach(200));
     EXPECT_EQ(budget.bytes(), 300U);
-    EXPECT_NE(metrics.RenderPrometheus().find("\ntocsin_http_memory_bytes 300\n"), std::string::npos);
+    EXPECT_NE(metrics.RenderPrometheus().find("\ntocsin_transfer_memory_bytes 300\n"), std::string::npos);
     charge.Clear();
     EXPECT_EQ(budget.bytes(), 0U);
     EXPECT_TRUE(charge.Reach(10 * kSmall));
@@ -81,4 +81,4 @@ TEST(Budget, GetsBackWhatWasCharged) {
 }
 
 }  // namespace
-}  // namespace tocsin::http
+}  // namespace tocsin::net
