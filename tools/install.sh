@@ -8,6 +8,11 @@ wanted=$(for list in "$@"; do cat "packages-$list.txt"; done | sort -u)
 # shellcheck disable=SC2086
 present=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^ii  *//p' | sort -u)
 missing=$(printf '%s\n' "$wanted" | grep -vxF -e "$present" || true)
+# A package of another origin may stand for one of Debian's, and exclude it: other builds of nodejs come with their npm.
+[ -z "$missing" ] || {
+  provided=$(dpkg-query -W -f '${db:Status-Abbrev} ${Provides}\n' | sed -n 's/^ii  *//p' | tr ',' '\n' | sed 's/^ *//; s/ .*//')
+  missing=$(printf '%s\n' "$missing" | grep -vxF -e "$provided" || true)
+}
 [ -n "$missing" ] || exit 0
 
 echo "Tocsin needs these Debian packages, which are not installed:"
