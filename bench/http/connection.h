@@ -2,63 +2,19 @@
 // and the length are read. One thread with one Poller; a Connection has one request under way at most.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "shared/net.h"
 
 namespace tocsin::bench {
 
-using SteadyClock = std::chrono::steady_clock;
-using Instant = SteadyClock::time_point;
-using Nanos = std::chrono::nanoseconds;
-
-/// The program ends: a benchmark that lost a connection or an answer has nothing to report.
-[[noreturn]] void Die(std::string_view message);
-
-template <class... T>
-[[noreturn]] void Die(fmt::format_string<T...> format, T&&... arguments) {
-  Die(std::string_view(fmt::format(format, std::forward<T>(arguments)...)));
-}
-
-struct Endpoint {
-  std::string host;
-  uint16_t port = 0;
-
-  /// http://127.0.0.1:7420
-  static Endpoint Parse(std::string_view url);
-};
+/// Of http://127.0.0.1:7420
+Endpoint ParseUrl(std::string_view url);
 
 /// A request as it goes over the wire.
 std::string MakeRequest(std::string_view method, std::string_view path, std::string_view body = {});
-
-/// A connected, non-blocking socket without Nagle's delay. `receive_bytes`: of its buffer, 0 for the kernel's choice.
-int Connect(const Endpoint& endpoint, int receive_bytes = 0);
-
-class Poller {
- public:
-  class Client {
-   public:
-    virtual ~Client() = default;
-    virtual void OnReady() = 0;
-  };
-
-  Poller();
-  ~Poller();
-  Poller(const Poller&) = delete;
-  Poller& operator=(const Poller&) = delete;
-
-  void Add(int fd, Client& client);
-  void WantWrite(int fd, Client& client, bool on);
-  /// Waits for something to do, at most until `until`, and does it.
-  void Turn(Instant until);
-
- private:
-  const int fd_;
-};
 
 struct Answer {
   int status = 0;

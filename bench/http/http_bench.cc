@@ -150,7 +150,7 @@ int Run(int argc, char** argv) {
       std::optional<ServerProcess> process;
       if (options.url.empty()) process.emplace(options.server, options.dir, ServerFlags(options));
       const Subject subject{.options = options,
-                            .endpoint = process ? process->endpoint() : Endpoint::Parse(options.url),
+                            .endpoint = process ? process->endpoint() : ParseUrl(options.url),
                             .process = process ? &*process : nullptr};
       report.Set(SettingsOf(subject));
       const Figures figures = workload.run(subject);

@@ -26,18 +26,11 @@ std::string Quoted(const std::string& text) {
 
 }  // namespace
 
-double Times::Ms(double part) {
-  if (values_.empty()) return 0;
-  if (!std::exchange(sorted_, true)) std::ranges::sort(values_);
-  const auto rank = static_cast<size_t>(std::ceil(part * static_cast<double>(values_.size())));
-  return static_cast<double>(values_[std::max<size_t>(rank, 1) - 1]) / 1e6;
-}
-
-void Times::AppendTo(Figures& figures, const std::string& what, const std::string& target) {
-  figures.push_back({what + " p50", Ms(0.5), "ms"});
-  figures.push_back({what + " p99", Ms(0.99), "ms", target});
-  figures.push_back({what + " p99.9", Ms(0.999), "ms"});
-  figures.push_back({what + " max", Ms(1), "ms"});
+void AppendTo(Figures& figures, Times& times, const std::string& what, const std::string& target) {
+  figures.push_back({what + " p50", times.Ms(0.5), "ms"});
+  figures.push_back({what + " p99", times.Ms(0.99), "ms", target});
+  figures.push_back({what + " p99.9", times.Ms(0.999), "ms"});
+  figures.push_back({what + " max", times.Ms(1), "ms"});
 }
 
 double Median(std::vector<double> values) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "connection.h"
+#include "shared/times.h"
 
 namespace tocsin::bench {
 
@@ -19,27 +19,8 @@ struct Figure {
 };
 using Figures = std::vector<Figure>;
 
-/// Times of single events. Percentiles are of all of them, not of a histogram's cells.
-class Times {
- public:
-  void Add(Nanos time) {
-    values_.push_back(time.count());
-    sorted_ = false;
-  }
-  void Append(const Times& more) {
-    values_.insert(values_.end(), more.values_.begin(), more.values_.end());
-    sorted_ = false;
-  }
-  size_t size() const { return values_.size(); }
-  /// `part`: 0.99 for p99, 1 for the largest. 0 where there are none.
-  double Ms(double part);
-  /// p50, p99, p99.9 and max, each named `what` with that behind it; `target` is of p99.
-  void AppendTo(Figures& figures, const std::string& what, const std::string& target = {});
-
- private:
-  std::vector<int64_t> values_;
-  bool sorted_ = true;
-};
+/// p50, p99, p99.9 and max, each named `what` with that behind it; `target` is of p99.
+void AppendTo(Figures& figures, Times& times, const std::string& what, const std::string& target = {});
 
 double Median(std::vector<double> values);
 

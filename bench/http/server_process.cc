@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,7 +63,7 @@ void ServerProcess::ReadBanner(int fd) {
     std::string first;
     std::string second;
     words >> first >> second;
-    if (first == "http") endpoint_ = Endpoint::Parse(second);
+    if (first == "http") endpoint_ = ParseUrl(second);
   }
   if (endpoint_.port == 0) Die("the server's banner names no http address");
 }
@@ -80,15 +79,6 @@ double ServerProcess::CpuSeconds() const {
   double system = 0;
   fields >> user >> system;
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-double OwnCpuSeconds() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
 }  // namespace tocsin::bench

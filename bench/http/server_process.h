@@ -33,7 +33,4 @@ class ServerProcess {
   Endpoint endpoint_;
 };
 
-/// Of this process.
-double OwnCpuSeconds();
-
 }  // namespace tocsin::bench

@@ -1,5 +1,4 @@
 #include <charconv>
-#include <ctime>
 #include <memory>
 
 #include "workloads.h"
@@ -10,12 +9,6 @@ namespace {
 constexpr int64_t kLeastDelayMs = 1'000;
 constexpr int64_t kMostDelayMs = 5'000;
 constexpr auto kDrainTime = std::chrono::seconds(20);  // after the last submit
-
-int64_t WallNanos() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
 
 /// The integer behind `name` in `text`, or -1.
 int64_t IntegerAfter(std::string_view text, std::string_view name) {
@@ -117,8 +110,8 @@ class SteadyLoad {
     Figures figures = {{"rate asked for", static_cast<double>(rate_), "jobs/s"},
                        {"jobs delivered", static_cast<double>(lateness.size()), ""},
                        {"jobs received early", static_cast<double>(early), "", "0"}};
-    lateness.AppendTo(figures, "lateness", "<= 10 ms");
-    submits_.AppendTo(figures, "submit, from its time");
+    AppendTo(figures, lateness, "lateness", "<= 10 ms");
+    AppendTo(figures, submits_, "submit, from its time");
     return figures;
   }
 

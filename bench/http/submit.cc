@@ -65,7 +65,7 @@ Figures RunClosed(const Subject& subject, size_t batch, size_t connections, size
   const double requests = static_cast<double>(load.times.size());
   Figures figures = {rate};
   figures.front().value = requests * static_cast<double>(batch) / took;
-  load.times.AppendTo(figures, "request");
+  AppendTo(figures, load.times, "request");
   meter.AppendTo(figures, load.times.size());
   return figures;
 }
