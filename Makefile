@@ -1,12 +1,14 @@
 # Every target installs what it needs first (Debian packages; says so, and is silent where nothing is missing).
 # What a target does is in tools/.
-.PHONY: help run build test torture format lint docs clean
+.PHONY: help run build test torture bench bench-full format lint docs clean
 
 help:
 	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
 	@echo "make torture  kill -9, 200 times on each of two set-ups, and other tests that take long (about 15 minutes)"
+	@echo "make bench    Tocsin and its peers side by side, in about six minutes; missing peers are installed"
+	@echo "make bench-full  the same with every peer and size, medians of 3, in about an hour"
 	@echo "make format   format the code"
 	@echo "make lint     formatting, layers, sizes, clang-tidy"
 	@echo "make docs     write the pages that are generated from tables"
@@ -26,6 +28,14 @@ test:
 torture:
 	@tools/install.sh build test
 	@tools/torture.sh
+
+bench:
+	@tools/install.sh build
+	@tools/bench.sh short $(ARGS)
+
+bench-full:
+	@tools/install.sh build
+	@tools/bench.sh full $(ARGS)
 
 format:
 	@tools/install.sh lint

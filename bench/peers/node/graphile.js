@@ -12,6 +12,7 @@ const ADD = `select count(*) from graphile_worker.add_jobs((
 async function connect({ host, port, connections }) {
   const pool = new Pool({ host, port, user: "bench", database: "postgres", max: connections + 4 });
   pool.on("error", (error) => console.error(String(error)));
+  pool.on("connect", (client) => client.on("error", (error) => console.error(String(error))));
   const logger = new Logger(() => (level, message) => level === "error" && console.error(message));
   await runMigrations({ pgPool: pool, logger });
   return {

@@ -1,0 +1,111 @@
+"""Which runs there are, in which order. Pure: subjects and a form in, cells out."""
+
+import dataclasses
+
+import subjects
+
+SHORT, FULL = "short", "full"
+START_STOP_S = 2
+MAX_DELAY_S = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One run of one workload against one fresh subject."""
+
+    subject: str
+    key: str  # drain, life, steady-20k, backlog-1m, submit-single
+    workload: str  # as the load generator names it
+    arguments: dict
+    expected_s: float
+    repeat: int = 0
+
+    def describe(self):
+        numbers = ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
+                            for name, value in self.arguments.items())
+        return f"{self.subject}: {self.key} ({numbers})"
+
+    @property
+    def limit_s(self):
+        """When a run is given up: long after it should have ended."""
+        return int(max(90, 5 * self.expected_s))
+
+
+def rounded(jobs):
+    """Two digits that matter, so that the tables read well."""
+    scale = 10 ** max(0, len(str(int(jobs))) - 2)
+    return max(1000, int(jobs) // scale * scale)
+
+
+def short_number(number):
+    for size, letter in ((1_000_000, "m"), (1_000, "k")):
+        if number % size == 0 and number >= size:
+            return f"{number // size}{letter}"
+    return str(number)
+
+
+def drain(subject, seconds):
+    jobs = rounded(seconds / (1 / subject.submit_per_s + 1 / subject.drain_per_s))
+    return Cell(subject.name, "drain", "drain", {"jobs": jobs}, seconds + START_STOP_S + 2)
+
+
+def life(subject, seconds):
+    jobs = rounded(seconds * subject.life_per_s)
+    return Cell(subject.name, "life", "life", {"jobs": jobs}, seconds + START_STOP_S + MAX_DELAY_S / 2)
+
+
+def steady(subject, rate, seconds):
+    return Cell(subject.name, f"steady-{short_number(rate)}", "steady", {"rate": rate, "seconds": seconds},
+                seconds + MAX_DELAY_S + START_STOP_S + 2)
+
+
+def backlog(subject, jobs):
+    recovery = jobs / (2_000_000 if subject.ours else 150_000)
+    idle = 10 if subject.ours else 0
+    return Cell(subject.name, f"backlog-{short_number(jobs)}", "backlog", {"jobs": jobs},
+                jobs / subject.submit_per_s + recovery + idle + START_STOP_S)
+
+
+def single(subject, seconds):
+    # One by one, a peer with bulk calls does about half of what it does batched, and nobody more than 50,000 a second.
+    jobs = rounded(seconds * min(40_000, subject.submit_per_s / 2))
+    return Cell(subject.name, "submit-single", "submit", {"jobs": jobs, "connections": 50, "mode": "single"},
+                seconds + START_STOP_S)
+
+
+def _short(names):
+    loaded = [subjects.BY_NAME[name] for name in
+              ("tocsin-resp", "tocsin-http", "redis-hash-always", "redis-hash-everysec", "beanstalkd-f1000") if name in names]
+    small = [subjects.BY_NAME[name] for name in ("bullmq-everysec", "graphile", "rabbitmq") if name in names]
+    yield from (drain(subject, 5) for subject in loaded + small)
+    yield from (life(subject, 8) for subject in loaded)
+    yield from (steady(subject, 20_000, 10) for subject in loaded)
+    yield from (single(subject, 4) for subject in loaded)
+    yield from (backlog(subject, 300_000) for subject in loaded)
+
+
+def _full(names, repeat):
+    every = [subject for subject in subjects.SUBJECTS if subject.name in names]
+    loaded = [subject for subject in every if subject.client == "load_bench"]
+    main = [subject for subject in loaded if subject.ours or subject.name in
+            (subjects.REDIS_ALWAYS, subjects.REDIS_EVERYSEC, "beanstalkd-f1000")]
+    first = repeat == 0
+    yield from (drain(subject, 6) for subject in every)
+    yield from (life(subject, 12) for subject in every)
+    # Who is far from a rate is asked for it once, and for a shorter time.
+    yield from (steady(subject, 5_000, 30) for subject in main + [s for s in every if s not in loaded] if subject.ours or first)
+    yield from (steady(subject, 20_000, 30) for subject in main)
+    yield from (steady(subject, 100_000, 30 if subject.ours else 10) for subject in main if subject.ours or first)
+    yield from (single(subject, 6) for subject in loaded)
+    yield from (backlog(subject, 1_000_000) for subject in loaded
+                if subject.name != "beanstalkd-f0" and (subject.ours or first))
+    yield from (backlog(subject, 5_000_000) for subject in main if subject.ours or first)
+
+
+def cells(form, names, repeats):
+    """All cells, in rounds: a slow minute of the machine then hits every subject alike."""
+    found = []
+    for repeat in range(repeats):
+        for cell in _short(names) if form == SHORT else _full(names, repeat):
+            found.append(dataclasses.replace(cell, repeat=repeat))
+    return found

@@ -1,0 +1,251 @@
+"""What people read of a results file: tables for the terminal and for docs/performance.md, and its pictures. Pure but for write()."""
+
+import pathlib
+import re
+import textwrap
+
+import figures
+import subjects
+import svg
+
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+LIMIT_LABEL = "limit probe"
+
+
+def title(results, name):
+    return figures.dig(results, "subjects", name, "title") or name
+
+
+def _ratio(value):
+    if value is None:
+        return ""
+    return f"{value:.2f} x" if value < 10 else f"{value:.0f} x"
+
+
+def table_cells(results, metric):
+    """The rows of a metric as text: name, durability, median, spread, n, x best peer, x Redis always, of the limit."""
+    table = figures.rows(results, metric)
+    best = figures.best_peer(table)
+    always = figures.median_of(table, figures.REFERENCE)
+    limit = metric.limit(figures.median_limits(results))
+    lines = []
+    for row in table:
+        durability = figures.dig(results, "subjects", row.subject, "durability") or ""
+        if not row.values:
+            lines.append([title(results, row.subject), durability, row.note, "", "", "", "", ""])
+            continue
+        spread = f"{figures.number(row.low)} to {figures.number(row.high)}" if len(row.values) > 1 else "one run"
+        marks = ("" if row.held else ", rate not held") + (f", {row.early:,} early" if row.early else "")
+        compared = [figures.ratio(row.median, reference, metric.higher) if row.held else None
+                    for reference in (best.median if best else None, always)]
+        share = figures.ratio(row.median, limit, metric.higher) if row.held else None
+        lines.append([title(results, row.subject), durability, figures.number(row.median) + marks, spread, str(len(row.values)),
+                      _ratio(compared[0]), _ratio(compared[1]), "" if share is None else f"{share:.2f}"])
+    if limit is not None:
+        lines.append([LIMIT_LABEL, "fsync", figures.number(limit), "", "", "", "", "1.00"])
+    return lines
+
+
+HEAD = ["", "durability", "median", "lowest to highest", "runs", "x best peer", "x Redis always", "of the limit"]
+
+
+def text_table(head, lines):
+    """Columns that line up; a column without any text is left out."""
+    keep = [index for index in range(len(head)) if any(line[index] for line in lines)]
+    widths = {index: max(len(line[index]) for line in [head] + lines) for index in keep}
+    shown = []
+    for line in [head] + lines:
+        shown.append("  ".join(line[index].ljust(widths[index]) if index < 2 else line[index].rjust(widths[index])
+                               for index in keep).rstrip())
+    return "\n".join(shown)
+
+
+def markdown_table(head, lines):
+    keep = [index for index in range(len(head)) if any(line[index] for line in lines)]
+    out = ["| " + " | ".join(head[index] for index in keep) + " |", "|" + "---|" * len(keep)]
+    for line in lines:
+        cells = [" ".join(line[index].split()).replace("|", "\\|") for index in keep]
+        if line[0].startswith("Tocsin"):
+            cells[0] = f"**{cells[0]}**"
+        out.append("| " + " | ".join(cells) + " |")
+    return "\n".join(out)
+
+
+def verdict_cells(results):
+    return [[verdict.what, verdict.target, verdict.measured or "not measured in this form",
+             {True: "yes", False: "no", None: "-"}[verdict.met]] for verdict in figures.targets(results)]
+
+
+VERDICT_HEAD = ["Tocsin over RESP, fsync", "target", "measured", "met"]
+
+
+def limit_lines(results):
+    """Every number of the limits, with its path as its name."""
+    lines = []
+
+    def walk(prefix, value):
+        if isinstance(value, dict):
+            for key in sorted(value):
+                walk(f"{prefix}.{key}" if prefix else key, value[key])
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            lines.append([prefix, figures.number(value)])
+
+    walk("", figures.median_limits(results))
+    return lines
+
+
+def skipped(results):
+    return [(subject["title"], subject["skipped"]) for subject in results["subjects"].values() if subject.get("skipped")]
+
+
+def as_text(results):
+    parts = []
+    for metric in figures.metrics(results):
+        lines = table_cells(results, metric)
+        parts.append(f"{metric.title} ({metric.unit})\n" + textwrap.indent(text_table(HEAD, lines), "  "))
+    parts.append("Limits of the machine\n" + textwrap.indent(text_table(["", "measured"], limit_lines(results) or [["-", "-"]]), "  "))
+    missing = skipped(results)
+    if missing:
+        parts.append("Not measured\n" + "\n".join(f"  {name}: {reason}" for name, reason in missing))
+    parts.append("Targets\n" + textwrap.indent(text_table(VERDICT_HEAD, verdict_cells(results)), "  "))
+    return "\n\n".join(parts)
+
+
+def _machine(results):
+    machine, versions = results["machine"], results["versions"]
+    system = machine["file_system"]
+    shown = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    return (f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']} GiB of memory, {machine['system']}, kernel "
+            f"{machine['kernel']}, data on {system['type']}. Run of {results['started'][:10]}, revision {results['revision']}, "
+            f"{results['minutes']:.0f} minutes. Versions: {shown}.")
+
+
+def _subject_lines(results):
+    lines = []
+    for name, subject in results["subjects"].items():
+        told = subject["settings"] + (f"; {subject['note']}" if subject.get("note") else "")
+        ran = any(run["subject"] == name for run in results["runs"])
+        if subject.get("skipped"):
+            told = f"skipped: {subject['skipped']}"
+        elif not ran:
+            told = f"not part of the {results['form']} form"
+        lines.append([subject["title"], subject["durability"], told])
+    return lines
+
+
+def _cores_lines(results):
+    """Who used the cores: a load generator that is the bottleneck would show here."""
+    lines = []
+    for name in results["subjects"]:
+        cells = []
+        for key in ("drain", "life", "submit-single"):
+            runs = [run for run in results["runs"] if run["subject"] == name and run["key"] == key and not run.get("error")]
+            pairs = [(figures.dig(run, "server", "cpu_cores"), figures.dig(run, "figures", "load_cpu_cores")) for run in runs]
+            pairs = [pair for pair in pairs if None not in pair]
+            middle = sorted(pairs)[len(pairs) // 2] if pairs else None
+            cells.append(f"{middle[0]:.2f} + {middle[1]:.2f}" if middle else "")
+        if any(cells):
+            lines.append([title(results, name), *cells])
+    return lines
+
+
+def as_markdown(results):
+    command = results["command"]
+    parts = [
+        f"`{command}` writes this section (`bench/run.py report`): every subject on the same disk, one at a time, in rounds, so that a "
+        "slow minute hits all alike.",
+        _machine(results),
+        markdown_table(VERDICT_HEAD, verdict_cells(results)),
+        "Ratios say how many times better: more for rates, less for lateness, RAM, disk and recovery. `fsync` and `everysec` say what a "
+        "power cut may take; a peer without `fsync` is compared nevertheless. Payloads of 128 bytes. A rate that a subject did not hold "
+        "has no ratio. A life counts from the first submit to the last ack, with the 1-5 s of delay. Recovery reads a warm page cache.",
+    ]
+    for name, alt in PICTURES:
+        if pictures(results).get(name):
+            parts.append(f"![{alt}](performance/{name}.svg)")
+    for metric in figures.metrics(results):
+        parts.append(f"**{metric.title}** ({metric.unit})\n\n" + markdown_table(HEAD, table_cells(results, metric)))
+    parts.append("**Cores used** (server + load generator)\n\n"
+                 + markdown_table(["", "drain", "life", "one by one"], _cores_lines(results)))
+    if limit_lines(results):
+        parts.append("**Limits of the machine**, measured in the same run by `load_bench limits`\n\n"
+                     + markdown_table(["", "measured"], limit_lines(results)))
+    parts.append("**Subjects**\n\n" + markdown_table(["", "durability", "settings"], _subject_lines(results)))
+    return "\n\n".join(parts)
+
+
+def replace_section(page, section):
+    """The page with the text between the markers replaced; the markers must be there, once and in order."""
+    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
+        raise ValueError(f"the page needs one {BEGIN} and one {END} behind it")
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{section}\n{END}{rest.split(END)[1]}"
+
+
+PICTURES = [
+    ("throughput", "Jobs a second: submit, drain, whole lives and one by one, Tocsin and its peers"),
+    ("lateness", "Lateness at steady rates: p50, p99 and p99.9, Tocsin and its peers"),
+    ("cost", "RAM for a pending job and disk written for a life, Tocsin and its peers"),
+    ("recovery", "Recovery of a backlog after kill -9, Tocsin and its peers"),
+]
+
+
+def _label(results, row):
+    return re.sub(r"^Redis recipe", "Redis", title(results, row.subject))
+
+
+def _kind(name):
+    return "ours" if name in subjects.OURS else "peer"
+
+
+def _bars(results, metric, log=True, target=None, target_name=""):
+    table = [row for row in figures.rows(results, metric) if row.values and row.held]
+    bars = [svg.Bar(_label(results, row), row.median, figures.number(row.median), _kind(row.subject), row.low, row.high)
+            for row in table if row.median > 0]
+    limit = metric.limit(figures.median_limits(results))
+    if limit:
+        bars.append(svg.Bar(LIMIT_LABEL, limit, figures.number(limit), "limit"))
+    return svg.Panel(metric.title, metric.unit, bars, log, target, target_name)
+
+
+def _lateness_panel(results, known, rate):
+    shares = [known.get(f"late-{rate}-{share}") for share in ("p50", "p99", "p999")]
+    if None in shares:
+        return None
+    tables = [{row.subject: row for row in figures.rows(results, metric)} for metric in shares]
+    lines = []
+    for row in figures.rows(results, shares[1]):
+        if not row.values or any(row.subject not in table for table in tables):
+            continue
+        points = [(max(0.01, table[row.subject].median), name) for table, name in zip(tables, ("p50", "p99", "p99.9"))]
+        label = _label(results, row) + ("" if row.held else " (not held)")
+        lines.append(svg.Dots(label, points, _kind(row.subject)))
+    return svg.Panel(f"Lateness at a steady {rate}/s: p50 / p99 / p99.9", "ms", lines, log=True)
+
+
+def pictures(results):
+    """The name of each picture and its SVG; those without figures are left out."""
+    known = {metric.key: metric for metric in figures.metrics(results)}
+    throughput = [_bars(results, known[key]) for key in ("submit", "drain", "life", "single") if key in known]
+    lateness = [panel for panel in (_lateness_panel(results, known, rate) for rate in ("5k", "20k", "100k")) if panel]
+    cost = [_bars(results, metric, log=False, target=220, target_name="target") for key, metric in known.items()
+            if key.startswith("ram-")]
+    if "written" in known:
+        cost.append(_bars(results, known["written"], target=210, target_name="target"))
+    recovery = [_bars(results, metric) for key, metric in known.items() if key.startswith("recovery-")]
+    panels = {"throughput": throughput, "lateness": lateness, "cost": cost, "recovery": recovery}
+    drawn = {name: svg.chart(alt, panels[name]) for name, alt in PICTURES}
+    return {name: picture for name, picture in drawn.items() if picture}
+
+
+def write(results, docs):
+    """Writes the section of performance.md and the pictures beside it; the names of the files."""
+    page = pathlib.Path(docs) / "performance.md"
+    page.write_text(replace_section(page.read_text(), as_markdown(results)))
+    folder = page.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    written = [page]
+    for name, picture in pictures(results).items():
+        written.append(folder / f"{name}.svg")
+        written[-1].write_text(picture)
+    return written

@@ -1,0 +1,201 @@
+"""The servers of the subjects: each starts on a free loopback port with its data in a folder of its own, says how it is set, can be
+stopped, and can be killed and started again on the same data."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import procs
+
+START_S = 60
+RECOVER_S = 300
+
+
+class Server:
+    """What all have in common. `settings` is what stands in the results beside the figures."""
+
+    settings = ""
+    user = None  # a user to run as where we are root, for programs that refuse root
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        self.port = procs.free_port()
+        self.process = None
+        if self.user and os.geteuid() == 0:
+            shutil.chown(self.folder, self.user)
+
+    def command(self):
+        raise NotImplementedError
+
+    def ready(self):
+        """True once a reserve or a submit would be answered."""
+        raise NotImplementedError
+
+    def environment(self):
+        return {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
+
+    def start(self, limit_s=START_S):
+        self.process = procs.Process(self.command(), self.folder / "server.log", self.user, self.environment(), self.folder)
+        try:
+            self.process.wait_until(self.ready, limit_s)
+        except BaseException:
+            self.process.kill()
+            raise
+        return self
+
+    def addresses(self):
+        return {"default": f"127.0.0.1:{self.port}"}
+
+    def stop(self):
+        if self.process:
+            self.process.stop()
+
+    def kill(self):
+        self.process.kill()
+
+
+class Tocsind(Server):
+    settings = "tocsind --shards 1 --durability fsync, else as delivered"
+
+    def __init__(self, folder, programs):
+        super().__init__(folder)
+        self.programs = programs
+        self.doors = {}
+
+    def command(self):
+        (self.folder / "server.log").unlink(missing_ok=True)  # its lines name the ports of this start
+        return [self.programs / "tocsind", "--data-dir", self.folder / "data", "--http-listen", "127.0.0.1:0",
+                "--resp-listen", "127.0.0.1:0", "--shards", "1", "--durability", "fsync", "--log-level", "warn"]
+
+    def ready(self):
+        lines = self.process.log.read_text(errors="replace").splitlines()
+        if not any(line.startswith("Ready") for line in lines):
+            return False
+        words = [line.split() for line in lines]
+        self.doors = {line[0]: line[1].removeprefix("http://") for line in words if line and line[0] in ("http", "resp")}
+        body = b'{"max":1}'
+        request = b"POST /v1/topics/ready/reserve HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        return procs.ask(int(self.doors["http"].rsplit(":", 1)[1]), request % (len(body), body)).startswith(b"HTTP/1.1 ")
+
+    def addresses(self):
+        return self.doors
+
+
+class Redis(Server):
+    """`sync` is always, everysec or none (no append-only file at all)."""
+
+    def __init__(self, folder, sync):
+        super().__init__(folder)
+        self.sync = sync
+
+    @staticmethod
+    def describe(sync):
+        if sync == "none":
+            return "redis-server --appendonly no --save ''"
+        return f"redis-server --appendonly yes --appendfsync {sync} --save '' --auto-aof-rewrite-percentage 0"
+
+    def command(self):
+        common = ["redis-server", "--bind", "127.0.0.1", "--port", self.port, "--dir", self.folder, "--save", ""]
+        if self.sync == "none":
+            return common + ["--appendonly", "no"]
+        # Without rewrites: they would cost it throughput, and the runs are too short to need them.
+        return common + ["--appendonly", "yes", "--appendfsync", self.sync, "--auto-aof-rewrite-percentage", "0"]
+
+    def ready(self):
+        return procs.ask(self.port, b"PING\r\n").startswith(b"+PONG")
+
+
+class Beanstalkd(Server):
+    """`sync_ms` is the time between two syncs of its log, 0 for each write, None for no log."""
+
+    def __init__(self, folder, sync_ms):
+        super().__init__(folder)
+        self.sync_ms = sync_ms
+
+    @staticmethod
+    def describe(sync_ms):
+        return "beanstalkd, no log" if sync_ms is None else f"beanstalkd -b DIR -f{sync_ms}, log files of 10 MiB"
+
+    def command(self):
+        log = [] if self.sync_ms is None else ["-b", self.folder, f"-f{self.sync_ms}"]
+        return ["beanstalkd", "-l", "127.0.0.1", "-p", self.port, *log]
+
+    def ready(self):
+        # It listens before it has read its log, and answers after.
+        return procs.ask(self.port, b"reserve-with-timeout 0\r\n", RECOVER_S).startswith(b"TIMED_OUT")
+
+
+class Postgres(Server):
+    OPTIONS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "checkpoint_timeout": "15min", "fsync": "on",
+               "synchronous_commit": "on"}
+    settings = "postgres " + ", ".join(f"{name} = {value}" for name, value in OPTIONS.items())
+    user = "postgres"
+
+    @staticmethod
+    def programs():
+        """The newest version's folder of programs, or None."""
+        found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
+        return found[-1] if found else None
+
+    def start(self, limit_s=START_S):
+        if not (self.folder / "data").exists():
+            command = [self.programs() / "initdb", "-D", self.folder / "data", "-U", "bench", "-A", "trust", "--locale", "C",
+                       "-E", "UTF8"]
+            made = procs.Process(command, self.folder / "initdb.log", self.user)
+            if made.popen.wait(START_S) != 0:
+                raise procs.StartError(f"initdb failed:\n{procs.tail(made.log)}")
+        return super().start(limit_s)
+
+    def command(self):
+        options = [word for name, value in self.OPTIONS.items() for word in ("-c", f"{name}={value}")]
+        return [self.programs() / "postgres", "-D", self.folder / "data", "-h", "127.0.0.1", "-p", self.port,
+                "-k", self.folder, *options]
+
+    def ready(self):
+        asked = subprocess.run([self.programs() / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False)
+        return asked.returncode == 0
+
+
+class RabbitMq(Server):
+    PROGRAM = pathlib.Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+    settings = "rabbitmq-server, classic durable queues, persistent messages, publisher confirms; a TTL queue for each delay"
+    user = "rabbitmq"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        # A name service of our own: the usual one would outlive the benchmark.
+        self.names_port = procs.free_port()
+        self.names = None
+
+    def start(self, limit_s=START_S):
+        (self.folder / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}\nvm_memory_high_watermark.relative = 0.6\n"
+            "disk_free_limit.absolute = 1GB\n")
+        (self.folder / "enabled_plugins").write_text("[].\n")
+        self.names = procs.Process(["epmd", "-address", "127.0.0.1", "-port", self.names_port], self.folder / "epmd.log")
+        try:
+            return super().start(limit_s)
+        except BaseException:
+            self.names.kill()
+            raise
+
+    def environment(self):
+        return {**super().environment(), "HOME": str(self.folder), "ERL_EPMD_PORT": str(self.names_port),
+                "ERL_EPMD_ADDRESS": "127.0.0.1", "RABBITMQ_NODENAME": f"bench{self.port}@localhost",
+                "RABBITMQ_MNESIA_BASE": str(self.folder / "data"), "RABBITMQ_LOG_BASE": str(self.folder / "log"),
+                "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq.conf"), "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+                "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "enabled_plugins"),
+                "RABBITMQ_PID_FILE": str(self.folder / "pid"), "RABBITMQ_DIST_PORT": str(procs.free_port())}
+
+    def command(self):
+        return [self.PROGRAM]
+
+    def ready(self):
+        return procs.ask(self.port, b"AMQP\x00\x00\x09\x01").startswith(b"\x01")
+
+    def stop(self):
+        super().stop()
+        if self.names:
+            self.names.kill()
