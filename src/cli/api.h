@@ -1,4 +1,4 @@
-// The server's HTTP API as the commands use it: JSON in and out, and the server's errors as Errors. Owned by main; one
+// The server's API as the commands use it: JSON in and out, and the server's errors as Errors. Owned by main; one
 // thread.
 #pragma once
 
@@ -9,25 +9,22 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/http_client.h"
+#include "cli/transport.h"
 
 namespace tocsin::cli {
 
 namespace json = boost::json;
 
 struct Reply {
-  unsigned status = 0;
   json::object body;
 };
 
 class Api {
  public:
   /// `limit`: how long an answer may take.
-  Api(HttpClient& http, Millis limit) : http_(http), limit_(limit) {}
+  Api(Transport& transport, Millis limit) : transport_(transport), limit_(limit) {}
 
-  /// `{"error"}` becomes an Error with the message "CODE: message (field)". Any other status of an error is one too,
-  /// and kIo where it is a gateway's (502 to 504), except that a submit which stored nothing answers 409 with its
-  /// outcomes. `wait` is what a long poll may take besides.
+  /// As Transport::Call. `wait` is what a long poll may take besides.
   Result<Reply> Call(std::string_view method, std::string_view target, const json::object* body = nullptr,
                      Millis wait = Millis(0));
   Result<Reply> Get(std::string_view target) { return Call("GET", target); }
@@ -37,10 +34,10 @@ class Api {
     return Call("POST", target, &body, wait);
   }
 
-  HttpClient& http() { return http_; }
+  Transport& transport() { return transport_; }
 
  private:
-  HttpClient& http_;
+  Transport& transport_;
   const Millis limit_;
 };
 

@@ -7,7 +7,8 @@ namespace {
 
 Result<int> Run(Context& context, const Arguments& arguments) {
   const auto reply = context.api.Post("/v1/clock/advance", {{"ms", arguments.Duration("by")->count()}});
-  if (!reply && reply.error().code == Code::kNotFound) {
+  const Code code = reply ? Code::kInternal : reply.error().code;
+  if (code == Code::kNotFound || code == Code::kUnknownCommand) {
     return Fail(Code::kNotFound,
                 "the server's clock is the real one: only that of tocsind --clock virtual can be moved");
   }

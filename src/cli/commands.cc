@@ -23,7 +23,9 @@ std::span<const Flag> GlobalFlags() {
       {.name = "server",
        .value = "URL",
        .fallback = "http://127.0.0.1:7420",
-       .doc = "Where the server is.",
+       .doc =
+           "Where the server is: http://HOST:PORT, or resp://HOST:PORT for its RESP door. Commands do the same through "
+           "both.",
        .variable = "TOCSIN_SERVER"},
       {.name = "token-file",
        .value = "FILE",

@@ -65,8 +65,8 @@ Status DemoServer::Start() {
   const std::string data = FieldOf(*banner, "data");
   const size_t open = data.rfind('(');
   recovery_ = open == std::string::npos ? data : data.substr(open + 1, data.size() - open - 2);
-  http_ = std::make_unique<HttpClient>(*std::move(endpoint), "");
-  api_ = std::make_unique<Api>(*http_, kAnswerTime);
+  transport_ = MakeTransport(*std::move(endpoint), "");
+  api_ = std::make_unique<Api>(*transport_, kAnswerTime);
   return {};
 }
 

@@ -39,7 +39,7 @@ class DemoServer {
   const std::string folder_;
   std::optional<Process> process_;
   std::string recovery_;
-  std::unique_ptr<HttpClient> http_;
+  std::unique_ptr<Transport> transport_;
   std::unique_ptr<Api> api_;
 };
 

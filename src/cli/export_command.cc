@@ -149,7 +149,7 @@ class Exporter {
       AppendPercent(rest, cursor_);
     }
     auto page = context_.api.Get(TopicPath(plan_.topics[topic_], rest));
-    if (page || page.error().code != Code::kInvalidArgument || page.error().field != "cursor") return page;
+    if (page || page.error().code != Code::kInvalidArgument || cursor_.empty()) return page;
     return Fail(Code::kCorrupt,
                 "the server no longer knows this place in its jobs, because it was started again meanwhile: {}export "
                 "again",

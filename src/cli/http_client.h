@@ -1,28 +1,19 @@
-// A synchronous HTTP/1.1 client over one kept connection: what the commands talk to the server with. Owned by main;
-// used by one thread, except for Abort.
+// A synchronous HTTP/1.1 client over one kept connection. Owned by a transport; used by one thread, except for Abort.
 //
 // Invariants: connecting, and the exchange after it, each end within the time limit of the call. A request that may
 // have reached the server is never sent again, unless it is a GET; a connection that the server closed while it was
 // idle is noticed before anything is sent.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/endpoint.h"
 
 namespace tocsin::cli {
-
-/// Where the server is: http://HOST[:PORT].
-struct Endpoint {
-  std::string host;  // without the brackets of IPv6
-  uint16_t port = 80;
-  std::string url;  // as it was written, without a slash at its end
-};
-Result<Endpoint> ParseEndpoint(std::string_view url);
 
 struct HttpAnswer {
   unsigned status = 0;
@@ -42,17 +33,15 @@ class HttpClient {
   /// From any thread: the call under way, and all later ones, fail.
   void Abort();
 
-  /// One more connection to the same server with the same token, for another thread.
-  std::unique_ptr<HttpClient> Another() const;
-
   const Endpoint& endpoint() const { return endpoint_; }
+  const std::string& token() const { return token_; }
 
  private:
-  struct Connection;
+  struct Wire;
 
   const Endpoint endpoint_;
   const std::string token_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Wire> wire_;
 };
 
 }  // namespace tocsin::cli

@@ -3,64 +3,23 @@
 #include <future>
 #include <thread>
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/streambuf.hpp>
-#include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 
 #include "base/clock.h"
+#include "cli/scripted_server.h"
 
 namespace tocsin::cli {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
 using testing::HasSubstr;
 
 constexpr Millis kLimit{20'000};
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
 
-/// A server that plays one connection after the other, each by its own script on one thread.
-class ScriptedServer {
- public:
-  using Script = std::function<void(ScriptedServer&)>;
-
-  explicit ScriptedServer(std::vector<Script> scripts)
-      : acceptor_(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
-        thread_([this, scripts = std::move(scripts)] {
-          for (const Script& script : scripts) {
-            socket_.emplace(acceptor_.accept());
-            script(*this);
-            socket_.reset();
-          }
-        }) {}
-  ~ScriptedServer() { thread_.join(); }
-
-  Endpoint endpoint() const {
-    return ParseEndpoint("http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port())).value();
-  }
-
-  /// The head of a request without a body.
-  std::string Read() {
-    asio::streambuf buffer;
-    boost::system::error_code ignored;
-    asio::read_until(*socket_, buffer, "\r\n\r\n", ignored);
-    std::string head(static_cast<const char*>(buffer.data().data()), buffer.size());
-    return head;
-  }
-  void Write(std::string_view text) { asio::write(*socket_, asio::buffer(text)); }
-  void AwaitClose() { Read(); }
-
- private:
-  asio::io_context io_;
-  tcp::acceptor acceptor_;
-  std::optional<tcp::socket> socket_;
-  std::thread thread_;
-};
+std::string Read(ScriptedServer& server) { return server.ReadUntil("\r\n\r\n"); }
 
 void AnswerOnce(ScriptedServer& server) {
-  server.Read();
+  Read(server);
   server.Write(kOk);
 }
 
@@ -75,6 +34,12 @@ TEST(Endpoint, IsAUrlOfAHostAndAPort) {
                           "http://x:", "http://[::1", "http://[::1]x", "http://a@b", "http://x/v1", "http://x?y"}) {
     EXPECT_THAT(ParseEndpoint(url).error().message, HasSubstr("http://127.0.0.1:7420")) << url;
   }
+  const auto resp = ParseEndpoint("resp://[::1]").value();
+  EXPECT_EQ(resp.door, Door::kResp);
+  EXPECT_EQ(resp.host, "::1");
+  EXPECT_EQ(resp.port, 7421);
+  EXPECT_EQ(parsed.door, Door::kHttp);
+  EXPECT_THAT(ParseEndpoint("redis://x").error().message, HasSubstr("resp://127.0.0.1:7421"));
   EXPECT_THAT(ParseEndpoint("https://x").error().message, HasSubstr("TLS"));
 }
 
@@ -83,11 +48,11 @@ TEST(HttpClient, SendsWhatItShouldOverOneConnection) {
   {
     ScriptedServer server({[&](ScriptedServer& one) {
       for (int i = 0; i < 2; ++i) {
-        heads.push_back(one.Read());
+        heads.push_back(Read(one));
         one.Write(kOk);
       }
     }});
-    HttpClient client(server.endpoint(), "secret");
+    HttpClient client(server.endpoint("http"), "secret");
     EXPECT_EQ(client.Call("GET", "/a", "", kLimit).value().body, "{}");
     EXPECT_EQ(client.Call("DELETE", "/b", "", kLimit).value().status, 200U);
   }
@@ -100,10 +65,10 @@ TEST(HttpClient, SendsWhatItShouldOverOneConnection) {
 TEST(HttpClient, AGetIsAskedAgainWhereAKeptConnectionBreaks) {
   ScriptedServer server({[](ScriptedServer& one) {
                            AnswerOnce(one);
-                           one.Read();  // and closes without an answer
+                           Read(one);  // and closes without an answer
                          },
                          AnswerOnce});
-  HttpClient client(server.endpoint(), "");
+  HttpClient client(server.endpoint("http"), "");
   EXPECT_TRUE(client.Call("GET", "/", "", kLimit));
   EXPECT_TRUE(client.Call("GET", "/", "", kLimit));
 }
@@ -111,9 +76,9 @@ TEST(HttpClient, AGetIsAskedAgainWhereAKeptConnectionBreaks) {
 TEST(HttpClient, APostIsNeverSentTwice) {
   ScriptedServer server({[](ScriptedServer& one) {
     AnswerOnce(one);
-    one.Read();
+    Read(one);
   }});
-  HttpClient client(server.endpoint(), "");
+  HttpClient client(server.endpoint("http"), "");
   EXPECT_TRUE(client.Call("GET", "/", "", kLimit));
   const auto answer = client.Call("POST", "/", "", kLimit);
   ASSERT_FALSE(answer);
@@ -126,8 +91,8 @@ TEST(HttpClient, AConnectionClosedWhileIdleIsNoticedBeforeAPost) {
                            one.AwaitClose();
                          }});
   {
-    HttpClient other(server.endpoint(), "");
-    HttpClient client(server.endpoint(), "");
+    HttpClient other(server.endpoint("http"), "");
+    HttpClient client(server.endpoint("http"), "");
     ASSERT_TRUE(client.Call("GET", "/", "", kLimit));
     // The server takes its next connection only after it closed the first.
     ASSERT_TRUE(other.Call("GET", "/", "", kLimit));
@@ -139,10 +104,10 @@ TEST(HttpClient, AConnectionClosedWhileIdleIsNoticedBeforeAPost) {
 
 TEST(HttpClient, AnAnswerThatNeverComesEndsAtTheLimit) {
   ScriptedServer server({[](ScriptedServer& one) {
-    one.Read();
+    Read(one);
     one.AwaitClose();
   }});
-  HttpClient client(server.endpoint(), "");
+  HttpClient client(server.endpoint("http"), "");
   const auto answer = client.Call("GET", "/", "", Millis(50));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, Code::kTimedOut);
@@ -152,11 +117,11 @@ TEST(HttpClient, AnAnswerThatNeverComesEndsAtTheLimit) {
 TEST(HttpClient, AbortEndsTheCallUnderWayAndAllLaterOnes) {
   std::promise<void> asked;
   ScriptedServer server({[&](ScriptedServer& one) {
-    one.Read();
+    Read(one);
     asked.set_value();
     one.AwaitClose();
   }});
-  HttpClient client(server.endpoint(), "");
+  HttpClient client(server.endpoint("http"), "");
   std::thread other([&] {
     asked.get_future().wait();
     client.Abort();
@@ -173,7 +138,7 @@ TEST(HttpClient, SaysWhereNobodyListens) {
   Endpoint endpoint;
   {
     ScriptedServer server({});
-    endpoint = server.endpoint();
+    endpoint = server.endpoint("http");
   }
   const auto answer = HttpClient(endpoint, "").Call("GET", "/", "", kLimit);
   ASSERT_FALSE(answer);
@@ -183,11 +148,11 @@ TEST(HttpClient, SaysWhereNobodyListens) {
 TEST(HttpClient, LargeAnswersArrive) {
   const std::string body(80 << 20, 'x');
   ScriptedServer server({[&](ScriptedServer& one) {
-    one.Read();
+    Read(one);
     one.Write("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
     one.Write(body);
   }});
-  const auto answer = HttpClient(server.endpoint(), "").Call("GET", "/", "", kLimit);
+  const auto answer = HttpClient(server.endpoint("http"), "").Call("GET", "/", "", kLimit);
   ASSERT_TRUE(answer);
   EXPECT_TRUE(answer->body == body);
 }

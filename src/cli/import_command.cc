@@ -176,7 +176,7 @@ class Importer {
                 what, Printable(then), now);
   }
 
-  const std::string& server() const { return context_.api.http().endpoint().url; }
+  const std::string& server() const { return context_.api.transport().endpoint().url; }
 
   Status Take(const LineReader& reader) {
     auto parsed = ParseTransferLine(reader.text(), reader.number(), topic_);

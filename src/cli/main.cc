@@ -55,20 +55,20 @@ int Complain(const Error& error) {
   return ExitStatusOf(error.code);
 }
 
-Result<int> RunWith(HttpClient http, const Command& command, const Arguments& arguments, const Clock& clock,
-                    Output& out) {
-  Api api(http, *arguments.Duration("timeout"));
+Result<int> RunWith(const std::unique_ptr<Transport>& transport, const Command& command, const Arguments& arguments,
+                    const Clock& clock, Output& out) {
+  Api api(*transport, *arguments.Duration("timeout"));
   Context context{clock, out, api};
   return command.run(context, arguments);
 }
 
 Result<int> RunCommand(const Command& command, const Arguments& arguments, const Clock& clock, Output& out) {
-  if (command.offline) return RunWith(HttpClient({}, ""), command, arguments, clock, out);
+  if (command.offline) return RunWith(MakeTransport({}, ""), command, arguments, clock, out);
   auto endpoint = ParseEndpoint(arguments.Text("server").value_or(""));
   if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
   auto token = ReadToken(arguments);
   if (!token) return std::unexpected(std::move(token).error());
-  return RunWith(HttpClient(*std::move(endpoint), *std::move(token)), command, arguments, clock, out);
+  return RunWith(MakeTransport(*std::move(endpoint), *std::move(token)), command, arguments, clock, out);
 }
 
 Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {

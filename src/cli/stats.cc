@@ -47,7 +47,7 @@ Result<int> Run(Context& context, const Arguments&) {
     return status;
   }
   out.Print("tocsind {} on {}, up {}; its clock shows {}\n", Printable(TextOf(stats, "version")),
-            context.api.http().endpoint().url, ShowDuration(Millis(IntegerOf(stats, "uptime_ms"))),
+            context.api.transport().endpoint().url, ShowDuration(Millis(IntegerOf(stats, "uptime_ms"))),
             ShowMoment(FromMs(IntegerOf(stats, "now_ms"))));
   out.Print("shards {}, connections {}, topics {}\n\n", IntegerOf(stats, "shards"), IntegerOf(stats, "connections"),
             IntegerOf(stats, "topics"));

@@ -29,12 +29,12 @@ struct Sample {
 /// While it lives, a signal breaks off the call under way. The signal itself is left to be taken.
 class BreakOff {
  public:
-  BreakOff(HttpClient& http, const StopSignal& signal)
-      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this, &http, fd = signal.fd()] {
+  BreakOff(Transport& transport, const StopSignal& signal)
+      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this, &transport, fd = signal.fd()] {
           std::array<pollfd, 2> polls{pollfd{fd, POLLIN, 0}, pollfd{over_.get(), POLLIN, 0}};
           while (::poll(polls.data(), polls.size(), -1) < 0) {
           }
-          if (polls[0].revents != 0) http.Abort();
+          if (polls[0].revents != 0) transport.Abort();
         }) {
     TOCSIN_CHECK(over_.open());
   }
@@ -139,7 +139,7 @@ void Show(Context& context, const Sample* before, const Sample& now, Millis inte
   }
   if (out.terminal()) {
     out.Write("\x1b[H\x1b[J");
-    out.Print("{}  every {}; Ctrl-C ends\n\n", context.api.http().endpoint().url, ExactDuration(interval));
+    out.Print("{}  every {}; Ctrl-C ends\n\n", context.api.transport().endpoint().url, ExactDuration(interval));
   }
   Draw(out, before, now);
   if (!out.terminal()) out.Write("\n");
@@ -162,7 +162,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
     return Fail(Code::kInvalidArgument, "--interval: {} is not 10ms to 1d", ExactDuration(interval));
   }
   StopSignal signal;
-  const BreakOff break_off(context.api.http(), signal);
+  const BreakOff break_off(context.api.transport(), signal);
   auto sample = Fetch(context, names);
   if (!sample && signal.Take()) return kExitOk;
   if (!sample) return std::unexpected(std::move(sample).error());

@@ -55,9 +55,9 @@ class Worker::Runner {
       : worker_(worker),
         options_(worker.options_),
         clock_(worker.context_.clock),
-        taking_(worker.context_.api.http().Another()),
-        settling_(worker.context_.api.http().Another()),
-        last_(worker.context_.api.http().Another()) {}
+        taking_(worker.context_.api.transport().Another()),
+        settling_(worker.context_.api.transport().Another()),
+        last_(worker.context_.api.transport().Another()) {}
 
   void Run() {
     while (!worker_.stopping_ && worker_.TakeTicket()) {
@@ -176,9 +176,9 @@ class Worker::Runner {
   Worker& worker_;
   const WorkerOptions& options_;
   const Clock& clock_;
-  const std::unique_ptr<HttpClient> taking_;
-  const std::unique_ptr<HttpClient> settling_;
-  const std::unique_ptr<HttpClient> last_;
+  const std::unique_ptr<Transport> taking_;
+  const std::unique_ptr<Transport> settling_;
+  const std::unique_ptr<Transport> last_;
   Millis pause_ = kPauseMin;
   std::string token_;
   std::chrono::steady_clock::time_point lease_end_;
