@@ -4,8 +4,6 @@
 #include <cmath>
 #include <ctime>
 
-#include <sys/resource.h>
-
 namespace tocsin::bench {
 
 double Times::Ms(double part) {
@@ -24,12 +22,9 @@ int64_t WallNanos() {
 }
 
 double OwnCpuSeconds() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
 }  // namespace tocsin::bench

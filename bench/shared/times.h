@@ -34,7 +34,7 @@ double Seconds(Nanos time);
 /// Of the wall clock, since 1970: due times are on it.
 int64_t WallNanos();
 
-/// User and system time of this process.
+/// User and system time of the calling thread: a load generator has one.
 double OwnCpuSeconds();
 
 }  // namespace tocsin::bench
