@@ -8,6 +8,7 @@ namespace {
 bool IsAllowed(const Grant& grant, Access needed, std::string_view topic) {
   switch (needed) {
     case Access::kOpen:
+    case Access::kKnown:
       return true;
     case Access::kSubmit:
       return grant.Allows(Scope::kSubmit, topic);
@@ -28,6 +29,7 @@ bool IsAllowed(const Grant& grant, Access needed, std::string_view topic) {
 std::string_view ScopeNeeded(Access needed) {
   switch (needed) {
     case Access::kOpen:
+    case Access::kKnown:
       return "no scope";
     case Access::kSubmit:
       return "the scope submit";

@@ -12,6 +12,7 @@ namespace tocsin::auth {
 
 enum class Access : uint8_t {
   kOpen,             // anyone
+  kKnown,            // any token
   kSubmit,           // on the topic
   kConsume,          // on the topic
   kSubmitOrConsume,  // on the topic

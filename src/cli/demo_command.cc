@@ -24,7 +24,7 @@ std::string ClockText(Millis passed) {
 
 class Story {
  public:
-  Story(Context& context, DemoServer& server) : context_(context), server_(server) {}
+  Story(Context& context, DemoServer& server, Door door) : context_(context), server_(server), door_(door) {}
 
   Status Tell() {
     TOCSIN_TRY(Begin());
@@ -39,7 +39,7 @@ class Story {
 
  private:
   Status Begin() {
-    TOCSIN_TRY(server_.Start());
+    TOCSIN_TRY(server_.Start(door_));
     auto now = NowMs();
     if (!now) return std::unexpected(std::move(now).error());
     start_ms_ = now_ms_ = *now;
@@ -71,7 +71,7 @@ class Story {
     TOCSIN_TRY(Chapter("The server is killed with kill -9, and started again."));
     server_.Kill();
     TOCSIN_TRY(Line(context_.out.Paint(Colour::kRed, "killed")));
-    TOCSIN_TRY(server_.Start());
+    TOCSIN_TRY(server_.Start(door_));
     return Line(context_.out.Paint(Colour::kGreen, "started again; " + server_.recovery()));
   }
 
@@ -223,16 +223,17 @@ class Story {
 
   Context& context_;
   DemoServer& server_;
+  const Door door_;
   StopSignal signal_;
   int64_t start_ms_ = 0;
   int64_t now_ms_ = 0;
   int64_t due_ms_ = 0;
 };
 
-Result<int> Run(Context& context, const Arguments&) {
+Result<int> Run(Context& context, const Arguments& arguments) {
   const auto server = DemoServer::Make();
   if (!server) return std::unexpected(server.error());
-  TOCSIN_TRY(Story(context, **server).Tell());
+  TOCSIN_TRY(Story(context, **server, arguments.Text("door") == "resp" ? Door::kResp : Door::kHttp).Tell());
   return kExitOk;
 }
 
@@ -242,8 +243,14 @@ Command Demo() {
   return {.name = "demo",
           .summary = "shows what Tocsin does: a shop's timeouts, on a server of its own, in a few seconds",
           .details =
-              "Starts the tocsind beside this program on a free port, with a virtual clock and a temporary folder; "
+              "Starts the tocsind beside this program on free ports, with a virtual clock and a temporary folder; "
               "both are gone at the end. No running server is touched.",
+          .flags = {{.name = "door",
+                     .kind = Kind::kChoice,
+                     .value = "DOOR",
+                     .fallback = "http",
+                     .doc = "Which door of its server it uses.",
+                     .choices = {"http", "resp"}}},
           .examples = {{"demo", "no server needed"}},
           .run = Run};
 }

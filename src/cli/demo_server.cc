@@ -49,18 +49,18 @@ DemoServer::~DemoServer() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-Status DemoServer::Start() {
+Status DemoServer::Start(Door door) {
   const auto of_tocsin = [](std::string_view name) { return name.starts_with("TOCSIN_"); };
-  auto process = Process::Start(
-      {.words = {program_, "--clock", "virtual", "--data-dir", folder_ + "/data", "--http-listen", "127.0.0.1:0",
-                 "--journal-segment-size", "8MiB", "--shards", "1", "--log-level", "error"},
-       .environment = EnvironmentWithout(of_tocsin),
-       .pipe_out = true});
+  auto process = Process::Start({.words = {program_, "--clock", "virtual", "--data-dir", folder_ + "/data",
+                                           "--http-listen", "127.0.0.1:0", "--resp-listen", "127.0.0.1:0",
+                                           "--journal-segment-size", "8MiB", "--shards", "1", "--log-level", "error"},
+                                 .environment = EnvironmentWithout(of_tocsin),
+                                 .pipe_out = true});
   if (!process) return std::unexpected(std::move(process).error());
   process_.emplace(*std::move(process));
   const auto banner = ReadBanner();
   if (!banner) return std::unexpected(banner.error());
-  auto endpoint = ParseEndpoint(FieldOf(*banner, "http"));
+  auto endpoint = ParseEndpoint(door == Door::kHttp ? FieldOf(*banner, "http") : "resp://" + FieldOf(*banner, "resp"));
   if (!endpoint) return std::unexpected(std::move(endpoint).error());
   const std::string data = FieldOf(*banner, "data");
   const size_t open = data.rfind('(');

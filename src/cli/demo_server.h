@@ -19,8 +19,8 @@ class DemoServer {
   DemoServer(const DemoServer&) = delete;
   DemoServer& operator=(const DemoServer&) = delete;
 
-  /// Starts it, and waits until it serves.
-  Status Start();
+  /// Starts it, and waits until it serves. `door` is the one that api() goes through.
+  Status Start(Door door);
   /// kill -9
   void Kill();
   /// Ends it as an operator would; its exit status.

@@ -199,6 +199,8 @@ TEST(RespCalls, InfoLooksAsTheStatsOfHttp) {
             R"({"version":"0.1.0","now_ms":18,"uptime_ms":2,"shards":1,"connections":3,"topics":4,)"
             R"("totals":{"scheduled":5,"purged":0},"conservation":{"in":6,"out":6,"difference":0},)"
             R"("lateness_ms":{"count":3,"p50":1.25E-1}})");
+  EXPECT_THAT(Answer("GET", "/v1/stats", "{}", "$8\r\nnow_ms:1\r\n"), testing::StartsWith("forbidden: "))
+      << "who may not see all topics gets no figures";
 }
 
 }  // namespace

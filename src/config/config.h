@@ -24,6 +24,7 @@ struct Address {
 struct Config {
   std::string data_dir;
   Address http_listen;
+  Address resp_listen;
   int shards = 0;             // resolved: never 0 once loaded
   uint64_t memory_limit = 0;  // bytes; resolved: never 0 once loaded
   ClockKind clock{};

@@ -175,12 +175,15 @@ bool IsLoopback(const std::string& host) {
 /// What no option can check by itself.
 Status CheckTogether(const Config& config) {
   const bool guarded = !config.auth_token_file.empty() || config.auth_allow_unauthenticated;
-  if (!guarded && !IsLoopback(config.http_listen.host)) {
-    return FailField(Code::kInvalidArgument, "http.listen",
-                     "http.listen is on {}, which other machines can reach, without authentication. Make a token with "
+  const std::pair<std::string_view, const Address&> doors[] = {{"http.listen", config.http_listen},
+                                                               {"resp.listen", config.resp_listen}};
+  for (const auto& [key, address] : doors) {
+    if (guarded || IsLoopback(address.host)) continue;
+    return FailField(Code::kInvalidArgument, std::string(key),
+                     "{} is on {}, which other machines can reach, without authentication. Make a token with "
                      "`tocsin token create --file F --name me --scope admin` and add `--auth-token-file F`; or bind "
                      "127.0.0.1, localhost or [::1]",
-                     config.http_listen.host);
+                     key, address.host);
   }
   if (config.limits_payload_size > config.limits_body_size) {
     return FailField(Code::kInvalidArgument, "limits.payload_size",

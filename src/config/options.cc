@@ -35,6 +35,13 @@ constexpr std::array kOptions{
                "The address of the HTTP API. One that other machines can reach needs auth.token_file. Port 0 takes any "
                "free one; the log names it."},
     Option{.group = kServer,
+           .key = "resp.listen",
+           .member = &Config::resp_listen,
+           .fallback = "127.0.0.1:7421",
+           .doc =
+               "The address for Redis clients (RESP). One that other machines can reach needs auth.token_file. Port 0 "
+               "takes any free one; the log names it."},
+    Option{.group = kServer,
            .key = "shards",
            .member = &Config::shards,
            .fallback = "0",
@@ -77,8 +84,8 @@ constexpr std::array kOptions{
            .member = &Config::auth_allow_unauthenticated,
            .fallback = "false",
            .choices = kSwitch,
-           .doc = "Lets http.listen be reached by other machines without auth.token_file: whoever reaches it may do "
-                  "everything. Only where something else keeps strangers out."},
+           .doc = "Lets http.listen and resp.listen be reached by other machines without auth.token_file: whoever "
+                  "reaches them may do everything. Only where something else keeps strangers out."},
     Option{.group = kDurable,
            .key = "durability",
            .member = &Config::durability,
@@ -117,14 +124,14 @@ constexpr std::array kOptions{
            .fallback = "16MiB",
            .min = 1024,
            .max = 256 * kMiB,
-           .doc = "The largest body of one request."},
+           .doc = "The largest body of one HTTP request, and the largest RESP command."},
     Option{.group = kLimits,
            .key = "limits.connections",
            .member = &Config::limits_connections,
            .fallback = "10000",
            .min = 1,
            .max = 1'000'000,
-           .doc = "Connections open at once; more are refused with 503."},
+           .doc = "Connections open at once, over HTTP and RESP together; more are refused."},
     Option{.group = kLimits,
            .key = "limits.batch",
            .member = &Config::limits_batch,

@@ -1,8 +1,10 @@
 // NodeInfo: what a node says of itself, over every front end. A value.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace tocsin {
@@ -11,6 +13,7 @@ struct NodeInfo {
   std::string version;
   size_t shards = 1;
   std::chrono::steady_clock::time_point started;
+  std::shared_ptr<const std::atomic<size_t>> connections;  // open, over all front ends
 };
 
 }  // namespace tocsin

@@ -182,12 +182,12 @@ void SendParts(Node& node, std::shared_ptr<Gather<Use>> gather) {
       return RunPart<Use>(shard, gather->request, items,
                           [gather, part](auto result) { gather->Take(part, std::move(result)); });
     }
-    const bool sent = shard.TrySend([&shard, &caller, gather, part, items] {
+    auto work = [&shard, &caller, gather, part, items] {
       RunPart<Use>(shard, gather->request, items, [&caller, gather, part](auto result) {
         caller.Send([gather, part, result = std::move(result)]() mutable { gather->Take(part, std::move(result)); });
       });
-    });
-    if (!sent) gather->Refuse(part);
+    };
+    caller.Deliver(shard, std::move(work), [gather, part] { gather->Refuse(part); });
   };
   gather->left = 1;
   for (size_t part = 0; part < gather->parts.size(); ++part) {

@@ -81,16 +81,19 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
   void CancelReserve(ReserveId id);
+  void Release(Loop& caller, std::string topic, const JobBatch& jobs);
+  bool Knows(Loop& caller, std::string_view topic) { return ShardOf(caller).topics().Find(topic) != nullptr; }
   void List(Loop& caller, ListRequest request, Done<Page> done);
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
   /// Settle, Amend, Count and Find.
   template <class Use>
   void OnKnownTopic(Loop& caller, typename Use::Request request, Status valid, Done<typename Use::Answer> done);
 
+  Shard& ShardOf(const Loop& loop);
+
  private:
   struct Listing;
 
-  Shard& ShardOf(const Loop& loop);
   /// Opens a call, or answers it where the service takes none any more.
   template <class T>
   std::optional<Call<T>> Admit(Loop& caller, Done<T>& done);
@@ -420,6 +423,16 @@ void Service::Impl::CancelReserve(ReserveId id) {
   });
 }
 
+void Service::Impl::Release(Loop& caller, std::string topic, const JobBatch& jobs) {
+  if (jobs.jobs.empty()) return;
+  SettleRequest request{.topic = std::move(topic)};
+  request.settlements.reserve(jobs.jobs.size());
+  for (const JobView& job : jobs.jobs) {
+    request.settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+  }
+  OnKnownTopic<SettleUse>(caller, std::move(request), {}, [](const auto&) {});
+}
+
 struct Service::Impl::Listing {
   Call<Page> call;
   std::string topic;
@@ -551,6 +564,18 @@ ReserveId Service::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> 
 }
 
 void Service::CancelReserve(ReserveId id) { impl_->CancelReserve(id); }
+
+void Service::Release(Loop& caller, std::string topic, const JobBatch& jobs) {
+  impl_->Release(caller, std::move(topic), jobs);
+}
+
+bool Service::Knows(Loop& caller, std::string_view topic) { return impl_->Knows(caller, topic); }
+
+Service::Bundle::Bundle(Service& service, Loop& caller) : service_(service), caller_(caller) {
+  service_.impl_->ShardOf(caller_).BeginBundle();
+}
+
+Service::Bundle::~Bundle() { service_.impl_->ShardOf(caller_).EndBundle(); }
 
 void Service::Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done) {
   Status valid = Validate(request, impl_->limits);

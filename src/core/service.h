@@ -157,6 +157,23 @@ class Service {
   /// All, or the one of that name alone where it is known. The metrics show what was read last here or by the scans.
   void Topics(Loop& caller, std::string only, Done<Report> done);
 
+  /// Whether calls of this caller find the topic. One that a submit creates is not found before that is answered.
+  bool Knows(Loop& caller, std::string_view topic);
+
+  /// While one lives, what this caller's calls send to other shards waits; it leaves as one message for each shard when
+  /// the bundle ends. In between only Submit, Settle, Amend, Count and Find are called, on topics that are known.
+  class Bundle {
+   public:
+    Bundle(Service& service, Loop& caller);
+    ~Bundle();
+    Bundle(const Bundle&) = delete;
+    Bundle& operator=(const Bundle&) = delete;
+
+   private:
+    Service& service_;
+    Loop& caller_;
+  };
+
   /// An unknown topic is created with the defaults. One outcome for each job, in their order.
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   /// Up to `max` due jobs; waits up to `wait` for the first one, in the order of arrival. An unknown topic has none
@@ -165,6 +182,8 @@ class Service {
   /// The client of a reserve has gone: `done` answers empty if it has not run yet, and what was just claimed for it is
   /// released. On the thread of the reserve's caller.
   void CancelReserve(ReserveId id);
+  /// What a reserve was answered with reached nobody: due again at once, and no attempt is used up.
+  void Release(Loop& caller, std::string topic, const JobBatch& jobs);
   void Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done);
   void Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done);
   void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);

@@ -42,6 +42,28 @@ Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store)
                                           "The longest time that a task of another shard kept this one's thread.",
                                           {{"shard", std::to_string(index)}})) {}
 
+void Shard::Deliver(Shard& there, Task work, Task refuse) {
+  if (!bundling_) {
+    if (!there.TrySend(std::move(work))) refuse();
+    return;
+  }
+  parcels_.resize(node_.shards.size());
+  parcels_[there.index()].push_back({std::move(work), std::move(refuse)});
+}
+
+void Shard::EndBundle() {
+  bundling_ = false;
+  for (size_t i = 0; i < parcels_.size(); ++i) {
+    if (parcels_[i].empty()) continue;
+    const auto parcels = std::make_shared<std::vector<Parcel>>(std::exchange(parcels_[i], {}));
+    const bool sent = node_.shards[i]->TrySend([parcels] {
+      for (Parcel& parcel : *parcels) parcel.work();
+    });
+    if (sent) continue;
+    for (Parcel& parcel : *parcels) parcel.refuse();
+  }
+}
+
 void Shard::Begin(std::vector<Topic> missing) {
   loop_.OnAlarm([this] { OnAlarm(); });
   for (const Topic& topic : missing) {

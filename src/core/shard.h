@@ -67,6 +67,12 @@ class Shard final : private Waiters::Claims {
     return loop_.TryPost([this, work = std::move(work)]() mutable { RunTurn(work); });
   }
 
+  /// On this shard's thread: runs `work` on `there`, or `refuse` here when its mailbox is full. Within a bundle both
+  /// wait for its end.
+  void Deliver(Shard& there, Task work, Task refuse);
+  void BeginBundle() { bundling_ = true; }
+  void EndBundle();
+
   uint32_t index() const { return index_; }
   Loop& loop() { return loop_; }
   Store& store() { return store_; }
@@ -148,6 +154,13 @@ class Shard final : private Waiters::Claims {
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();
   std::vector<Task> lookers_;  // wait for an Advance that leaves nothing due
+
+  struct Parcel {
+    Task work;
+    Task refuse;
+  };
+  bool bundling_ = false;
+  std::vector<std::vector<Parcel>> parcels_;  // of the bundle, by shard
 
   uint64_t reserves_ = 0;
   std::unordered_set<uint64_t> cancelled_;

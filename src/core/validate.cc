@@ -52,7 +52,21 @@ Status CheckHeaders(const std::vector<HeaderView>& headers, const Limits& limits
   return FailField(Code::kTooLarge, "headers", "headers has {} bytes: the most is {}", bytes, limits.header_bytes);
 }
 
-Status Check(const NewJob& job, const Limits& limits, Moment now) {
+template <class Items, class... Args>
+Status CheckAll(std::string_view field, const Items& items, const Limits& limits, const Args&... args) {
+  TOCSIN_TRY(BatchSize(field, items.size(), limits));
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (Status status = Validate(items[i], args...); !status) {
+      if (items.size() == 1) return status;
+      return std::unexpected(std::move(status.error()).Prefixed(fmt::format("{}[{}]", field, i)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Validate(const NewJob& job, const Limits& limits, Moment now) {
   TOCSIN_TRY(OptionalName("id", job.id));
   TOCSIN_TRY(OptionalName("key", job.key));
   TOCSIN_TRY(CheckWhen(job.timeline, job.delay, job.due, now));
@@ -62,7 +76,7 @@ Status Check(const NewJob& job, const Limits& limits, Moment now) {
   return CheckPayload(job.payload, limits);
 }
 
-Status Check(const Settlement& settlement, const Limits& limits) {
+Status Validate(const Settlement& settlement, const Limits& limits) {
   if (settlement.delay) TOCSIN_TRY(InRange("delay", *settlement.delay, kDelayMax));
   TOCSIN_TRY(InRange("lease", settlement.lease, limits.lease_max));
   if (settlement.reason.size() <= kReasonBytesMax) return {};
@@ -70,38 +84,24 @@ Status Check(const Settlement& settlement, const Limits& limits) {
                    kReasonBytesMax);
 }
 
-Status Check(const JobRef& job) {
+Status Validate(const JobRef& job) {
   TOCSIN_TRY(ValidateName("id", job.id));
   return OptionalName("key", job.key);
 }
 
-Status Check(const Amendment& amendment, const Limits& limits, Moment now) {
-  TOCSIN_TRY(Check(amendment.job));
+Status Validate(const Amendment& amendment, const Limits& limits, Moment now) {
+  TOCSIN_TRY(Validate(amendment.job));
   if (amendment.kind == AmendKind::kReschedule) {
     TOCSIN_TRY(CheckWhen(amendment.timeline, amendment.delay, amendment.due, now));
   }
   return amendment.payload ? CheckPayload(*amendment.payload, limits) : Status{};
 }
 
-Status Check(const CountEvent& event) {
-  TOCSIN_TRY(Check(event.job));
+Status Validate(const CountEvent& event) {
+  TOCSIN_TRY(Validate(event.job));
   TOCSIN_TRY(ValidateName("event", event.event));
   return InRange("by", event.by, 1U, kCountMax);
 }
-
-template <class Items, class... Args>
-Status CheckAll(std::string_view field, const Items& items, const Limits& limits, const Args&... args) {
-  TOCSIN_TRY(BatchSize(field, items.size(), limits));
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (Status status = Check(items[i], args...); !status) {
-      if (items.size() == 1) return status;
-      return std::unexpected(std::move(status.error()).Prefixed(fmt::format("{}[{}]", field, i)));
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 Status Validate(const SubmitRequest& request, const Limits& limits, Moment now) {
   return CheckAll("jobs", request.jobs, limits, limits, now);

@@ -8,6 +8,12 @@ namespace tocsin {
 
 constexpr size_t kReasonBytesMax = 1024;
 
+Status Validate(const NewJob& job, const Limits& limits, Moment now);
+Status Validate(const Settlement& settlement, const Limits& limits);
+Status Validate(const Amendment& amendment, const Limits& limits, Moment now);
+Status Validate(const CountEvent& event);
+Status Validate(const JobRef& job);
+
 Status Validate(const SubmitRequest& request, const Limits& limits, Moment now);
 Status Validate(const ReserveRequest& request, const Limits& limits);
 Status Validate(const SettleRequest& request, const Limits& limits);

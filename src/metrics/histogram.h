@@ -43,7 +43,7 @@ class Histogram {
   Histogram& operator=(const Histogram&) = delete;
 
   /// Less than zero counts as zero; fractions of a microsecond are rounded up.
-  void Record(std::chrono::nanoseconds took);
+  void Record(std::chrono::nanoseconds took, uint64_t times = 1);
   Snapshot Read() const;
 
  private:

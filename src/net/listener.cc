@@ -112,11 +112,11 @@ void Listener::Accept() {
 }
 
 void Listener::Accepted(size_t shard, Socket socket) {
-  if (open_->fetch_add(1) >= options_.connections_max) {
-    open_->fetch_sub(1);
+  if (options_.count->fetch_add(1) >= options_.connections_max) {
+    options_.count->fetch_sub(1);
     return Refuse(std::move(socket));
   }
-  ConnectionPass pass(open_.get(), [open = open_](const void*) { open->fetch_sub(1); });
+  ConnectionPass pass(options_.count.get(), [open = options_.count](const void*) { open->fetch_sub(1); });
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   loops_[shard]->Post([this, shard, socket = std::move(socket), pass = std::move(pass)]() mutable {

@@ -26,9 +26,12 @@ using ConnectionPass = std::shared_ptr<const void>;
 
 class Listener {
  public:
+  /// Connections that are open, of all listeners that share it.
+  using Count = std::shared_ptr<std::atomic<size_t>>;
   struct Options {
     size_t connections_max = 10'000;
     std::string refusal;  // what a connection over the limit is told before it is closed
+    Count count = std::make_shared<std::atomic<size_t>>(0);
   };
   /// Runs on the loop's thread.
   using Handler = std::function<void(size_t shard, Socket socket, ConnectionPass pass)>;
@@ -41,7 +44,6 @@ class Listener {
 
   /// Where it is bound: port 0 became a real one.
   const Address& address() const { return address_; }
-  size_t connections() const { return open_->load(std::memory_order_relaxed); }
 
  private:
   Listener(boost::asio::io_context& io, Options options);
@@ -61,7 +63,6 @@ class Listener {
   Handler handler_;
   size_t next_shard_ = 0;
   std::shared_ptr<size_t> refusing_ = std::make_shared<size_t>(0);
-  std::shared_ptr<std::atomic<size_t>> open_ = std::make_shared<std::atomic<size_t>>(0);
 };
 
 }  // namespace tocsin::net

@@ -9,7 +9,8 @@ struct BannerFacts {
   std::string version;  // a line
   std::string data_dir;
   std::string recovery;
-  std::string url;  // without a slash at the end
+  std::string url;   // without a slash at the end
+  std::string resp;  // host:port
   bool virtual_clock = false;
   bool tokens = false;  // every call needs one
 };

@@ -75,19 +75,31 @@ ServerNode::ServerNode(const Config& config)
 ServerNode::~ServerNode() = default;
 
 Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
-  auto address = net::MakeAddress(config.http_listen.host, config.http_listen.port);
-  if (!address) return std::unexpected(std::move(address).error().Prefixed("http.listen"));
+  auto http = net::MakeAddress(config.http_listen.host, config.http_listen.port);
+  if (!http) return std::unexpected(std::move(http).error().Prefixed("http.listen"));
+  auto resp = net::MakeAddress(config.resp_listen.host, config.resp_listen.port);
+  if (!resp) return std::unexpected(std::move(resp).error().Prefixed("resp.listen"));
   std::unique_ptr<ServerNode> node(new ServerNode(config));
-  auto guard = TokenGuard::Open(node->main_loop_.io(), config, address->loopback);
+  auto guard = TokenGuard::Open(node->main_loop_.io(), config, http->loopback && resp->loopback);
   if (!guard) return std::unexpected(std::move(guard).error());
   node->token_guard_ = *std::move(guard);
-  const size_t connections = FitConnections(static_cast<size_t>(config.limits_connections));
-  auto listener = net::Listener::Open(node->main_loop_.io(), *address, {connections, http::RefusalText(connections)});
-  if (!listener) return std::unexpected(std::move(listener).error());
-  node->listener_ = *std::move(listener);
+  TOCSIN_TRY(node->Listen(*http, *resp));
   TOCSIN_TRY(node->OpenStore());
   node->MakeShards();
+  node->MakeServers();
   return node;
+}
+
+Status ServerNode::Listen(const net::Address& http, const net::Address& resp) {
+  const size_t connections = FitConnections(static_cast<size_t>(config_.limits_connections));
+  auto listener =
+      net::Listener::Open(main_loop_.io(), http, {connections, http::RefusalText(connections), connections_});
+  if (!listener) return std::unexpected(std::move(listener).error().Prefixed("http.listen"));
+  http_listener_ = *std::move(listener);
+  listener = net::Listener::Open(main_loop_.io(), resp, {connections, resp::RefusalText(connections), connections_});
+  if (!listener) return std::unexpected(std::move(listener).error().Prefixed("resp.listen"));
+  resp_listener_ = *std::move(listener);
+  return {};
 }
 
 Status ServerNode::OpenStore() {
@@ -113,16 +125,24 @@ void ServerNode::MakeShards() {
     LogError("the store has failed: {}; exiting, start again to recover", error.message);
     std::_Exit(kExitStoreFailed);
   });
+}
+
+void ServerNode::MakeServers() {
   scraper_ = std::make_unique<metrics::Scraper>(metrics_);
   budget_ = std::make_unique<net::Budget>(TransferMemory(config_), metrics_);
-  const http::Context context{*service_, *clock_,   virtual_clock_,
-                              metrics_,  *scraper_, {std::string(Version()), loops_.size(), clock_->IoNow()}};
+  const NodeInfo node{std::string(Version()), loops_.size(), clock_->IoNow(), connections_};
+  const http::Context http{*service_, *clock_, virtual_clock_, metrics_, *scraper_, node};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
-      .pages = listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
+      .pages = http_listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
+  const resp::Context resp{*service_, *clock_, virtual_clock_, metrics_, node};
   for (const auto& loop : loops_) {
-    servers_.push_back(std::make_unique<http::Server>(context, router_, *budget_, *loop, options));
-    if (token_guard_) servers_.back()->Admit(token_guard_->tokens());
+    http_servers_.push_back(std::make_unique<http::Server>(http, router_, *budget_, *loop, options));
+    resp_servers_.push_back(std::make_unique<resp::Server>(resp, *budget_, *loop,
+                                                           resp::Options{.frame_bytes_max = config_.limits_body_size}));
+    if (!token_guard_) continue;
+    http_servers_.back()->Admit(token_guard_->tokens());
+    resp_servers_.back()->Admit(token_guard_->tokens());
   }
 }
 
@@ -130,7 +150,8 @@ std::string ServerNode::Banner() const {
   return BannerText({.version = VersionText(),
                      .data_dir = config_.data_dir,
                      .recovery = Recovery(*store_),
-                     .url = "http://" + listener_->address().Text(),
+                     .url = "http://" + http_listener_->address().Text(),
+                     .resp = resp_listener_->address().Text(),
                      .virtual_clock = virtual_clock_ != nullptr,
                      .tokens = token_guard_ != nullptr});
 }
@@ -145,8 +166,11 @@ void ServerNode::StartThreads() {
       loop->Run();
     });
   }
-  listener_->Start(loops, [this](size_t shard, net::Socket socket, net::ConnectionPass pass) {
-    servers_[shard]->Accept(std::move(socket), std::move(pass));
+  http_listener_->Start(loops, [this](size_t shard, net::Socket socket, net::ConnectionPass pass) {
+    http_servers_[shard]->Accept(std::move(socket), std::move(pass));
+  });
+  resp_listener_->Start(loops, [this](size_t shard, net::Socket socket, net::ConnectionPass pass) {
+    resp_servers_[shard]->Accept(std::move(socket), std::move(pass));
   });
 }
 
@@ -159,8 +183,11 @@ void ServerNode::WatchTokens() {
     return;
   }
   token_guard_->Start([this](const TokenGuard::Tokens& tokens) {
-    for (size_t shard = 0; shard < servers_.size(); ++shard) {
-      loops_[shard]->Post([this, shard, tokens] { servers_[shard]->Admit(tokens); });
+    for (size_t shard = 0; shard < loops_.size(); ++shard) {
+      loops_[shard]->Post([this, shard, tokens] {
+        http_servers_[shard]->Admit(tokens);
+        resp_servers_[shard]->Admit(tokens);
+      });
     }
   });
 }
@@ -182,7 +209,8 @@ int ServerNode::Finish() {
     status = kExitStoreFailed;
   }
   if (parts_running_ > 0) std::_Exit(status);  // a call without its answer still refers to the service
-  servers_.clear();
+  http_servers_.clear();
+  resp_servers_.clear();
   service_.reset();
   return status;
 }
@@ -202,12 +230,14 @@ void ServerNode::AwaitSignal() {
 
 void ServerNode::Stop() {
   stopping_ = true;
-  listener_->Close();
-  parts_running_ = 1 + servers_.size();
-  for (size_t shard = 0; shard < servers_.size(); ++shard) {
+  http_listener_->Close();
+  resp_listener_->Close();
+  parts_running_ = 1 + 2 * loops_.size();
+  for (size_t shard = 0; shard < loops_.size(); ++shard) {
     loops_[shard]->Post([this, shard] {
-      servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); });
-      main_loop_.Post([this] { ServerDrains(); });
+      http_servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); });
+      resp_servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); });
+      main_loop_.Post([this] { ShardDrains(); });
     });
   }
   stop_timer_.expires_after(kStopTime);
@@ -218,9 +248,9 @@ void ServerNode::Stop() {
   });
 }
 
-void ServerNode::ServerDrains() {
+void ServerNode::ShardDrains() {
   // Not before all do: they say with each answer that it is the last one, and the service refuses from its stop on.
-  if (++servers_draining_ < servers_.size()) return;
+  if (++shards_draining_ < loops_.size()) return;
   loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
 }
 

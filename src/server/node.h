@@ -19,6 +19,7 @@
 #include "core/service.h"
 #include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
+#include "frontend/resp/server.h"
 #include "metrics/registry.h"
 #include "metrics/scraper.h"
 #include "net/asio_loop.h"
@@ -30,7 +31,7 @@ namespace tocsin {
 
 class ServerNode {
  public:
-  /// Takes the address and the data folder, and recovers what is stored. Nothing is served yet.
+  /// Takes the addresses and the data folder, and recovers what is stored. Nothing is served yet.
   static Result<std::unique_ptr<ServerNode>> Open(const Config& config);
   ~ServerNode();
   ServerNode(const ServerNode&) = delete;
@@ -44,12 +45,14 @@ class ServerNode {
  private:
   explicit ServerNode(const Config& config);
   Status OpenStore();
+  Status Listen(const net::Address& http, const net::Address& resp);
   void MakeShards();
+  void MakeServers();
   void StartThreads();
   void WatchTokens();
   void AwaitSignal();
   void Stop();
-  void ServerDrains();
+  void ShardDrains();
   void PartStopped();
   int Finish();
 
@@ -62,7 +65,9 @@ class ServerNode {
   net::AsioLoop main_loop_;  // destroyed before the shards' loops: an accept under way holds a socket of theirs
   boost::asio::signal_set signals_;
   boost::asio::steady_timer stop_timer_;
-  std::unique_ptr<net::Listener> listener_;
+  std::unique_ptr<net::Listener> http_listener_;
+  std::unique_ptr<net::Listener> resp_listener_;
+  const net::Listener::Count connections_ = std::make_shared<std::atomic<size_t>>(0);
   std::unique_ptr<TokenGuard> token_guard_;  // null: no authentication
 
   std::unique_ptr<FileSystem> file_system_;
@@ -71,11 +76,12 @@ class ServerNode {
   http::Router router_;
   std::unique_ptr<net::Budget> budget_;
   std::unique_ptr<metrics::Scraper> scraper_;
-  std::vector<std::unique_ptr<http::Server>> servers_;
+  std::vector<std::unique_ptr<http::Server>> http_servers_;
+  std::vector<std::unique_ptr<resp::Server>> resp_servers_;
   std::vector<std::jthread> threads_;
 
   bool stopping_ = false;
-  size_t servers_draining_ = 0;
+  size_t shards_draining_ = 0;
   size_t parts_running_ = 0;  // the service and the shards' servers, while stopping
 };
 

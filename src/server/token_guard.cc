@@ -17,8 +17,8 @@ TokenGuard::TokenGuard(boost::asio::io_context& io, const std::string& path)
 Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io, const Config& config, bool loopback) {
   if (config.auth_token_file.empty()) {
     if (!loopback) {
-      LogWarn("auth.allow_unauthenticated: whoever reaches {}:{} may do everything", config.http_listen.host,
-              config.http_listen.port);
+      LogWarn("auth.allow_unauthenticated: whoever reaches {}:{} or {}:{} may do everything", config.http_listen.host,
+              config.http_listen.port, config.resp_listen.host, config.resp_listen.port);
     }
     return nullptr;
   }

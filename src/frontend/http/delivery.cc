@@ -8,17 +8,6 @@
 namespace tocsin::http {
 namespace {
 
-/// A reserve whose client went away just before the jobs came, or whose answer finds no room: they are due again at
-/// once.
-void Release(const Context& context, net::AsioLoop& loop, std::string topic, const JobBatch& batch) {
-  if (batch.jobs.empty()) return;
-  SettleRequest request{.topic = std::move(topic)};
-  for (const JobView& job : batch.jobs) {
-    request.settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
-  }
-  context.service.Settle(loop, std::move(request), [](const auto&) {});
-}
-
 void Settle(Call& call, SettleKind kind) {
   auto document = call.Body();
   if (document == nullptr) return;
@@ -49,10 +38,10 @@ void ReserveJobs(Call& call) {
   auto deliver = [answer = std::move(call.answer), topic = call.params[0], &context = call.context,
                   &loop = call.loop](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    if (!answer.Wanted()) return Release(context, loop, std::move(topic), *result);
+    if (!answer.Wanted()) return context.service.Release(loop, std::move(topic), *result);
     std::string body = EncodeDelivered(*result);
     if (const Status room = answer.MakeRoom(body.size()); !room) {
-      Release(context, loop, std::move(topic), *result);
+      context.service.Release(loop, std::move(topic), *result);
       return answer.Fail(room.error());
     }
     answer.Send({.body = std::move(body)});

@@ -42,7 +42,7 @@ void ShowStats(Call& call) {
       .now_ms = ToMs(context.clock.Now().utc),
       .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
       .shards = context.node.shards,
-      .connections = static_cast<size_t>(context.metrics.GetGauge("tocsin_http_connections", "")->Value())};
+      .connections = context.node.connections->load(std::memory_order_relaxed)};
   context.service.Topics(call.loop, "", [answer = std::move(call.answer), facts](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     answer.Send({.body = EncodeStats(facts, *result)});

@@ -1,0 +1,49 @@
+// Command: one row of the table of commands; each stands in a file of its own in commands/. Call: one command on its
+// way, which lives until `run` returns.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "auth/access.h"
+#include "base/result.h"
+
+namespace tocsin::resp {
+
+class Session;
+struct Call;
+
+struct Command {
+  std::string_view name;     // in capitals
+  std::string_view syntax;   // of what stands behind the name
+  std::string_view summary;  // one line, for COMMAND DOCS and docs/resp.md
+  size_t args_min = 0;       // behind the name
+  size_t args_max = 0;
+  auth::Access access = auth::Access::kKnown;  // a scope on a topic is asked for the first argument
+  bool holds =
+      false;  // what is pipelined behind it waits for its answer; the rest goes into batches or answers at once
+  bool writes = false;
+  void (*run)(Call& call) = nullptr;
+};
+
+constexpr size_t kAnyNumber = SIZE_MAX;
+
+struct Call {
+  const Command& command;
+  std::span<const std::string_view> args;  // behind the name
+  Session& session;
+
+  std::string_view topic() const { return args.front(); }
+  /// Answers at once.
+  void Fail(const Error& error);
+};
+
+/// All of them, by name.
+std::span<const Command* const> Commands();
+/// In any case; null where there is none.
+const Command* FindCommand(std::string_view name);
+/// The error for a command that does not exist, with what a user of Redis may have wanted.
+Error UnknownCommand(std::string_view name);
+
+}  // namespace tocsin::resp

@@ -1,0 +1,62 @@
+#include "frontend/resp/commands/commands.h"
+
+namespace tocsin::resp {
+namespace {
+
+constexpr size_t kReportBytesMax = 2048;  // of one topic
+
+void Get(Call& call) {
+  std::string name(call.topic());
+  ServiceOf(call).Topics(
+      LoopOf(call), name, [answer = call.session.pipeline().Hold(call), name](Result<Report> result) mutable {
+        if (!result) return answer.Fail(result.error());
+        if (result->topics.empty()) {
+          return answer.Fail({Code::kTopicNotFound, fmt::format("no topic {}", Shown(name)), "topic"});
+        }
+        Writer writer = answer.writer();
+        WriteTopic(writer, result->topics.front());
+        answer.Done();
+      });
+}
+
+void List(Call& call) {
+  std::string prefix = call.session.grant() != nullptr ? call.session.grant()->prefix : std::string();
+  ServiceOf(call).Topics(
+      LoopOf(call), "",
+      [answer = call.session.pipeline().Hold(call), prefix = std::move(prefix)](Result<Report> result) mutable {
+        if (!result) return answer.Fail(result.error());
+        std::erase_if(result->topics,
+                      [&](const TopicReport& topic) { return !topic.figures.topic.name.starts_with(prefix); });
+        if (const Status room = answer.MakeRoom(result->topics.size() * kReportBytesMax); !room) {
+          return answer.Fail(room.error());
+        }
+        Writer writer = answer.writer();
+        writer.Array(result->topics.size());
+        for (const TopicReport& topic : result->topics) WriteTopic(writer, topic);
+        answer.Done();
+      });
+}
+
+}  // namespace
+
+const Command kTopicGet = {
+    .name = "TOPIC.GET",
+    .syntax = "topic",
+    .summary = "Shows a topic's settings and figures.",
+    .args_min = 1,
+    .args_max = 1,
+    .access = auth::Access::kTopicAdmin,
+    .holds = true,
+    .run = Get,
+};
+
+const Command kTopicList = {
+    .name = "TOPIC.LIST",
+    .syntax = "",
+    .summary = "Shows all topics with their settings and figures.",
+    .access = auth::Access::kListTopics,
+    .holds = true,
+    .run = List,
+};
+
+}  // namespace tocsin::resp

@@ -1,0 +1,27 @@
+// Answers of the service -> RESP. Appends by the caller's Writer; no state. Names are those of every wire
+// (model/names.h).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/service.h"
+#include "frontend/resp/writer.h"
+
+namespace tocsin::resp {
+
+/// One command's jobs: [id, outcome, due_ms] or, with `many`, an array of ids. What is not stored is an error in its
+/// place.
+void WriteSubmitted(Writer& writer, std::span<const Submitted> jobs, std::string_view own_id, bool many);
+void WriteSettled(Writer& writer, std::span<const SettleOutcome> outcomes);
+void WriteAmended(Writer& writer, const Amended& amended, AmendKind kind);
+void WriteCounted(Writer& writer, const Counted& counted);
+void WriteDelivered(Writer& writer, const JobBatch& batch);
+/// At least what WriteDelivered makes of it.
+size_t DeliveredBytesMax(const JobBatch& batch);
+/// As JOB.GET and JOB.LIST show a job.
+void WriteJob(Writer& writer, const JobView& job);
+void WriteTopic(Writer& writer, const Topic& topic);
+void WriteTopic(Writer& writer, const TopicReport& report);
+
+}  // namespace tocsin::resp

@@ -1,0 +1,159 @@
+#include "frontend/resp/pipeline.h"
+
+#include "frontend/resp/encode.h"
+#include "frontend/resp/server.h"
+#include "frontend/resp/session.h"
+
+namespace tocsin::resp {
+
+Answer::Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, const Command& command, size_t commands)
+    : session_(std::move(session)),
+      slot_(std::move(slot)),
+      command_(command),
+      commands_(commands),
+      protocol_(session_->protocol()),
+      began_(session_->server().loop().clock().IoNow()) {}
+
+Answer::Answer(Answer&&) noexcept = default;
+
+Answer::~Answer() = default;
+
+bool Answer::Wanted() const { return session_->open(); }
+
+Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
+
+void Answer::Done() {
+  slot_->done = true;
+  Server& server = session_->server();
+  server.Record(command_, commands_, server.loop().clock().IoNow() - began_);
+  server.Wake(*session_);
+}
+
+void Answer::Fail(const Error& error) {
+  for (size_t i = 0; i < commands_; ++i) writer().Fail(error);
+  session_->server().CountErrors(error.code, commands_);
+  Done();
+}
+
+std::shared_ptr<Slot> Pipeline::NewSlot() { return slots_.emplace_back(std::make_shared<Slot>()); }
+
+std::string& Pipeline::Now() {
+  Flush();
+  if (slots_.empty() || !slots_.back()->done) NewSlot()->done = true;
+  return slots_.back()->text;
+}
+
+Answer Pipeline::Hold(const Call& call) {
+  Flush();
+  held_ = NewSlot();
+  return {session_.shared_from_this(), held_, call.command};
+}
+
+bool Pipeline::Continues(const Command* command, std::string_view topic) const {
+  return command == open_command_ && topic == open_topic_;
+}
+
+bool Pipeline::Fits(size_t items) const {
+  return open_items_ + items <= session_.server().context().service.limits().batch;
+}
+
+void Pipeline::Begin(const Call& call, std::string& topic, Bytes& bytes) {
+  open_command_ = &call.command;
+  open_topic_ = call.topic();
+  topic = call.topic();
+  bytes = session_.bytes();
+  Server& server = session_.server();
+  creating_ = std::holds_alternative<SubmitRun>(open_) && !server.context().service.Knows(server.loop(), topic);
+}
+
+void Pipeline::Flush() {
+  if (open_command_ == nullptr) return;
+  open_command_ = nullptr;
+  open_items_ = 0;
+  auto open = std::exchange(open_, std::monostate{});
+  std::visit(
+      [this]<class R>(R& run) {
+        if constexpr (!std::is_same_v<R, std::monostate>) Dispatch(std::move(run));
+      },
+      open);
+  if (std::exchange(creating_, false)) held_ = slots_.back();
+}
+
+template <class R>
+Answer Pipeline::AnswerOf(const R& run, size_t commands) {
+  return {session_.shared_from_this(), NewSlot(), *run.command, commands};
+}
+
+void Pipeline::Dispatch(SubmitRun run) {
+  Server& server = session_.server();
+  auto answer = AnswerOf(run, run.parts.size());
+  auto done = [answer = std::move(answer), parts = std::move(run.parts),
+               bytes = run.request.bytes](Result<std::vector<Submitted>> result) mutable {
+    if (!result) return answer.Fail(result.error());
+    Writer writer = answer.writer();
+    std::span<const Submitted> jobs = *result;
+    for (const SubmitRun::Part& part : parts) {
+      WriteSubmitted(writer, jobs.first(part.items), part.own_id, part.many);
+      jobs = jobs.subspan(part.items);
+    }
+    answer.Done();
+  };
+  server.context().service.Submit(server.loop(), std::move(run.request), std::move(done));
+}
+
+void Pipeline::Dispatch(SettleRun run) {
+  Server& server = session_.server();
+  auto answer = AnswerOf(run, run.parts.size());
+  auto done = [answer = std::move(answer),
+               parts = std::move(run.parts)](Result<std::vector<SettleOutcome>> result) mutable {
+    if (!result) return answer.Fail(result.error());
+    Writer writer = answer.writer();
+    std::span<const SettleOutcome> outcomes = *result;
+    for (const SettleRun::Part& part : parts) {
+      WriteSettled(writer, outcomes.first(part.items));
+      outcomes = outcomes.subspan(part.items);
+    }
+    answer.Done();
+  };
+  server.context().service.Settle(server.loop(), std::move(run.request), std::move(done));
+}
+
+void Pipeline::Dispatch(AmendRun run) {
+  Server& server = session_.server();
+  auto answer = AnswerOf(run, run.request.amendments.size());
+  auto done = [answer = std::move(answer),
+               kind = run.request.amendments.front().kind](Result<std::vector<Amended>> result) mutable {
+    if (!result) return answer.Fail(result.error());
+    Writer writer = answer.writer();
+    for (const Amended& amended : *result) WriteAmended(writer, amended, kind);
+    answer.Done();
+  };
+  server.context().service.Amend(server.loop(), std::move(run.request), std::move(done));
+}
+
+void Pipeline::Dispatch(CountRun run) {
+  Server& server = session_.server();
+  auto answer = AnswerOf(run, run.request.events.size());
+  auto done = [answer = std::move(answer)](Result<std::vector<Counted>> result) mutable {
+    if (!result) return answer.Fail(result.error());
+    Writer writer = answer.writer();
+    for (const Counted& counted : *result) WriteCounted(writer, counted);
+    answer.Done();
+  };
+  server.context().service.Count(server.loop(), std::move(run.request), std::move(done));
+}
+
+void Pipeline::TakeReady(std::string& out) {
+  while (!slots_.empty() && slots_.front()->done) {
+    std::string& text = slots_.front()->text;
+    if (out.empty()) {
+      out.swap(text);
+    } else {
+      out += text;
+    }
+    if (slots_.front() == held_) held_.reset();
+    slots_.pop_front();
+  }
+}
+
+}  // namespace tocsin::resp

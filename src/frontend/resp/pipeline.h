@@ -1,0 +1,136 @@
+// Pipeline: what stands between a connection's commands and the service. Commands that follow each other and do the
+// same to one topic become one call (a run); the replies leave in the order of the commands, whichever call is answered
+// first.
+//
+// Owned by its Session; on the session's loop alone.
+//
+// Invariants: a slot holds the replies of one run or one call; replies are taken from the front, while it is done. One
+// run is open at most, and nothing else is begun before it is flushed.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/service.h"
+#include "frontend/resp/command.h"
+#include "frontend/resp/writer.h"
+
+namespace tocsin::resp {
+
+class Session;
+
+/// The place of some replies among those of the connection.
+struct Slot {
+  std::string text;
+  bool done = false;
+};
+
+/// The promise to fill a slot, once. Keeps the session's state alive, also when the client has gone.
+class Answer {
+ public:
+  Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, const Command& command, size_t commands = 1);
+  Answer(Answer&&) noexcept;
+  ~Answer();
+
+  /// Whether somebody still waits for it.
+  bool Wanted() const;
+  /// kOverloaded where no memory is left for an answer of this size.
+  Status MakeRoom(size_t bytes);
+  Writer writer() { return {slot_->text, protocol_}; }
+  void Done();
+  void Fail(const Error& error);
+
+ private:
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<Slot> slot_;
+  const Command& command_;
+  size_t commands_;  // that it answers
+  Protocol protocol_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+/// Commands of one kind for one topic.
+template <class TheRequest>
+struct RunOf {
+  using Request = TheRequest;
+  /// One command's share, where a command can have many items.
+  struct Part {
+    std::string_view own_id;  // JOB.SUBMIT
+    size_t items = 1;
+    bool many = false;  // JOB.MSUBMIT
+  };
+  const Command* command = nullptr;
+  Request request;
+  std::vector<Part> parts;
+};
+using SubmitRun = RunOf<SubmitRequest>;
+using SettleRun = RunOf<SettleRequest>;
+using AmendRun = RunOf<AmendRequest>;
+using CountRun = RunOf<CountRequest>;
+
+class Pipeline {
+ public:
+  explicit Pipeline(Session& session) : session_(session) {}
+
+  /// Where the reply of a command goes that is answered at once.
+  std::string& Now();
+  /// The run that takes `items` more of this call's command and topic.
+  template <class R>
+  R& Open(const Call& call, size_t items);
+  /// Hands the open run to the service.
+  void Flush();
+  /// A slot for a call that is no run; nothing behind it is begun until it is answered.
+  Answer Hold(const Call& call);
+
+  /// The call under way has to be answered before the next command is begun.
+  bool holding() const { return held_ != nullptr && !held_->done; }
+  /// The open run creates its topic: until that is answered no other call may be about it.
+  bool creating() const { return creating_; }
+  bool Continues(const Command* command, std::string_view topic) const;
+
+  /// Moves the replies that are ready to `out`.
+  void TakeReady(std::string& out);
+  /// Whether all replies were taken.
+  bool empty() const { return slots_.empty(); }
+  size_t size() const { return slots_.size(); }
+
+ private:
+  void Begin(const Call& call, std::string& topic, Bytes& bytes);
+  bool Fits(size_t items) const;
+  std::shared_ptr<Slot> NewSlot();
+  template <class R>
+  Answer AnswerOf(const R& run, size_t commands);
+  void Dispatch(SubmitRun run);
+  void Dispatch(SettleRun run);
+  void Dispatch(AmendRun run);
+  void Dispatch(CountRun run);
+
+  Session& session_;
+  std::deque<std::shared_ptr<Slot>> slots_;
+  std::shared_ptr<Slot> held_;
+  bool creating_ = false;
+  const Command* open_command_ = nullptr;
+  std::string_view open_topic_;  // lives as long as the bytes that are being read
+  size_t open_items_ = 0;
+  std::variant<std::monostate, SubmitRun, SettleRun, AmendRun, CountRun> open_;
+};
+
+template <class R>
+R& Pipeline::Open(const Call& call, size_t items) {
+  R* run = std::get_if<R>(&open_);
+  if (run == nullptr || !Continues(&call.command, call.topic()) || !Fits(items)) {
+    Flush();
+    run = &open_.emplace<R>();
+    run->command = &call.command;
+    Begin(call, run->request.topic, run->request.bytes);
+  }
+  open_items_ += items;
+  return *run;
+}
+
+}  // namespace tocsin::resp

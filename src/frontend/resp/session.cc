@@ -1,0 +1,396 @@
+#include "frontend/resp/session.h"
+
+#include <cstring>
+
+#include <poll.h>
+
+#include "base/log.h"
+#include "frontend/resp/server.h"
+#include "frontend/resp/words.h"
+
+namespace tocsin::resp {
+namespace {
+
+using boost::asio::buffer;
+using boost::system::error_code;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr SteadyTime kNoDeadline = SteadyTime::max();
+constexpr size_t kUnsentMax = 1 << 20;
+constexpr size_t kSlotsMax = 1024;
+constexpr size_t kTailMax = 16 << 10;
+constexpr size_t kAheadMax = 64 << 10;     // read behind a command that holds
+constexpr size_t kStrangerMax = 16 << 10;  // a command of somebody who is not logged in
+constexpr size_t kStrangerArguments = 64;
+constexpr size_t kOptionsMax = 128;  // arguments besides jobs or tokens
+constexpr size_t kOutKept = 64 << 10;
+constexpr size_t kMovedBytes = 64 << 10;  // a transfer's deadline begins anew with so many bytes
+constexpr Millis kFrameTime{60'000};
+constexpr Millis kWriteTime{60'000};
+constexpr Millis kLogInTime{30'000};
+constexpr Millis kLingerTime{2'000};
+
+}  // namespace
+
+Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass, uint64_t id)
+    : server_(server),
+      socket_(std::move(socket)),
+      pass_(std::move(pass)),
+      id_(id),
+      tokens_(server.tokens()),
+      request_charge_(server.budget(), net::Charge::For::kRequest),
+      pipeline_(*this),
+      answer_charge_(server.budget(), net::Charge::For::kAnswer) {}
+
+void Session::Start() {
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  if (tokens_ != nullptr) read_deadline_ = server_.loop().clock().IoNow() + kLogInTime;
+  WaitToRead();
+}
+
+void Session::Close() {
+  if (closed_) return;
+  closed_ = true;
+  if (parked_) {
+    const ReserveId parked = *parked_;
+    Unpark();
+    server_.context().service.CancelReserve(parked);
+  }
+  error_code ignored;
+  socket_.close(ignored);
+  pass_.reset();
+  if (chunk_) server_.chunks().GiveBack(std::move(chunk_));
+  server_.Remove(*this);
+}
+
+void Session::Drain() {
+  closing_ = true;
+  FinishIfDone();
+}
+
+std::string Session::Peer() const {
+  error_code error;
+  const auto peer = socket_.remote_endpoint(error);
+  if (error) return "?";
+  const std::string host = peer.address().to_string();
+  return fmt::format("{}:{}", peer.address().is_v6() ? "[" + host + "]" : host, peer.port());
+}
+
+// Who calls.
+
+Status Session::LogIn(std::string_view token) {
+  if (tokens_ == nullptr) return {};
+  const auth::Grant* const grant = tokens_->Find(token);
+  if (grant == nullptr) return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
+  token_ = token;
+  grant_ = grant;
+  read_deadline_ = kNoDeadline;
+  return {};
+}
+
+Status Session::CheckCaller(const Command& command, std::string_view topic) const {
+  if (tokens_ == nullptr || command.access == auth::Access::kOpen) return {};
+  if (grant_ == nullptr) {
+    return Fail(Code::kUnauthenticated, "this server needs a token: AUTH TOKEN (tocsin token create makes one)");
+  }
+  return auth::CheckGrant(*grant_, command.access, topic);
+}
+
+void Session::TokensChanged() {
+  tokens_ = server_.tokens();
+  grant_ = nullptr;
+  if (tokens_ == nullptr) return;
+  if (!token_.empty()) grant_ = tokens_->Find(token_);
+  if (grant_ != nullptr) return;
+  token_.clear();
+  if (parked_) server_.context().service.CancelReserve(*parked_);
+}
+
+void Session::Reset() {
+  protocol_ = Protocol::kResp2;
+  name.clear();
+  token_.clear();
+  grant_ = nullptr;
+}
+
+FrameLimits Session::Limits() const {
+  if (tokens_ != nullptr && grant_ == nullptr) return {kStrangerMax, kStrangerArguments};
+  return {server_.options().frame_bytes_max, server_.context().service.limits().batch + kOptionsMax};
+}
+
+// Reading.
+
+bool Session::CanBegin() const {
+  return !closing_ && !pipeline_.holding() && out_.size() - sent_ <= kUnsentMax && pipeline_.size() <= kSlotsMax;
+}
+
+void Session::WaitToRead() {
+  if (reading_ || closed_ || gone_ || (closing_ && !lingering_)) return;
+  const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
+  if (stalled_ && waiting >= kAheadMax) return;
+  reading_ = true;
+  socket_.async_wait(net::Socket::wait_read, [self = shared_from_this()](const error_code& error) {
+    self->reading_ = false;
+    if (self->closed_) return;
+    if (error) return self->Close();
+    self->Receive();
+  });
+}
+
+bool Session::MakeRoomToRead() {
+  if (!chunk_) {
+    chunk_ = server_.chunks().Take();
+    begin_ = 0;
+    end_ = tail_.size();
+    std::memcpy(chunk_->data.get(), tail_.data(), end_);
+    tail_.clear();
+  }
+  if (end_ < chunk_->capacity) return true;
+  const size_t size = end_ - begin_;
+  const size_t needed = stalled_ ? size + kTailMax : std::max(parser_.needed(), size + 1);
+  // Growing as the bytes come: what a length announces costs nothing.
+  const size_t room = std::max(std::min(needed, 2 * size), ChunkPool::kBytes);
+  if (!request_charge_.Reach(room)) return false;
+  auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
+  std::memcpy(larger->data.get(), chunk_->data.get() + begin_, size);
+  server_.chunks().GiveBack(std::exchange(chunk_, std::move(larger)));
+  begin_ = 0;
+  end_ = size;
+  return true;
+}
+
+void Session::Receive() {
+  if (!MakeRoomToRead()) return Refuse(server_.NoRoom());
+  error_code error;
+  const size_t bytes = socket_.read_some(buffer(chunk_->data.get() + end_, chunk_->capacity - end_), error);
+  if (error == boost::asio::error::would_block) {
+    KeepRest();
+    return WaitToRead();
+  }
+  if (error) {
+    gone_ = true;
+    KeepRest();
+    if (error != boost::asio::error::eof || parked_ || lingering_) return Close();
+    return FinishIfDone();
+  }
+  if (lingering_) {
+    end_ = begin_;
+    KeepRest();
+    return WaitToRead();
+  }
+  end_ += bytes;
+  moved_ += bytes;
+  if (stalled_) {
+    KeepRest();
+    return WaitToRead();
+  }
+  Process();
+}
+
+void Session::Process() {
+  stalled_ = false;
+  if (!chunk_ && !MakeRoomToRead()) return Refuse(server_.NoRoom());
+  const Bytes of_chunk = ChunkPool::Share(chunk_);
+  {
+    std::optional<Service::Bundle> bundle;
+    while (begin_ < end_) {
+      if (!CanBegin()) {
+        stalled_ = true;
+        break;
+      }
+      const auto step = parser_.Parse({chunk_->data.get() + begin_, end_ - begin_}, Limits());
+      if (step == FrameParser::Step::kMore) break;
+      if (step == FrameParser::Step::kHttp) {
+        server_.CountDropped();
+        LogWarn("{} speaks HTTP to the RESP port: dropped", Peer());
+        return Close();
+      }
+      if (step == FrameParser::Step::kBad) {
+        Refuse({Code::kInvalidArgument, "protocol: " + parser_.problem(), {}});
+        break;
+      }
+      const auto text = parser_.text();
+      bytes_ = text ? Bytes(text) : of_chunk;
+      if (!parser_.args().empty() && !Begin(parser_.args(), bundle)) {
+        stalled_ = true;
+        break;
+      }
+      if (text) pipeline_.Flush();
+      begin_ += parser_.size();
+    }
+    pipeline_.Flush();
+  }
+  bytes_.reset();
+  if (closed_) return;
+  KeepRest();
+  server_.Wake(*this);
+}
+
+const Command* Session::Find(std::string_view word) {
+  if (last_ == nullptr || !SameWord(word, last_->name)) last_ = FindCommand(word);
+  return last_;
+}
+
+bool Session::Begin(std::span<const std::string_view> args, std::optional<Service::Bundle>& bundle) {
+  const Command* const command = Find(args.front());
+  if (command == nullptr) {
+    const Error unknown = UnknownCommand(args.front());
+    server_.CountErrors(unknown.code, 1);
+    Writer(pipeline_.Now(), protocol_).Fail(unknown);
+    return true;
+  }
+  Call call{*command, args.subspan(1), *this};
+  const std::string_view topic = call.args.empty() ? std::string_view() : call.args.front();
+  if (const Status allowed = CheckCaller(*command, topic); !allowed) {
+    call.Fail(allowed.error());
+    return true;
+  }
+  if (call.args.size() < command->args_min || call.args.size() > command->args_max) {
+    call.Fail({Code::kInvalidArgument,
+               fmt::format("{} has {} arguments; it is used as: {} {}", command->name, call.args.size(), command->name,
+                           command->syntax),
+               {}});
+    return true;
+  }
+  if (pipeline_.creating() && !pipeline_.Continues(command, topic)) {
+    pipeline_.Flush();
+    return false;
+  }
+  if (command->holds) {
+    pipeline_.Flush();
+    bundle.reset();
+  } else if (!bundle) {
+    bundle.emplace(server_.context().service, server_.loop());
+  }
+  command->run(call);
+  return true;
+}
+
+void Session::KeepRest() {
+  if (!chunk_) return;
+  const size_t size = end_ - begin_;
+  const auto now = server_.loop().clock().IoNow();
+  if (size == 0) {
+    if (grant_ != nullptr || tokens_ == nullptr) read_deadline_ = kNoDeadline;
+    moved_ = 0;
+    parser_.Trim();
+  } else if (!stalled_ && (read_deadline_ == kNoDeadline || moved_ >= kMovedBytes)) {
+    read_deadline_ = now + kFrameTime;
+    moved_ = 0;
+  } else if (stalled_) {
+    read_deadline_ = kNoDeadline;
+  }
+  if (size > kTailMax) {
+    if (!request_charge_.Reach(chunk_->capacity)) Refuse(server_.NoRoom());
+    return;
+  }
+  tail_.assign(chunk_->data.get() + begin_, size);
+  server_.chunks().GiveBack(std::move(chunk_));
+  chunk_.reset();
+  begin_ = end_ = 0;
+  request_charge_.Clear();
+}
+
+void Session::Refuse(const Error& error) {
+  server_.CountErrors(error.code, 1);
+  Writer(pipeline_.Now(), protocol_).Fail(error);
+  closing_ = true;
+  begin_ = end_;
+  server_.Wake(*this);
+}
+
+// Reserves that wait.
+
+void Session::Park(ReserveId id) {
+  if (!pipeline_.holding()) return;  // it was answered at once
+  parked_ = id;
+  server_.CountParked(1);
+}
+
+void Session::Unpark() {
+  if (!parked_) return;
+  parked_.reset();
+  server_.CountParked(-1);
+}
+
+bool Session::Gone() const {
+  // Behind bytes that nobody reads no end would be seen.
+  pollfd polled{.fd = const_cast<net::Socket&>(socket_).native_handle(), .events = POLLRDHUP, .revents = 0};
+  return poll(&polled, 1, 0) > 0;
+}
+
+// Replies.
+
+Status Session::MakeRoom(size_t bytes) {
+  if (answer_charge_.Reach(out_.size() - sent_ + bytes)) return {};
+  return std::unexpected(server_.NoRoom());
+}
+
+void Session::Turn() {
+  if (closed_) return;
+  pipeline_.TakeReady(out_);
+  Write();
+  if (closed_) return;
+  if (stalled_ && CanBegin()) Process();
+  WaitToRead();
+  FinishIfDone();
+}
+
+void Session::Write() {
+  if (writing_) return;
+  while (sent_ < out_.size()) {
+    error_code error;
+    const size_t bytes = socket_.write_some(buffer(out_.data() + sent_, out_.size() - sent_), error);
+    if (error == boost::asio::error::would_block) return WaitToWrite();
+    if (error) return Close();
+    sent_ += bytes;
+    written_ += bytes;
+    if (written_ >= kMovedBytes) write_deadline_ = kNoDeadline;
+  }
+  sent_ = 0;
+  write_deadline_ = kNoDeadline;
+  answer_charge_.Clear();
+  out_.clear();
+  if (out_.capacity() > kOutKept) out_.shrink_to_fit();
+}
+
+void Session::WaitToWrite() {
+  if (write_deadline_ == kNoDeadline) {
+    write_deadline_ = server_.loop().clock().IoNow() + kWriteTime;
+    written_ = 0;
+  }
+  writing_ = true;
+  socket_.async_wait(net::Socket::wait_write, [self = shared_from_this()](const error_code& error) {
+    self->writing_ = false;
+    if (self->closed_) return;
+    if (error) return self->Close();
+    self->Turn();
+  });
+}
+
+void Session::FinishIfDone() {
+  if (closed_ || lingering_ || !(closing_ || gone_)) return;
+  const bool more = stalled_ && !closing_;
+  if (more || !pipeline_.empty() || sent_ < out_.size()) return;
+  if (gone_ || server_.draining()) return Close();
+  Linger();
+}
+
+void Session::Linger() {
+  // Closing with unread bytes would send a reset, which may overtake the last reply.
+  error_code ignored;
+  socket_.shutdown(net::Socket::shutdown_send, ignored);
+  lingering_ = true;
+  stalled_ = false;
+  read_deadline_ = server_.loop().clock().IoNow() + kLingerTime;
+  WaitToRead();
+}
+
+void Session::Expire(SteadyTime now) {
+  if (now >= write_deadline_ || now >= read_deadline_) return Close();
+  if (parked_ && !reading_ && Gone()) Close();
+}
+
+}  // namespace tocsin::resp
