@@ -3,10 +3,8 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "shared/net.h"
+#include <fmt/format.h>
 
 namespace tocsin::bench {
 
@@ -17,26 +15,15 @@ class Json {
   Json& Bool(std::string_view name, bool value) { return Add(name, value ? "true" : "false"); }
   Json& Text(std::string_view name, std::string_view value) { return Add(name, fmt::format("\"{}\"", value)); }
   Json& Object(std::string_view name, const Json& value) { return Add(name, value.text()); }
-  /// The field of another object, under a name of its own here.
-  Json& Take(std::string_view name, const Json& from, std::string_view field) {
-    for (const auto& [known, value] : from.fields_) {
-      if (known == field) return Add(name, value);
-    }
-    Die("no figure {}", field);
-  }
-  std::string text() const {
-    std::string out;
-    for (const auto& [name, value] : fields_) out += fmt::format("{}\"{}\": {}", out.empty() ? "" : ", ", name, value);
-    return fmt::format("{{{}}}", out);
-  }
+  std::string text() const { return fmt::format("{{{}}}", fields_); }
 
  private:
-  Json& Add(std::string_view name, std::string value) {
-    fields_.emplace_back(name, std::move(value));
+  Json& Add(std::string_view name, std::string_view value) {
+    fmt::format_to(std::back_inserter(fields_), "{}\"{}\": {}", fields_.empty() ? "" : ", ", name, value);
     return *this;
   }
 
-  std::vector<std::pair<std::string, std::string>> fields_;
+  std::string fields_;
 };
 
 }  // namespace tocsin::bench

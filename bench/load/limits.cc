@@ -89,25 +89,20 @@ Json MeasureLimits(const Options& options) {
   out.Number("fdatasync_64k_extending_per_s", SyncsPerSecond(options, 64 << 10, true));
   out.Number("loopback_frames_per_s", LoopbackFramesPerSecond(options.seconds));
   out.Number("append_crc_sync_per_s", AppendsPerSecond(options));
-  const Json drain = RunProbe(options, [](Options& each) {
-    each.workload = "drain";
-    each.jobs = kProbeSubmits;
-  });
-  out.Take("probe_submit_per_s", drain, "submit_per_s").Take("probe_drain_per_s", drain, "drain_per_s");
-  const Json life = RunProbe(options, [](Options& each) {
-    each.workload = "life";
-    each.jobs = kProbeLives;
-  });
-  out.Take("probe_life_per_s", life, "life_per_s");
-  out.Take("probe_life_without_wait_per_s", life, "life_without_wait_per_s");
+  out.Object("probe_drain", RunProbe(options, [](Options& each) {
+               each.workload = "drain";
+               each.jobs = kProbeSubmits;
+             }));
+  out.Object("probe_life", RunProbe(options, [](Options& each) {
+               each.workload = "life";
+               each.jobs = kProbeLives;
+             }));
   for (const size_t rate : {20'000, 100'000}) {
-    const Json steady = RunProbe(options, [&](Options& each) {
-      each.workload = "steady";
-      each.rate = rate;
-      each.seconds = std::max(options.seconds, kProbeSteadySeconds);
-    });
-    out.Take(fmt::format("probe_held_{}", rate), steady, "held");
-    out.Take(fmt::format("probe_lateness_{}_ms", rate), steady, "lateness_ms");
+    out.Object(fmt::format("probe_steady_{}", rate), RunProbe(options, [&](Options& each) {
+                 each.workload = "steady";
+                 each.rate = rate;
+                 each.seconds = std::max(options.seconds, kProbeSteadySeconds);
+               }));
   }
   return out;
 }

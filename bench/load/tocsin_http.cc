@@ -46,8 +46,8 @@ class TocsinHttp final : public Protocol {
 
   const Tuning& tuning() const override {
     static constexpr Tuning kTuning{.batch = 500,
-                                    .connections = 4,
-                                    .window = 2,
+                                    .connections = 16,  // requests of one connection are answered one by one
+                                    .window = 1,
                                     .consumers = 2,
                                     .reserve = 500,
                                     .submit_per_s = 80'000,
