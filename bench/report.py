@@ -46,6 +46,42 @@ def table_cells(results, metric):
     return lines
 
 
+LATENESS_HEAD = ["", "durability", "p50", "p99", "p99.9", "largest", "p99, lowest to highest", "runs", "p99 x best peer",
+                 "p99 x Redis always", "p99 of the limit"]
+
+
+def lateness_cells(results, rate):
+    """The rows of a steady rate as text: the percentiles side by side, compared by p99."""
+    known = {metric.key: metric for metric in figures.metrics(results)}
+    shares = [{row.subject: row for row in figures.rows(results, known[f"late-{rate}-{share}"])}
+              for share in ("p50", "p99", "p999", "max")]
+    lines = []
+    for line, row in zip(table_cells(results, known[f"late-{rate}-p99"]), figures.rows(results, known[f"late-{rate}-p99"])):
+        if not row.values:
+            lines.append([*line[:2], "", line[2], "", "", "", "", "", "", ""])
+            continue
+        medians = [figures.number(share[row.subject].median) if row.subject in share else "" for share in shares]
+        lines.append([line[0] + line[2].removeprefix(figures.number(row.median)), line[1], *medians, *line[3:]])
+    limits = figures.median_limits(results)
+    probe = [known[f"late-{rate}-{share}"].limit(limits) for share in ("p50", "p99", "p999", "max")]
+    if probe[1] is not None:
+        lines.append([LIMIT_LABEL, "fsync", *map(figures.number, probe), "", "", "", "", "1.00"])
+    return lines
+
+
+def tables(results):
+    """Title, head and rows of every table of figures, in order."""
+    found, rates = [], []
+    for metric in figures.metrics(results):
+        if not metric.key.startswith("late-"):
+            found.append((f"{metric.title} ({metric.unit})", HEAD, table_cells(results, metric)))
+        elif metric.cell not in rates:
+            rates.append(metric.cell)
+            rate = metric.cell.removeprefix("steady-")
+            found.append((f"Lateness at a steady {rate}/s, due to received (ms)", LATENESS_HEAD, lateness_cells(results, rate)))
+    return found
+
+
 HEAD = ["", "durability", "median", "lowest to highest", "runs", "x best peer", "x Redis always", "of the limit"]
 
 
@@ -79,34 +115,43 @@ def verdict_cells(results):
 VERDICT_HEAD = ["Tocsin over RESP, fsync", "target", "measured", "met"]
 
 
+LIMITS = [
+    ("syncs a second: 4 KiB, O_DIRECT and fdatasync, over written space", ("fdatasync_4k_per_s",)),
+    ("syncs a second: 64 KiB, the same", ("fdatasync_64k_per_s",)),
+    ("syncs a second: 4 KiB, at the end of the file", ("fdatasync_4k_extending_per_s",)),
+    ("syncs a second: 64 KiB, at the end of the file", ("fdatasync_64k_extending_per_s",)),
+    ("frames a second over loopback", ("loopback_frames_per_s",)),
+    ("records a second: append, CRC, fdatasync in groups", ("append_crc_sync_per_s",)),
+    ("probe: submits a second", ("probe_drain", "submit_per_s")),
+    ("probe: drained a second", ("probe_drain", "drain_per_s")),
+    ("probe: lives a second", ("probe_life", "life_per_s")),
+    ("probe: lives a second, without the wait at the end", ("probe_life", "life_without_wait_per_s")),
+    ("probe: lateness p99 at 20 k/s, ms", ("probe_steady_20000", "lateness_ms", "p99")),
+    ("probe: lateness p99 at 100 k/s, ms", ("probe_steady_100000", "lateness_ms", "p99")),
+]
+
+
 def limit_lines(results):
-    """Every number of the limits, with its path as its name."""
-    lines = []
-
-    def walk(prefix, value):
-        if isinstance(value, dict):
-            for key in sorted(value):
-                walk(f"{prefix}.{key}" if prefix else key, value[key])
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            lines.append([prefix, figures.number(value)])
-
-    walk("", figures.median_limits(results))
-    return lines
+    found = [(name, figures.dig(figures.median_limits(results), *path)) for name, path in LIMITS]
+    return [[name, figures.number(value)] for name, value in found if value is not None]
 
 
-def skipped(results):
-    return [(subject["title"], subject["skipped"]) for subject in results["subjects"].values() if subject.get("skipped")]
+def left_out(results, name):
+    """Why there is no figure of a subject, or None."""
+    if results["subjects"][name].get("skipped"):
+        return "skipped: " + results["subjects"][name]["skipped"]
+    if not any(run["subject"] == name for run in results["runs"]):
+        return f"not part of the {results['form']} form"
+    return None
 
 
 def as_text(results):
-    parts = []
-    for metric in figures.metrics(results):
-        lines = table_cells(results, metric)
-        parts.append(f"{metric.title} ({metric.unit})\n" + textwrap.indent(text_table(HEAD, lines), "  "))
-    parts.append("Limits of the machine\n" + textwrap.indent(text_table(["", "measured"], limit_lines(results) or [["-", "-"]]), "  "))
-    missing = skipped(results)
-    if missing:
-        parts.append("Not measured\n" + "\n".join(f"  {name}: {reason}" for name, reason in missing))
+    parts = [f"{name}\n" + textwrap.indent(text_table(head, lines), "  ") for name, head, lines in tables(results)]
+    if limit_lines(results):
+        parts.append("Limits of the machine\n" + textwrap.indent(text_table(["", "measured"], limit_lines(results)), "  "))
+    missing = [(subject["title"], left_out(results, name)) for name, subject in results["subjects"].items()]
+    if any(reason for _, reason in missing):
+        parts.append("Not measured\n" + "\n".join(f"  {name}: {reason}" for name, reason in missing if reason))
     parts.append("Targets\n" + textwrap.indent(text_table(VERDICT_HEAD, verdict_cells(results)), "  "))
     return "\n\n".join(parts)
 
@@ -124,12 +169,7 @@ def _subject_lines(results):
     lines = []
     for name, subject in results["subjects"].items():
         told = subject["settings"] + (f"; {subject['note']}" if subject.get("note") else "")
-        ran = any(run["subject"] == name for run in results["runs"])
-        if subject.get("skipped"):
-            told = f"skipped: {subject['skipped']}"
-        elif not ran:
-            told = f"not part of the {results['form']} form"
-        lines.append([subject["title"], subject["durability"], told])
+        lines.append([subject["title"], subject["durability"], left_out(results, name) or told])
     return lines
 
 
@@ -163,8 +203,7 @@ def as_markdown(results):
     for name, alt in PICTURES:
         if pictures(results).get(name):
             parts.append(f"![{alt}](performance/{name}.svg)")
-    for metric in figures.metrics(results):
-        parts.append(f"**{metric.title}** ({metric.unit})\n\n" + markdown_table(HEAD, table_cells(results, metric)))
+    parts += [f"**{name}**\n\n" + markdown_table(head, lines) for name, head, lines in tables(results)]
     parts.append("**Cores used** (server + load generator)\n\n"
                  + markdown_table(["", "drain", "life", "one by one"], _cores_lines(results)))
     if limit_lines(results):

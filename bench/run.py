@@ -27,6 +27,9 @@ import runner
 import subjects
 
 
+NOT_ASKED = "not asked for"
+
+
 def say(text):
     print(text, flush=True)
 
@@ -41,7 +44,7 @@ def subject_table(missing, asked):
     for subject in subjects.SUBJECTS:
         reason = missing[subject.needs]
         if not reason and asked and subject.name not in asked:
-            reason = "not asked for"
+            reason = NOT_ASKED
         table[subject.name] = {"title": subject.title, "durability": subject.durability, "settings": subject.settings,
                                "note": subject.note, "driver": subject.driver, "skipped": reason}
     return table
@@ -121,7 +124,7 @@ def run(args):
         raise SystemExit(f"bench: --only knows no {', '.join(unknown)}; the subjects are {', '.join(subjects.BY_NAME)}")
     table = subject_table(missing, asked)
     for subject in table.values():
-        if subject["skipped"]:
+        if subject["skipped"] not in (None, NOT_ASKED):
             say(f"skipped: {subject['title']}: {subject['skipped']}")
     repeats = args.repeats or (3 if args.form == plan.FULL else 1)
     cells = plan.cells(args.form, [name for name, subject in table.items() if not subject["skipped"]], repeats)

@@ -1,0 +1,239 @@
+"""The benchmark's own arithmetic, tables and pictures, and one small run of its load generator against the server."""
+
+import json
+import os
+import pathlib
+import select
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+import figures  # noqa: E402
+import plan  # noqa: E402
+import procs  # noqa: E402
+import provision  # noqa: E402
+import report  # noqa: E402
+import subjects  # noqa: E402
+import svg  # noqa: E402
+
+
+def drained(subject, submit, drain, **more):
+    return {"subject": subject, "key": "drain", "repeat": 0,
+            "figures": {"jobs": 1000, "submit_per_s": submit, "drain_per_s": drain},
+            "server": {"cpu_cores": 0.5, "written_bytes": 1000}, **more}
+
+
+def steady(subject, p99, held=True, early=0):
+    late = {"p50": p99 / 10, "p99": p99, "p999": p99 * 2, "max": p99 * 3, "count": 100, "early": early}
+    return {"subject": subject, "key": "steady-20k", "repeat": 0, "figures": {"jobs": 100, "held": held, "lateness_ms": late},
+            "server": {"cpu_cores": 0.1, "written_bytes": 0}}
+
+
+def backlog(subject, size, memory, recovery, **server):
+    return {"subject": subject, "key": f"backlog-{size}", "repeat": 0, "figures": {"jobs": 1000, "submit_per_s": 5000.0},
+            "server": {"cpu_cores": 0.1, "memory_before_bytes": 5000, "memory_after_bytes": 5000 + 1000 * memory,
+                       "written_bytes": 0, "recovery_s": recovery, **server}}
+
+
+def results_of(*runs, limits=()):
+    known = {name: {"title": subject.title, "durability": subject.durability, "settings": subject.settings, "note": "",
+                    "skipped": None} for name, subject in subjects.BY_NAME.items()}
+    known["lmstfy"]["skipped"] = "its Go module could not be downloaded"
+    return {"format": 1, "form": "short", "command": "make bench", "started": "2026-01-02T03:04:05", "revision": "abc",
+            "minutes": 5.0, "repeats": 1, "versions": {"redis-server": "7"}, "subjects": known, "limits": list(limits),
+            "machine": {"cores": 2, "cpu": "a & b <c>", "memory_gib": 8, "system": "Debian", "kernel": "6", "file_system": {"type": "ext4"}},
+            "runs": list(runs)}
+
+
+def metric_of(results, key):
+    return next(metric for metric in figures.metrics(results) if metric.key == key)
+
+
+def verdict_of(results, what):
+    return next(verdict for verdict in figures.targets(results) if verdict.what == what)
+
+
+def test_a_row_is_the_median_with_its_ends_and_rows_come_best_first():
+    results = results_of(*(drained("tocsin-resp", value, 1) for value in (30.0, 10.0, 20.0)), drained("graphile", 40.0, 1))
+    rows = figures.rows(results, metric_of(results, "submit"))
+    assert [row.subject for row in rows] == ["graphile", "tocsin-resp"]
+    assert (rows[1].median, rows[1].low, rows[1].high) == (20.0, 10.0, 30.0)
+    assert figures.best_peer(rows).subject == "graphile"
+
+
+def test_lower_is_better_for_lateness():
+    results = results_of(steady("redis-hash-always", 30.0), steady("tocsin-resp", 3.0), steady("redis-hash-everysec", 15.0))
+    rows = figures.rows(results, metric_of(results, "late-20k-p99"))
+    assert [row.subject for row in rows] == ["tocsin-resp", "redis-hash-everysec", "redis-hash-always"]
+    assert figures.best_peer(rows).subject == "redis-hash-everysec"
+    line = report.lateness_cells(results, "20k")[0]
+    assert line[3] == "3.00" and line[8:10] == ["5.00 x", "10 x"]
+
+
+@pytest.mark.parametrize("value, reference, higher, expected", [
+    (80, 10, True, 8), (3, 30, False, 10), (None, 10, True, None), (10, None, True, None), (10, 0, True, None), (0, 1, False, None)])
+def test_ratios_say_how_many_times_better(value, reference, higher, expected):
+    assert figures.ratio(value, reference, higher) == expected
+
+
+def test_who_does_not_hold_a_rate_is_last_without_a_ratio_and_no_best_peer():
+    results = results_of(steady("tocsin-resp", 9.0), steady("redis-hash-always", 1.0, held=False))
+    rows = figures.rows(results, metric_of(results, "late-20k-p99"))
+    assert [row.subject for row in rows] == ["tocsin-resp", "redis-hash-always"]
+    assert figures.best_peer(rows) is None
+    last = report.lateness_cells(results, "20k")[1]
+    assert last[0].endswith("rate not held") and last[8:] == ["", "", ""]
+
+
+def test_a_run_that_failed_is_shown_with_its_reason():
+    results = results_of(drained("tocsin-resp", 5.0, 5.0),
+                         {"subject": "rabbitmq", "key": "drain", "repeat": 0, "error": "the server did not start"})
+    assert "failed: the server did not start" in report.as_text(results)
+    assert "failed: the server did not start" in report.as_markdown(results)
+
+
+def test_targets_are_met_missed_or_not_measured():
+    results = results_of(drained("tocsin-resp", 800.0, 499.0), drained("redis-hash-always", 100.0, 100.0),
+                         steady("tocsin-resp", 2.0), backlog("tocsin-resp", "5m", 221, 4.9, idle_cores=0.02))
+    assert verdict_of(results, "submit, batched").met is True
+    assert verdict_of(results, "drain, batched").met is False
+    assert verdict_of(results, "whole lives, batched").met is None
+    assert verdict_of(results, "lateness p99 at a steady 20 k/s").met is True
+    assert verdict_of(results, "RAM for a pending job, all in").met is False
+    assert verdict_of(results, "recovery of 5 M jobs after kill -9").met is True
+    assert verdict_of(results, "CPU, idle, 1 M pending").met is False
+    assert verdict_of(results, "jobs received early, all steady runs").met is True
+
+
+def test_a_rate_that_was_not_held_and_an_early_job_miss_their_targets():
+    results = results_of(steady("tocsin-resp", 1.0, held=False, early=1))
+    assert verdict_of(results, "lateness p99 at a steady 20 k/s").met is False
+    assert verdict_of(results, "jobs received early, all steady runs").met is False
+
+
+def test_limits_of_several_rounds_become_one_by_medians():
+    limits = [{"probe_drain": {"submit_per_s": value}, "fdatasync_4k_per_s": value} for value in (100, 300, 200)]
+    results = results_of(drained("tocsin-resp", 100.0, 1.0), limits=limits)
+    assert figures.median_limits(results) == {"probe_drain": {"submit_per_s": 200}, "fdatasync_4k_per_s": 200}
+    assert report.table_cells(results, metric_of(results, "submit"))[0][-1] == "0.50"
+    assert ["probe: submits a second", "200"] in report.limit_lines(results)
+
+
+def test_tables_line_up_and_leave_out_what_is_empty():
+    assert report.text_table(["", "b", "c"], [["x", "", "1"], ["longer", "", "22"]]) == "         c\nx        1\nlonger  22"
+    assert report.markdown_table(["", "b"], [["Tocsin", "a|b"]]) == "|  | b |\n|---|---|\n| **Tocsin** | a\\|b |"
+
+
+def test_skipped_subjects_are_named_with_their_reason():
+    results = results_of(drained("tocsin-resp", 1.0, 1.0))
+    for text in (report.as_text(results), report.as_markdown(results)):
+        assert "skipped: its Go module could not be downloaded" in text
+        assert "not part of the short form" in text
+
+
+@pytest.mark.parametrize("value, shown", [(None, "-"), (1234567, "1,230,000"), (54321, "54,300"), (1234, "1,234"), (12.34, "12.3"),
+                                          (1.234, "1.23"), (0, "0.00")])
+def test_numbers_have_three_digits_that_matter(value, shown):
+    assert figures.number(value) == shown
+
+
+def test_the_section_of_the_page_is_replaced_and_nothing_else(tmp_path):
+    page = tmp_path / "performance.md"
+    page.write_text(f"# Before\n{report.BEGIN}\nstale text\n{report.END}\n## After\n")
+    results = results_of(drained("tocsin-resp", 1.0, 1.0), steady("tocsin-resp", 2.0), backlog("tocsin-resp", "300k", 100, 1.0))
+    for _ in range(2):
+        written = report.write(results, tmp_path)
+        text = page.read_text()
+        assert text.startswith(f"# Before\n{report.BEGIN}\n") and text.endswith(f"\n{report.END}\n## After\n") and "stale text" not in text
+    assert {path.name for path in written} == {"performance.md", "throughput.svg", "lateness.svg", "cost.svg", "recovery.svg"}
+    for path in written[1:]:
+        assert f"performance/{path.name}" in text
+        xml.etree.ElementTree.fromstring(path.read_text())
+
+
+@pytest.mark.parametrize("page", ["no markers", report.END + report.BEGIN, report.BEGIN * 2 + report.END])
+def test_a_page_without_its_markers_is_not_touched(page):
+    with pytest.raises(ValueError, match="needs one"):
+        report.replace_section(page, "new")
+
+
+def test_the_page_of_this_tree_has_its_markers():
+    assert "new" in report.replace_section((ROOT / "docs/performance.md").read_text(), "new")
+
+
+def test_a_bar_of_a_log_scale_is_as_long_as_its_power_of_ten():
+    scale = svg.Scale([10, 1000], True, 100, 300)
+    assert (scale.x(10), scale.x(100), scale.x(1000)) == (100, 200, 300)
+    assert scale.ticks() == [10, 100, 1000]
+    assert svg.Scale([3, 37], False, 0, 100).ticks() == [0, 10, 20, 30, 40]
+
+
+def test_pictures_escape_names_and_say_values():
+    picture = svg.chart("t", [svg.Panel("a <b>", "jobs/s", [svg.Bar("x & y", 5.0, "5.00", "ours", 4.0, 6.0)], log=True, target=2,
+                                        target_name="target")])
+    texts = [element.text for element in xml.etree.ElementTree.fromstring(picture).iter() if element.text]
+    assert {"a <b>", "x & y", "5.00", "jobs/s, log scale", "target"} <= set(texts)
+    assert svg.chart("t", [svg.Panel("empty", "s", [])]) is None
+
+
+def test_runs_go_in_rounds_so_that_a_slow_minute_hits_all():
+    names = list(subjects.BY_NAME)
+    cells = plan.cells(plan.FULL, names, 3)
+    assert [cell.repeat for cell in cells] == sorted(cell.repeat for cell in cells)
+    first = [(cell.key, cell.subject) for cell in cells if cell.repeat == 0]
+    assert len(first) == len(set(first))
+    drains = [subject for key, subject in first if key == "drain"]
+    assert drains == names and [key for key, _ in first][: len(drains)] == ["drain"] * len(drains)
+
+
+def test_the_plans_keep_their_promises():
+    full = plan.cells(plan.FULL, list(subjects.BY_NAME), 3)
+    lives = [cell for cell in full if (cell.subject, cell.key) == ("tocsin-resp", "life")]
+    assert len(lives) == 3 and all(cell.arguments["jobs"] >= 2_000_000 for cell in lives)
+    assert {cell.key for cell in full if cell.subject == "tocsin-resp"} == {
+        "drain", "life", "steady-5k", "steady-20k", "steady-100k", "backlog-1m", "backlog-5m", "submit-single"}
+    short = plan.cells(plan.SHORT, list(subjects.BY_NAME), 1)
+    assert sum(cell.expected_s for cell in short) < 6 * 60
+    assert plan.cells(plan.SHORT, ["tocsin-http"], 1) and not plan.cells(plan.SHORT, [], 1)
+
+
+def test_reasons_do_not_name_addresses():
+    assert provision._last_line("line\nreading https://example.org/a/b: 403\n") == "reading (address) 403"
+
+
+def test_a_process_tree_is_measured_and_ended(tmp_path):
+    process = procs.Process(["sh", "-c", "echo up; sleep 600 & wait"], tmp_path / "log")
+    process.wait_until(lambda: len(procs.tree(process.pid)) == 2 and "up" in procs.tail(tmp_path / "log"), DEADLINE_S)
+    child = os.pidfd_open(procs.tree(process.pid)[1])
+    assert procs.measure(process.pid)["memory_bytes"] > 0
+    process.stop()
+    assert not pathlib.Path(f"/proc/{process.pid}").exists()
+    assert select.select([child], [], [], DEADLINE_S)[0], "the child of the program is still there"
+    os.close(child)
+
+
+def test_a_program_that_ends_instead_of_becoming_ready_says_why(tmp_path):
+    process = procs.Process(["sh", "-c", "echo no such disk; exit 3"], tmp_path / "log")
+    with pytest.raises(procs.StartError, match="status 3:\nno such disk"):
+        process.wait_until(lambda: False, DEADLINE_S)
+
+
+@pytest.mark.parametrize("door", ["resp", "http"])
+def test_a_small_load_on_the_server(server, door):
+    program = BIN / "load_bench"
+    if not program.exists():
+        pytest.skip(f"{program} is not built")
+    address = f"127.0.0.1:{server.resp_port if door == 'resp' else server.port}"
+    done = subprocess.run([program, "run", "--driver", f"tocsin-{door}", "--workload", "drain", "--address", address, "--jobs", "2000",
+                           "--time-limit", str(DEADLINE_S)], capture_output=True, text=True, timeout=2 * DEADLINE_S, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["driver"], found["workload"], found["jobs"], found["errors"]) == (f"tocsin-{door}", "drain", 2000, 0)
+    assert found["submit_per_s"] > 0 and found["drain_per_s"] > 0
+    run = {"subject": f"tocsin-{door}", "key": "drain", "repeat": 0, "figures": found, "server": {"cpu_cores": 0}}
+    assert figures.number(found["submit_per_s"]) in report.as_text(results_of(run))
