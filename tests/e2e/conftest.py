@@ -1,4 +1,4 @@
-"""Fixtures: the real server program on a free loopback port, with its data in the test's own folder.
+"""Fixtures: the real server program on free loopback ports, with its data in the test's own folder.
 
 TOCSIN_BIN_DIR names the folder of the programs; build/release/bin unless set.
 """
@@ -17,8 +17,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/bin"))
 DEADLINE_S = 30
-# The server takes TOCSIN_ variables for options; the tests' own are not.
+# The server takes TOCSIN_ variables for options; the tests' own are not. Whoever starts one and says nothing gets a free
+# port for RESP, so that runs beside each other do not meet on the default.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
+ENVIRONMENT["TOCSIN_RESP_LISTEN"] = "127.0.0.1:0"
 
 
 def pytest_configure(config):
@@ -41,10 +43,10 @@ def now_ms():
 class Server:
     """One run of tocsind. Ready when the constructor returns."""
 
-    def __init__(self, folder, *flags, listen="127.0.0.1:0"):
+    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0"):
         self.folder = folder
         self.process = subprocess.Popen(
-            [BIN / "tocsind", "--data-dir", folder, "--http-listen", listen, *flags],
+            [BIN / "tocsind", "--data-dir", folder, "--http-listen", listen, "--resp-listen", resp_listen, *flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -59,8 +61,12 @@ class Server:
         for reader in self._readers:
             reader.start()
         self.banner = self._await_ready()
-        self.url = next(line.split()[1] for line in self.banner if line.startswith("http "))
+        self.url = self._address("http")
         self.port = int(self.url.rsplit(":", 1)[1])
+        self.resp_port = int(self._address("resp").rsplit(":", 1)[1])
+
+    def _address(self, door):
+        return next(line.split()[1] for line in self.banner if line.startswith(door + " "))
 
     def _read_stdout(self):
         for line in self.process.stdout:

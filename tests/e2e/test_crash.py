@@ -10,7 +10,8 @@ import histories
 import httpx
 import pytest
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, Server, now_ms, reserve, submit
-from torture_clients import SETTINGS, TOPIC, Fleet
+from torture_clients import SETTINGS, Fleet
+from torture_wires import TOPIC
 
 LIFE_S = (0.02, 1.5)
 START_S = (0.0, 0.05)  # of a start that is killed
@@ -33,7 +34,7 @@ def test_what_was_acknowledged_survives_kill_9(start, client):
 
 
 class Torture:
-    """One folder, one port, and the lives and deaths of the servers on it."""
+    """One folder, two ports, and the lives and deaths of the servers on it."""
 
     def __init__(self, folder, flags, seed):
         self.folder = folder
@@ -42,11 +43,14 @@ class Torture:
         self.kills = []
         self.cycles = self.killed_starts = self.balances = 0
         self.server = Server(folder, *self.flags)
-        self.port = self.server.port
+        self.listen = {
+            "listen": f"127.0.0.1:{self.server.port}",
+            "resp_listen": f"127.0.0.1:{self.server.resp_port}",
+        }
         self.client = httpx.Client(timeout=DEADLINE_S, base_url=self.server.url)
         answer = self.client.put(f"/v1/topics/{TOPIC}", json=SETTINGS)
         assert answer.status_code == 201, answer.text
-        self.fleet = Fleet(self.port, self.random.random())
+        self.fleet = Fleet(self.server, self.random.random())
 
     def wait(self, bounds):
         # How long the server lives is the fault that is made here, not a wait for something to happen.
@@ -61,7 +65,8 @@ class Torture:
 
     def kill_a_start(self):
         process = subprocess.Popen(
-            [BIN / "tocsind", "--data-dir", self.folder, "--http-listen", f"127.0.0.1:{self.port}", *self.flags],
+            [BIN / "tocsind", "--data-dir", self.folder, "--http-listen", self.listen["listen"],
+             "--resp-listen", self.listen["resp_listen"], *self.flags],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=ENVIRONMENT,
@@ -83,7 +88,7 @@ class Torture:
         self.kill(self.server.process)
         while self.random.random() < 0.4:
             self.kill_a_start()
-        self.server = Server(self.folder, *self.flags, listen=f"127.0.0.1:{self.port}")
+        self.server = Server(self.folder, *self.flags, **self.listen)
         self.fleet.serving.set()
         self.cycles += 1
 

@@ -51,8 +51,8 @@ def refuse(wire, code, *words, says=()):
     reply = wire.call(*words)
     assert isinstance(reply, Error), f"{words} was answered with {reply!r}"
     assert reply.code == code, reply
-    for text in [says] if isinstance(says, str) else says:
-        assert text in reply.message, reply
+    for said in [says] if isinstance(says, str) else says:
+        assert said.lower() in reply.message.lower(), reply
     assert wire.call("PING") == "PONG", "the connection goes on after an error"
     return reply.message
 
@@ -280,7 +280,7 @@ def test_the_clock(wire, server):
     assert wire.call("CLOCK.ADVANCE", DAY) == before + DAY
     refuse(wire, "INVALID", "CLOCK.ADVANCE", -1, says="ms")
     with Wire(server, wire.protocol) as real:
-        refuse(real, "INVALID", "CLOCK.ADVANCE", 1, says="virtual")
+        refuse(real, "ERR", "CLOCK.ADVANCE", 1, says="virtual")
 
 
 @pytest.mark.parametrize("words", [
@@ -309,6 +309,7 @@ REFUSED = [
     (["JOB.SUBMIT", "t", "p", "DEALY", 1], "INVALID", ["DEALY", "DELAY"]),
     (["JOB.SUBMIT", "t", "p", "DELAY"], "INVALID", ["DELAY"]),
     (["JOB.SUBMIT", "t", "p", "HEADER", "name"], "INVALID", ["HEADER"]),
+    (["JOB.SUBMIT", "t", "p", "HEADER", "h", "1", "HEADER", "h", "2"], "INVALID", ["HEADER", "h", "twice"]),
     (["JOB.SUBMIT", "t", "p", "COUNT", 0], "INVALID", ["COUNT", "100000"]),
     (["JOB.SUBMIT", "t", "p", "ATTEMPTS", 1001], "INVALID", ["ATTEMPTS", "1000"]),
     (["JOB.SUBMIT", "t", "p", "TRIGGER", "cuont"], "INVALID", ["cuont", "count"]),
@@ -321,8 +322,8 @@ REFUSED = [
     (["JOB.SUBMIT", "", "p"], "INVALID", ["topic"]),
     (["JOB.SUBMIT", "t", "p" * 65_537], "TOOLARGE", ["65536"]),
     (["JOB.SUBMIT", "t", "p", "HEADER", "h", "v" * 8193], "TOOLARGE", ["8192"]),
-    (["JOB.SUBMIT", "t", "p", *["HEADER", "h", "v"] * 33], "INVALID", ["32"]),
-    (["JOB.MSUBMIT", "t", "DELAY", 0, *["p"] * 101], "INVALID", ["100"]),
+    (["JOB.SUBMIT", "t", "p", *[word for i in range(33) for word in ("HEADER", f"h{i}", "v")]], "TOOLARGE", ["32"]),
+    (["JOB.MSUBMIT", "t", "DELAY", 0, *["p"] * 101], "TOOLARGE", ["100"]),
     (["JOB.MSUBMIT", "t", "DELAY", "x", "p"], "INVALID", ["DELAY"]),
     (["JOB.MSUBMIT", "t", "DELAY", 0, "p", "q" * 65_537], "TOOLARGE", ["65536"]),
     (["JOB.RESERVE", "t", "MAX", 0], "INVALID", ["MAX", "100"]),
@@ -331,7 +332,7 @@ REFUSED = [
     (["JOB.RESERVE", "t", "LEASE", 0], "INVALID", ["LEASE", "43200000"]),
     (["JOB.RESERVE", "t", "LEAS", 1], "INVALID", ["LEAS", "LEASE"]),
     (["JOB.ACK", "t", "nonsense"], "INVALID", ["token"]),
-    (["JOB.ACK", "t", *["AAABAAAAAAAAAAEAAAAAAQAA"] * 101], "INVALID", ["100"]),
+    (["JOB.ACK", "t", *["AAABAAAAAAAAAAEAAAAAAQAA"] * 101], "TOOLARGE", ["100"]),
     (["JOB.NACK", "t", "AAABAAAAAAAAAAEAAAAAAQAA", "DELAY", -1], "INVALID", ["DELAY"]),
     (["JOB.NACK", "t", "DELAY", 1], "INVALID", ["token"]),
     (["JOB.EXTEND", "t", "AAABAAAAAAAAAAEAAAAAAQAA", "LEASE", 43_200_001], "INVALID", ["LEASE", "43200000"]),
@@ -351,7 +352,7 @@ REFUSED = [
     (["TOPIC.SET", "t", "paused", "maybe"], "INVALID", ["paused", "true"]),
     (["TOPIC.SET", "t", "slots", 16], "CONFLICT", ["slots"]),
     (["TOPIC.PURGE", "t", "DAED"], "INVALID", ["DAED", "DEAD"]),
-    (["HELLO", 4], "NOPROTO", ["3"]),
+    (["HELLO", 4], "INVALID", ["2", "3"]),
     (["HELLO", 3, "SETNAME"], "INVALID", ["SETNAME"]),
     (["SELECT", 1], "INVALID", ["0"]),
     (["CLIENT", "KILL"], "INVALID", ["KILL"]),

@@ -37,10 +37,10 @@ COMMANDS = [
     (["TOPIC.PURGE", "{topic}", "DEAD"], ADMIN),
     (["TOPIC.DROP", "{topic}"], ADMIN),
     (["TOPIC.LIST"], LIST),
-    (["INFO"], NODE),
     (["CLOCK.ADVANCE", "1"], NODE),
 ]
-OPEN = {"auth", "hello", "ping", "quit", "reset", "command", "client", "select"}
+OPEN = {"auth", "hello", "quit", "reset"}  # to everybody
+KNOWN = {"ping", "command", "client", "select", "info"}  # to every token
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +82,24 @@ def test_every_command_takes_the_tokens_that_it_should(guarded, row):
 def test_the_table_above_has_every_command_of_the_server(guarded):
     with Wire(guarded, auth=guarded.tokens["submit"]) as wire:
         served = {name.decode().lower() for name in wire.call("COMMAND", "LIST")}
-    assert served == {row[0][0].lower() for row in COMMANDS} | OPEN
+    assert served == {row[0][0].lower() for row in COMMANDS} | OPEN | KNOWN
 
 
-@pytest.mark.parametrize("words", [["PING"], ["COMMAND", "COUNT"], ["CLIENT", "ID"], ["SUBSCRIBE", "x"], ["NONSENSE"]], ids=" ".join)
-def test_strangers_are_told_nothing_but_that(guarded, words):
+@pytest.mark.parametrize("words", [["PING"], ["COMMAND"], ["CLIENT", "ID"], ["SELECT", "0"], ["INFO"]], ids=" ".join)
+def test_strangers_are_told_nothing(guarded, words):
     with Wire(guarded) as wire:
         assert wire.call(*words).code == "NOAUTH"
+    for name in HOLDERS:
+        with Wire(guarded, auth=guarded.tokens[name]) as wire:
+            assert not isinstance(wire.call(*words), Error)
+
+
+def test_figures_are_for_those_who_may_see_all_topics(guarded):
+    for name in HOLDERS:
+        with Wire(guarded, auth=guarded.tokens[name]) as wire:
+            told = wire.call("INFO").decode()
+            assert "tocsin_version:" in told, name
+            assert ("totals_accepted:" in told) == (name == "admin"), name
 
 
 def test_auth(guarded):

@@ -4,7 +4,9 @@ import pytest
 
 from conftest import Server
 from doors import DOORS, Refused
+from resp_doors import RESP_DOORS
 
+ALL_DOORS = DOORS | RESP_DOORS
 MINUTE = 60_000
 DAY = 86_400_000
 
@@ -17,9 +19,9 @@ def clocked(tmp_path_factory):
     assert one.stop() == 0, "".join(one.errors)
 
 
-@pytest.fixture(scope="module", params=DOORS)
+@pytest.fixture(scope="module", params=ALL_DOORS)
 def door(request, clocked):
-    one = DOORS[request.param](clocked)
+    one = ALL_DOORS[request.param](clocked)
     yield one
     one.close()
 

@@ -1,76 +1,23 @@
 """Producers and consumers that work through crashes of the server, misbehave now and then, and note what they saw.
 
-Threads with a blocking client each. What they note goes to a list of their own, so that nothing slows the races down.
+Threads with a blocking client each, one half over HTTP and one over RESP. What they note goes to a list of their own, so
+that nothing slows the races down.
 """
 
-import http.client
-import json
 import random
 import threading
 import time
 
 from conftest import DEADLINE_S, now_ms
 from histories import Cancel, Delivery, Settle, Submit, payload_of
+from torture_wires import HttpWire, Lost, Refused, RespWire
 
 PRODUCERS = 8
 CONSUMERS = 8
-TOPIC = "t"
 PENDING_MAX = 1500  # jobs: enough for every kind of race, few enough to drain in seconds
 DELAY_MAX_MS = 5000
 SETTINGS = {"backoff_base_ms": 20, "backoff_max_ms": 200}
 DRAIN_LEASE_MS = 20_000
-
-
-class Refused(Exception):
-    """Nothing was done: there was no connection, or the server said so."""
-
-
-class Lost(Exception):
-    """The connection was lost while a call was under way: it may have happened or not."""
-
-
-class Wire:
-    """One connection that is made again when it is lost."""
-
-    def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
-
-    def call(self, method, path, body=None):
-        self.connect()
-        try:
-            self.send(method, path, body)
-            answer = self.connection.getresponse()
-            text = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            self.connection.close()
-            raise Lost from error
-        if answer.status == 503:
-            raise Refused
-        assert answer.status in (200, 201), f"{method} {path}: {answer.status} {text[:300]}"
-        return json.loads(text)
-
-    def abandon(self, method, path, body):
-        """Sends a request and goes away without the answer."""
-        self.connect()
-        try:
-            self.send(method, path, body)
-        except (OSError, http.client.HTTPException):
-            pass
-        self.connection.close()
-
-    def connect(self):
-        if self.connection.sock is None:
-            try:
-                self.connection.connect()
-            except OSError as error:
-                self.connection.close()
-                raise Refused from error
-
-    def send(self, method, path, body):
-        self.connection.request(method, f"/v1/topics/{TOPIC}{path}", None if body is None else json.dumps(body))
-
-    def close(self):
-        self.connection.close()
 
 
 class Client(threading.Thread):
@@ -81,7 +28,7 @@ class Client(threading.Thread):
         self.fleet = fleet
         self.number = number
         self.random = random.Random(seed)
-        self.wire = Wire(fleet.port)
+        self.wire = (HttpWire, RespWire)[number % 2](fleet.server)
         self.events = []
 
     def run(self):
@@ -125,7 +72,7 @@ class Producer(Client):
         """Whether the outcome is known; otherwise the same ids are submitted again."""
         began, wall_ms = time.monotonic_ns(), now_ms()
         try:
-            answers = self.wire.call("POST", "/jobs", {"jobs": jobs} if len(jobs) > 1 else jobs[0])["jobs"]
+            answers = self.wire.submit(jobs)
         except Refused:
             self.fleet.await_server()
             return False
@@ -144,7 +91,7 @@ class Producer(Client):
     def cancel(self, job_id):
         began = time.monotonic_ns()
         try:
-            outcome = self.wire.call("DELETE", f"/jobs/{job_id}")["outcome"]
+            outcome = self.wire.cancel(job_id)
         except Lost:
             outcome = None
         self.events.append(Cancel(job_id, began, time.monotonic_ns(), outcome))
@@ -161,10 +108,10 @@ class Consumer(Client):
         most, wait_ms = self.random.choice((1, 5, 30)), self.random.choice((0, 50, 300))
         request = {"max": most, "wait_ms": wait_ms, "lease_ms": lease_ms}
         if not careful and self.random.random() < 0.02:
-            return self.wire.abandon("POST", "/reserve", request)
+            return self.wire.abandon_reserve(**request)
         began = time.monotonic_ns()
         try:
-            jobs = self.wire.call("POST", "/reserve", request)["jobs"]
+            jobs = self.wire.reserve(**request)
         except Lost:
             return None
         ended, wall_ms = time.monotonic_ns(), now_ms()
@@ -182,8 +129,8 @@ class Consumer(Client):
             return self.wire.close()  # dies between reserve and ack
         if choice < 0.22:
             delay_ms = self.random.choice((None, 0, 300))
-            body = {"reason": "torture"} if delay_ms is None else {"delay_ms": delay_ms}
-            self.send_settle("nack", jobs, body, delay_ms)
+            fields = {"reason": "torture"} if delay_ms is None else {"delay_ms": delay_ms}
+            self.send_settle("nack", jobs, **fields)
         elif choice < 0.27:
             self.send_settle("ack", jobs[: (len(jobs) + 1) // 2])
         else:
@@ -191,27 +138,26 @@ class Consumer(Client):
                 self.fleet.stopped.wait(lease_ms / 1000)  # too late, or nearly
             self.send_settle("ack", jobs)
 
-    def send_settle(self, kind, jobs, extra=None, delay_ms=None):
-        body = {"tokens": [job["token"] for job in jobs], **(extra or {})}
+    def send_settle(self, kind, jobs, delay_ms=None, **fields):
+        if delay_ms is not None:
+            fields["delay_ms"] = delay_ms
         began, wall_ms = time.monotonic_ns(), now_ms()
         try:
-            results = self.wire.call("POST", f"/{kind}", body)["results"]
+            outcomes = self.wire.settle(kind, [job["token"] for job in jobs], **fields)
         except Lost:
-            results = [{"token": job["token"], "outcome": None} for job in jobs]
+            outcomes = [None for _ in jobs]
         ended = time.monotonic_ns()
-        for job, result in zip(jobs, results, strict=True):
-            token, outcome = result["token"], result["outcome"]
-            assert token == job["token"], (job, result)
+        for job, outcome in zip(jobs, outcomes, strict=True):
             if outcome != "overloaded":
-                self.events.append(Settle(job["id"], began, ended, outcome, kind, token, wall_ms, delay_ms))
+                self.events.append(Settle(job["id"], began, ended, outcome, kind, job["token"], wall_ms, delay_ms))
             self.fleet.ended += (kind, outcome) in (("ack", "ok"), ("ack", None), ("nack", "dead"))
 
 
 class Fleet:
     """All clients of one run. `up` and `down` are told by whoever starts and kills the server."""
 
-    def __init__(self, port, seed):
-        self.port = port
+    def __init__(self, server, seed):
+        self.server = server  # the first one: later ones have its ports
         self.errors = []
         self.draining = threading.Event()
         self.stopped = threading.Event()

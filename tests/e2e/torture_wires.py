@@ -1,0 +1,141 @@
+"""One connection of a torture client over HTTP or over RESP: the same calls and the same plain answers.
+
+It is made again when it is lost. A call answers, or raises Refused or Lost.
+"""
+
+import http.client
+import json
+
+import redis
+
+from conftest import DEADLINE_S
+from resp_doors import delivery_of, job_words, options
+
+TOPIC = "t"
+NOTHING_DONE = ("OVERLOADED", "SHUTTINGDOWN")
+
+
+class Refused(Exception):
+    """Nothing was done: there was no connection, or the server said so."""
+
+
+class Lost(Exception):
+    """The connection was lost while a call was under way: it may have happened or not."""
+
+
+class HttpWire:
+    def __init__(self, server):
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE_S)
+
+    def submit(self, jobs):
+        return self.call("POST", "/jobs", {"jobs": jobs} if len(jobs) > 1 else jobs[0])["jobs"]
+
+    def cancel(self, job_id):
+        return self.call("DELETE", f"/jobs/{job_id}")["outcome"]
+
+    def reserve(self, **fields):
+        return self.call("POST", "/reserve", fields)["jobs"]
+
+    def settle(self, kind, tokens, **fields):
+        results = self.call("POST", f"/{kind}", {"tokens": tokens, **fields})["results"]
+        assert [result["token"] for result in results] == tokens, results
+        return [result["outcome"] for result in results]
+
+    def abandon_reserve(self, **fields):
+        """Sends a request and goes away without the answer."""
+        self.connect()
+        try:
+            self.send("POST", "/reserve", fields)
+        except (OSError, http.client.HTTPException):
+            pass
+        self.connection.close()
+
+    def call(self, method, path, body=None):
+        self.connect()
+        try:
+            self.send(method, path, body)
+            answer = self.connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.connection.close()
+            raise Lost from error
+        if answer.status == 503:
+            raise Refused
+        assert answer.status in (200, 201), f"{method} {path}: {answer.status} {text[:300]}"
+        return json.loads(text)
+
+    def connect(self):
+        if self.connection.sock is None:
+            try:
+                self.connection.connect()
+            except OSError as error:
+                self.connection.close()
+                raise Refused from error
+
+    def send(self, method, path, body):
+        self.connection.request(method, f"/v1/topics/{TOPIC}{path}", None if body is None else json.dumps(body))
+
+    def close(self):
+        self.connection.close()
+
+
+class RespWire:
+    """python3-redis, one level below its client, which would send a lost command again by itself."""
+
+    def __init__(self, server):
+        self.connection = redis.Connection(port=server.resp_port, socket_timeout=DEADLINE_S, decode_responses=True)
+
+    def submit(self, jobs):
+        """Many jobs are a pipeline."""
+        replies = self.call(*[["JOB.SUBMIT", TOPIC, *job_words(**job)] for job in jobs])
+        return [dict(zip(("id", "outcome", "due_ms"), reply, strict=True)) for reply in replies]
+
+    def cancel(self, job_id):
+        return self.call(["JOB.CANCEL", TOPIC, job_id])[0]
+
+    def reserve(self, max, wait_ms, lease_ms):
+        jobs = self.call(["JOB.RESERVE", TOPIC, *options(max=max, wait=wait_ms, lease=lease_ms)])[0]
+        return [delivery_of(job) for job in jobs]
+
+    def settle(self, kind, tokens, delay_ms=None, reason=None):
+        return self.call([f"JOB.{kind.upper()}", TOPIC, *tokens, *options(delay=delay_ms, reason=reason)])[0]
+
+    def abandon_reserve(self, max, wait_ms, lease_ms):
+        """Sends a command and goes away without the answer."""
+        self.connect()
+        try:
+            self.connection.send_command("JOB.RESERVE", TOPIC, *options(max=max, wait=wait_ms, lease=lease_ms))
+        except redis.ConnectionError:
+            pass
+        self.close()
+
+    def call(self, *commands):
+        """The replies to a pipeline."""
+        self.connect()
+        try:
+            self.connection.send_packed_command(self.connection.pack_commands(commands))
+            replies = [self.read() for _ in commands]
+        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+            self.close()
+            raise Lost from error
+        refused = [reply for reply in replies if isinstance(reply, redis.ResponseError)]
+        assert all(str(reply).startswith(NOTHING_DONE) for reply in refused), refused
+        if refused:
+            raise Refused if len(refused) == len(replies) else Lost
+        return replies
+
+    def read(self):
+        try:
+            return self.connection.read_response()
+        except redis.ResponseError as error:
+            return error
+
+    def connect(self):
+        try:
+            self.connection.connect()
+        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+            self.close()
+            raise Refused from error
+
+    def close(self):
+        self.connection.disconnect()
