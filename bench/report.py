@@ -251,15 +251,22 @@ def _lateness_panel(results, known, rate):
     shares = [known.get(f"late-{rate}-{share}") for share in ("p50", "p99", "p999")]
     if None in shares:
         return None
-    tables = [{row.subject: row for row in figures.rows(results, metric)} for metric in shares]
+    by_share = [{row.subject: row for row in figures.rows(results, metric)} for metric in shares]
     lines = []
     for row in figures.rows(results, shares[1]):
-        if not row.values or any(row.subject not in table for table in tables):
-            continue
-        points = [(max(0.01, table[row.subject].median), name) for table, name in zip(tables, ("p50", "p99", "p99.9"))]
-        label = _label(results, row) + ("" if row.held else " (not held)")
-        lines.append(svg.Dots(label, points, _kind(row.subject)))
+        if row.values and all(row.subject in table for table in by_share):
+            label = _label(results, row) + ("" if row.held else " (not held)")
+            lines.append(_dots(label, [table[row.subject].median for table in by_share], _kind(row.subject)))
+    probe = [metric.limit(figures.median_limits(results)) for metric in shares]
+    if None not in probe:
+        lines.append(_dots(LIMIT_LABEL, probe, "limit"))
     return svg.Panel(f"Lateness at a steady {rate}/s: p50 / p99 / p99.9", "ms", lines, log=True)
+
+
+def _dots(label, values, kind):
+    # What is received in the millisecond in which it is due has no place on a log scale; a hundredth stands for it.
+    points = [(max(0.01, value), name) for value, name in zip(values, ("p50", "p99", "p99.9"))]
+    return svg.Dots(label, points, " / ".join(map(figures.number, values)), kind)
 
 
 def pictures(results):
@@ -273,7 +280,7 @@ def pictures(results):
         cost.append(_bars(results, known["written"], target=210, target_name="target"))
     recovery = [_bars(results, metric) for key, metric in known.items() if key.startswith("recovery-")]
     panels = {"throughput": throughput, "lateness": lateness, "cost": cost, "recovery": recovery}
-    drawn = {name: svg.chart(alt, panels[name]) for name, alt in PICTURES}
+    drawn = {name: svg.chart(alt, panels[name], one_scale=name in ("throughput", "lateness")) for name, alt in PICTURES}
     return {name: picture for name, picture in drawn.items() if picture}
 
 

@@ -6,9 +6,10 @@ import math
 from xml.sax.saxutils import escape
 
 TEXT, FAINT, OURS, PEER, LIMIT, MARK = "#6e7781", "#8b949e55", "#e8590c", "#4c8bd0", "#8b949e", "#2da44e"
-WIDTH, LABEL_WIDTH, VALUE_WIDTH = 880, 250, 110
-ROW, BAR, TITLE, AXIS, GAP = 22, 13, 26, 36, 14
-STYLE = f"text{{font:12px system-ui,sans-serif;fill:{TEXT}}}.t{{font-weight:600;font-size:13px}}.e{{text-anchor:end}}.m{{text-anchor:middle}}"
+WIDTH, LABEL_WIDTH, VALUE_WIDTH = 880, 270, 130
+ROW, BAR, TITLE, AXIS, GAP = 22, 13, 38, 36, 14
+STYLE = (f"text{{font:12px system-ui,sans-serif;fill:{TEXT}}}.t{{font-weight:600;font-size:13px}}"
+         ".e{text-anchor:end}.m{text-anchor:middle}")
 
 
 @dataclasses.dataclass
@@ -27,6 +28,7 @@ class Dots:
 
     label: str
     points: list  # (value, name)
+    shown: str  # the values as text
     kind: str = "peer"
 
 
@@ -68,11 +70,11 @@ class Scale:
 
 
 def nice_above(value):
-    """1, 2, 4, 5 or 10 times a power of ten, at least the value."""
+    """A round number that four ticks divide well, at least the value."""
     if value <= 0:
         return 1
     power = 10 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 4, 5, 10) if step * power >= value)
+    return next(step * power for step in (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
 
 
 def compact(value):
@@ -113,15 +115,15 @@ def _dots(row, y, scale):
     for place, (value, name) in zip(places, row.points):
         out.append(f'<circle cx="{place}" cy="{middle}" r="4.5" fill="{_colour(row.kind)}">'
                    f"<title>{escape(name)}: {value:g}</title></circle>")
-    out.append(f'<text x="{max(places) + 9}" y="{middle + 4}">{escape(" / ".join(compact(round(v, 2)) for v, _ in row.points))}</text>')
+    out.append(f'<text x="{max(places) + 9}" y="{middle + 4}">{escape(row.shown)}</text>')
     return out
 
 
-def _panel(panel, y):
-    """The parts of one panel and where the next begins."""
-    scale = Scale(_values(panel), panel.log, LABEL_WIDTH, WIDTH - VALUE_WIDTH)
+def _panel(panel, y, values):
+    """The parts of one panel, with a scale for these values, and where the next begins."""
+    scale = Scale(values, panel.log, LABEL_WIDTH, WIDTH - VALUE_WIDTH)
     bottom = y + TITLE + ROW * len(panel.rows)
-    out = [f'<text class="t" x="0" y="{y + 15}">{escape(panel.title)}</text>']
+    out = [f'<text class="t" x="0" y="{y + 14}">{escape(panel.title)}</text>']
     for tick in scale.ticks():
         x = scale.x(tick)
         out.append(f'<path d="M{x} {y + TITLE}V{bottom}" stroke="{FAINT}"/>')
@@ -139,14 +141,15 @@ def _panel(panel, y):
     return out, bottom + AXIS + GAP
 
 
-def chart(title, panels):
-    """The panels below each other; those without a row are left out. None where nothing is left."""
+def chart(title, panels, one_scale=False):
+    """The panels below each other, on one scale if asked; those without a row are left out. None where nothing is left."""
     panels = [panel for panel in panels if panel.rows and _values(panel)]
     if not panels:
         return None
     parts, y = [], 4
+    together = [value for panel in panels for value in _values(panel)]
     for panel in panels:
-        drawn, y = _panel(panel, y)
+        drawn, y = _panel(panel, y, together if one_scale else _values(panel))
         parts += drawn
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {round(y)}" width="{WIDTH}" height="{round(y)}" '
             f'role="img"><title>{escape(title)}</title><style>{STYLE}</style>\n' + "\n".join(parts) + "\n</svg>\n")
