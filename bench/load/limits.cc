@@ -23,7 +23,6 @@ namespace {
 
 constexpr size_t kFileBytes = 64 << 20;
 constexpr size_t kRecordBytes = 152;  // 160 with their head
-constexpr size_t kProbeLives = 4'000'000;
 constexpr double kProbeSteadySeconds = 5;
 constexpr size_t kProbeSubmits = 2'000'000;
 
@@ -93,9 +92,9 @@ Json MeasureLimits(const Options& options) {
                each.workload = "drain";
                each.jobs = kProbeSubmits;
              }));
-  out.Object("probe_life", RunProbe(options, [](Options& each) {
+  out.Object("probe_life", RunProbe(options, [&](Options& each) {
                each.workload = "life";
-               each.jobs = kProbeLives;
+               each.jobs = options.jobs;
              }));
   for (const size_t rate : {20'000, 100'000}) {
     out.Object(fmt::format("probe_steady_{}", rate), RunProbe(options, [&](Options& each) {

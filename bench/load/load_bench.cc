@@ -1,7 +1,7 @@
 // Load on one server that runs already, from one thread with requests made beforehand; and the limits of the machine.
 //
 //   load_bench run --driver D --workload W [options]
-//   load_bench limits [--folder DIR] [--seconds N]
+//   load_bench limits [--folder DIR] [--seconds N] [--jobs N]
 //
 // One JSON object goes to stdout, progress to stderr. A job that is missing or early, and a request that is refused,
 // end the program with an error: there is no figure without its check.
@@ -20,12 +20,12 @@ namespace {
 
 std::string Usage() {
   return fmt::format(R"(usage: load_bench run --driver D --workload W [options]
-       load_bench limits [--folder DIR] [--seconds N]
+       load_bench limits [--folder DIR] [--seconds N] [--jobs N]
   --driver D          {}
   --workload W        {}
   --address HOST:PORT of the server; the driver's usual one unless named
   --mode M            batched, or single: one job in a request, one request on each of 50 connections
-  --jobs N            100,000
+  --jobs N            100,000; lives of the probe in limits, 4,000,000
   --payload N         bytes, 128
   --rate N            jobs a second of steady, 20,000
   --seconds N         of steady, 10; of each measurement of limits, 2
@@ -90,7 +90,10 @@ int Run(int argc, char** argv) {
   if (argc < 2) Die(Usage());
   const std::string_view verb = argv[1];
   Options options;
-  if (verb == "limits") options.seconds = 2;
+  if (verb == "limits") {
+    options.seconds = 2;
+    options.jobs = 4'000'000;
+  }
   for (int i = 2; i < argc; i += 2) {
     if (i + 1 == argc) Die("{} needs a value\n{}", argv[i], Usage());
     Set(options, argv[i], argv[i + 1]);
