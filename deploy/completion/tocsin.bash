@@ -40,6 +40,7 @@ _tocsin_flags() {
     'token create') echo '--file --name --scope --topic-prefix' ;;
     'token list') echo '--file' ;;
     'token revoke') echo '--file' ;;
+    'demo') echo '--door' ;;
     'journal repair') echo '--output' ;;
   esac
 }
@@ -59,6 +60,7 @@ _tocsin_values() {
     'token create --scope') echo "-W 'submit consume admin'" ;;
     'token list --file') echo "-f" ;;
     'token revoke --file') echo "-f" ;;
+    'demo --door') echo "-W 'http resp'" ;;
     'journal repair --output') echo "-d" ;;
   esac
   case $2 in
@@ -80,7 +82,7 @@ _tocsin() {
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
-      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
+      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
         [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
         ((i++))
         ;;
@@ -95,7 +97,7 @@ _tocsin() {
   done
   COMPREPLY=()
   case $previous in
-    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
+    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return

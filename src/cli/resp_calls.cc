@@ -80,8 +80,26 @@ json::array ArrayFrom(std::vector<RespValue>& items, Show show) {
   return array;
 }
 
+/// What the message is about, where it says so with its first word; a reply does not name it apart.
+std::string_view FieldNamed(const RespRow& row, const Error& error, std::string_view message) {
+  if (error.code == Code::kTopicNotFound) return "topic";
+  const std::string_view word = message.substr(0, message.find(' '));
+  for (const Field& field : row.fields) {
+    if (word.empty()) continue;
+    if (word == field.word || word == field.name || fmt::format("{}_ms", word) == field.name) return field.name;
+  }
+  return word == "topic" || word == "id" ? word : "";
+}
+
+Error ErrorOf(const RespRow& row, const RespValue& reply) {
+  Error error = ErrorOfReply(reply.text);
+  error.field = FieldNamed(row, error, std::string_view(error.message).substr(error.message.find(": ") + 2));
+  if (!error.field.empty()) error.message += fmt::format(" ({})", error.field);
+  return error;
+}
+
 /// What the reply of a submit says, or its error where that is an outcome: "CONFLICT in_flight: ...".
-Result<json::object> SubmittedOf(const json::object& job, const RespValue& reply) {
+Result<json::object> SubmittedOf(const RespRow& row, const json::object& job, const RespValue& reply) {
   if (!reply.is(Kind::kError)) {
     return json::object{{"id", JsonAt(reply, 0)}, {"due_ms", JsonAt(reply, 2)}, {"outcome", JsonAt(reply, 1)}};
   }
@@ -92,7 +110,7 @@ Result<json::object> SubmittedOf(const json::object& job, const RespValue& reply
     const json::value* const id = job.if_contains("id");
     return json::object{{"id", id == nullptr ? json::value(nullptr) : *id}, {"outcome", outcome}};
   }
-  return std::unexpected(ErrorOfReply(reply.text));
+  return std::unexpected(ErrorOf(row, reply));
 }
 
 bool IsAboutTheContent(Code code) { return code == Code::kInvalidArgument || code == Code::kTooLarge; }
@@ -101,7 +119,7 @@ Result<json::object> ReadSubmitted(const RespPlan& plan, std::vector<RespValue>&
   const json::array& jobs = ArrayOf(*plan.body, "jobs");
   json::array answers;
   for (size_t i = 0; i < replies.size(); ++i) {
-    auto one = SubmittedOf(jobs.empty() ? *plan.body : jobs[i].get_object(), replies[i]);
+    auto one = SubmittedOf(*plan.row, jobs.empty() ? *plan.body : jobs[i].get_object(), replies[i]);
     if (!one && (jobs.empty() || !IsAboutTheContent(one.error().code))) return one;
     answers.push_back(one ? *std::move(one) : json::object{{"outcome", one.error().message}});
   }
@@ -287,7 +305,7 @@ Result<json::object> AnswerOf(const RespPlan& plan, std::vector<RespValue> repli
   const bool submit = plan.row->read == ReadSubmitted;  // its errors may be outcomes
   for (const RespValue& reply : replies) {
     if (reply.is(Kind::kError) && submit) continue;
-    if (reply.is(Kind::kError)) return std::unexpected(ErrorOfReply(reply.text));
+    if (reply.is(Kind::kError)) return std::unexpected(ErrorOf(*plan.row, reply));
     if (!reply.is(plan.row->kind) && !reply.is(Kind::kNull)) {
       return Fail(Code::kInternal, "the server answered {} with something else than it should", plan.row->command);
     }

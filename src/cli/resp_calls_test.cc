@@ -128,7 +128,7 @@ TEST(RespCalls, AnswersToASubmitAreItsOutcomes) {
   EXPECT_EQ(Answer("POST", target, "{}", "-STORAGEFULL storage_full: no room\r\n"),
             R"({"jobs":[{"id":null,"outcome":"storage_full"}]})");
   EXPECT_EQ(Answer("POST", target, "{}", "-OVERCAPACITY 10000 topics exist\r\n"), "over_capacity: 10000 topics exist");
-  EXPECT_EQ(Answer("POST", target, "{}", "-INVALID delay is -5\r\n"), "invalid_argument: delay is -5");
+  EXPECT_EQ(Answer("POST", target, "{}", "-INVALID DELAY is -5\r\n"), "invalid_argument: DELAY is -5 (delay_ms)");
 }
 
 TEST(RespCalls, OneBadJobOfABatchLeavesTheOthers) {
@@ -187,6 +187,10 @@ TEST(RespCalls, OtherAnswersLookAsOverHttp) {
             R"({"topics":[{"topic":"t","paused":false}]})");
   EXPECT_THAT(Answer("GET", "/v1/topics", "{}", "+OK\r\n"), HasSubstr("something else than it should"));
   EXPECT_EQ(Answer("GET", "/v1/topics", "{}", "-NOPERM it needs admin\r\n"), "forbidden: it needs admin");
+  EXPECT_EQ(Answer("GET", TopicPath("t", "/jobs"), "{}", "-INVALID cursor is too old\r\n"),
+            "invalid_argument: cursor is too old (cursor)");
+  EXPECT_EQ(Answer("GET", TopicPath("t"), "{}", "-NOTOPIC no topic t\r\n"), "topic_not_found: no topic t (topic)");
+  EXPECT_EQ(Answer("GET", TopicPath("t", "/jobs"), "{}", "-OVERLOADED\r\n"), "overloaded: ");
 }
 
 TEST(RespCalls, InfoLooksAsTheStatsOfHttp) {

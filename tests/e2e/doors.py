@@ -178,11 +178,11 @@ class CommandDoor:
     """The `tocsin` command."""
 
     def __init__(self, server):
-        self.server = server
+        self.url = server.url
 
     def run(self, *words, stdin=None):
         return subprocess.run(
-            [BIN / "tocsin", *words, "--server", self.server.url, "--json"],
+            [BIN / "tocsin", *words, "--server", self.url, "--json"],
             input=stdin,
             capture_output=True,
             text=True,
@@ -330,4 +330,11 @@ class CommandDoor:
         pass
 
 
-DOORS = {"httpx": HttpxDoor, "curl": CurlDoor, "tocsin": CommandDoor}
+class CommandRespDoor(CommandDoor):
+    """The `tocsin` command, which goes through the RESP door itself."""
+
+    def __init__(self, server):
+        self.url = f"resp://127.0.0.1:{server.resp_port}"
+
+
+DOORS = {"httpx": HttpxDoor, "curl": CurlDoor, "tocsin": CommandDoor, "tocsin-resp": CommandRespDoor}
