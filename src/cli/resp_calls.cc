@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <span>
 
 #include "base/nearest.h"
@@ -80,15 +81,21 @@ json::array ArrayFrom(std::vector<RespValue>& items, Show show) {
   return array;
 }
 
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
 /// What the message is about, where it says so with its first word; a reply does not name it apart.
 std::string_view FieldNamed(const RespRow& row, const Error& error, std::string_view message) {
   if (error.code == Code::kTopicNotFound) return "topic";
-  const std::string_view word = message.substr(0, message.find(' '));
+  const std::string word = Lower(message.substr(0, message.find(' ')));
   for (const Field& field : row.fields) {
-    if (word.empty()) continue;
-    if (word == field.word || word == field.name || fmt::format("{}_ms", word) == field.name) return field.name;
+    if (word == field.name || word + "_ms" == field.name) return field.name;
+    if (!word.empty() && word == Lower(field.word)) return field.name;
   }
-  return word == "topic" || word == "id" ? word : "";
+  return word == "topic" ? "topic" : word == "id" ? "id" : "";
 }
 
 Error ErrorOf(const RespRow& row, const RespValue& reply) {

@@ -134,10 +134,11 @@ TEST(RespCalls, AnswersToASubmitAreItsOutcomes) {
 TEST(RespCalls, OneBadJobOfABatchLeavesTheOthers) {
   const std::string target = TopicPath("t", "/jobs");
   constexpr std::string_view kBatch = R"({"jobs":[{"id":"a"},{"id":"b"},{"id":"c"}]})";
-  EXPECT_EQ(Answer("POST", target, kBatch,
-                   "*3\r\n$1\r\na\r\n+accepted\r\n:5\r\n-INVALID delay is -5\r\n-CONFLICT in_flight: taken\r\n"),
-            R"({"jobs":[{"id":"a","due_ms":5,"outcome":"accepted"},{"outcome":"invalid_argument: delay is -5"},)"
-            R"({"id":"c","outcome":"in_flight"}]})");
+  EXPECT_EQ(
+      Answer("POST", target, kBatch,
+             "*3\r\n$1\r\na\r\n+accepted\r\n:5\r\n-INVALID delay is -5\r\n-CONFLICT in_flight: taken\r\n"),
+      R"-({"jobs":[{"id":"a","due_ms":5,"outcome":"accepted"},{"outcome":"invalid_argument: delay is -5 (delay_ms)"},)-"
+      R"({"id":"c","outcome":"in_flight"}]})");
   EXPECT_EQ(Answer("POST", target, kBatch, "-NOPERM a\r\n-NOPERM b\r\n-NOPERM c\r\n"), "forbidden: a")
       << "what is not about one job fails the call";
 }
