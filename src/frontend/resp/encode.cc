@@ -153,10 +153,10 @@ void WriteDelivered(Writer& writer, const JobBatch& batch) {
 
 size_t DeliveredBytesMax(const JobBatch& batch) {
   constexpr size_t kFramingMax = 32;  // of the batch, of a header's two texts
-  constexpr size_t kJobMax = 256;     // besides what is counted below
+  constexpr size_t kJobMax = 512;     // besides what is counted below
   size_t bytes = kFramingMax;
   for (const JobView& job : batch.jobs) {
-    bytes += kJobMax + job.payload.size() + job.own_id.size() + job.key.size();
+    bytes += kJobMax + job.payload.size() + job.own_id.size() + job.key.size() + job.reason.size();
     for (const HeaderView& header : job.headers) bytes += kFramingMax + header.name.size() + header.value.size();
   }
   return bytes;

@@ -17,7 +17,7 @@ void WriteSettled(Writer& writer, std::span<const SettleOutcome> outcomes);
 void WriteAmended(Writer& writer, const Amended& amended, AmendKind kind);
 void WriteCounted(Writer& writer, const Counted& counted);
 void WriteDelivered(Writer& writer, const JobBatch& batch);
-/// At least what WriteDelivered makes of it.
+/// At least what WriteDelivered makes of it, or WriteJob of all its jobs.
 size_t DeliveredBytesMax(const JobBatch& batch);
 /// As JOB.GET and JOB.LIST show a job.
 void WriteJob(Writer& writer, const JobView& job);
