@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from unittest.mock import ANY
 
 import redis
 
@@ -24,9 +25,9 @@ CODES = read_codes()
 
 
 def refused(text):
-    """The exception for `CODE message`."""
+    """The exception for `CODE message`; what is at fault is in the message alone."""
     code, _, message = text.partition(" ")
-    return Refused(CODES.get(code, code), message)
+    return Refused(CODES.get(code, code), message, ANY)
 
 
 def mapping(reply):
@@ -225,7 +226,7 @@ class RedisCliDoor(RespDoor):
         )
         if done.returncode != 0:
             raise refused(done.stderr.strip())
-        return json.loads(done.stdout)
+        return done.stdout if words[0] == "INFO" else json.loads(done.stdout)  # it shows INFO as it is
 
 
 RESP_DOORS = {"redis-py": RedisPyDoor, "redis-cli": RedisCliDoor}

@@ -134,8 +134,7 @@ def test_hello_auth(guarded):
 
 def test_auth_without_tokens_on_the_server(shared_server):
     with Wire(shared_server) as wire:
-        reply = wire.call("AUTH", STRANGE)
-        assert isinstance(reply, Error) and "token" in reply, reply
+        assert wire.call("AUTH", STRANGE) == "OK", "a client that has a token may come to a server that needs none"
         assert wire.call("PING") == "PONG"
 
 

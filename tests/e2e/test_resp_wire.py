@@ -103,7 +103,7 @@ def test_a_browser_that_posts_commands_in_its_header_gets_nowhere(shared):
 
 def test_the_http_door_takes_no_commands(shared, client):
     with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as wire:
-        wire.sendall(pack("JOB.SUBMIT", "web", "x"))
+        wire.sendall(pack("JOB.SUBMIT", "web", "x") + b"\r\n\r\n")
         assert wire.recv(12) == b"HTTP/1.1 400"
     assert client.get(shared.topic("web")).status_code == 404
 

@@ -11,7 +11,14 @@ export async function connect({ port, token, name }) {
     retryStrategy: () => 20,
   });
   client.on("error", () => {}); // the calls tell
-  await client.connect();
+  // connect() says only that the connection was closed; the reason is an event.
+  const refused = new Promise((_, reject) => client.once("error", reject));
+  try {
+    await Promise.race([client.connect().catch(() => refused), refused]);
+  } catch (error) {
+    client.disconnect();
+    throw error;
+  }
   return wrap(client);
 }
 
