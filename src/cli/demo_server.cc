@@ -60,7 +60,9 @@ Status DemoServer::Start(Door door) {
   process_.emplace(*std::move(process));
   const auto banner = ReadBanner();
   if (!banner) return std::unexpected(banner.error());
-  auto endpoint = ParseEndpoint(door == Door::kHttp ? FieldOf(*banner, "http") : "resp://" + FieldOf(*banner, "resp"));
+  const std::string resp = FieldOf(*banner, "resp");
+  auto endpoint =
+      ParseEndpoint(door == Door::kHttp ? FieldOf(*banner, "http") : "resp://" + resp.substr(0, resp.find(' ')));
   if (!endpoint) return std::unexpected(std::move(endpoint).error());
   const std::string data = FieldOf(*banner, "data");
   const size_t open = data.rfind('(');

@@ -23,6 +23,7 @@ constexpr size_t kAheadMax = 64 << 10;     // read behind a command that holds
 constexpr size_t kStrangerMax = 16 << 10;  // a command of somebody who is not logged in
 constexpr size_t kStrangerArguments = 64;
 constexpr size_t kOptionsMax = 128;  // arguments besides jobs or tokens
+constexpr size_t kNameMax = 128;
 constexpr size_t kOutKept = 64 << 10;
 constexpr size_t kMovedBytes = 64 << 10;  // a transfer's deadline begins anew with so many bytes
 constexpr Millis kFrameTime{60'000};
@@ -110,9 +111,19 @@ void Session::TokensChanged() {
 
 void Session::Reset() {
   protocol_ = Protocol::kResp2;
-  name.clear();
+  name_.clear();
   token_.clear();
   grant_ = nullptr;
+}
+
+Status Session::SetName(std::string_view name) {
+  const bool plain = std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
+  if (name.size() > kNameMax || !plain) {
+    return FailField(Code::kInvalidArgument, "name", "the name has {} bytes: it takes up to {} visible ones, no spaces",
+                     name.size(), kNameMax);
+  }
+  name_ = name;
+  return {};
 }
 
 FrameLimits Session::Limits() const {

@@ -59,7 +59,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void Reset();
 
   uint64_t id() const { return id_; }
-  std::string name;  // that the client gave itself
+  /// That the client gave itself.
+  const std::string& name() const { return name_; }
+  Status SetName(std::string_view name);
   std::string Peer() const;
 
  private:
@@ -87,6 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const uint64_t id_;
   Protocol protocol_ = Protocol::kResp2;
 
+  std::string name_;
   std::string token_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // that grant_ is one of
   const auth::Grant* grant_ = nullptr;

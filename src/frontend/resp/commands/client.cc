@@ -3,24 +3,16 @@
 namespace tocsin::resp {
 namespace {
 
-constexpr size_t kNameMax = 128;
 constexpr std::string_view kWords[] = {"ID", "GETNAME", "SETNAME", "SETINFO", "INFO"};
 
 void SetName(Call& call) {
-  const std::string_view name = call.args[1];
-  const bool plain = std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
-  if (name.size() > kNameMax || !plain) {
-    return call.Fail(
-        {Code::kInvalidArgument,
-         fmt::format("the name has {} bytes: up to {} visible characters, no spaces", name.size(), kNameMax), "name"});
-  }
-  call.session.name = name;
-  Ok(call);
+  const Status named = call.session.SetName(call.args[1]);
+  named ? Ok(call) : call.Fail(named.error());
 }
 
 void Info(Call& call) {
   const Session& session = call.session;
-  Reply(call).Bulk(fmt::format("id={} addr={} name={} resp={}\n", session.id(), session.Peer(), session.name,
+  Reply(call).Bulk(fmt::format("id={} addr={} name={} resp={}\n", session.id(), session.Peer(), session.name(),
                                static_cast<int>(session.protocol())));
 }
 
@@ -28,7 +20,7 @@ void Run(Call& call) {
   const std::string word = Capitals(call.args[0].substr(0, 64));
   const size_t args = call.args.size() - 1;
   if (word == "ID" && args == 0) return Reply(call).Integer(static_cast<int64_t>(call.session.id()));
-  if (word == "GETNAME" && args == 0) return Reply(call).Bulk(call.session.name);
+  if (word == "GETNAME" && args == 0) return Reply(call).Bulk(call.session.name());
   if (word == "SETNAME" && args == 1) return SetName(call);
   if (word == "SETINFO" && args == 2) return Ok(call);
   if (word == "INFO" && args == 0) return Info(call);
