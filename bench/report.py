@@ -108,7 +108,7 @@ def markdown_table(head, lines):
 
 
 def verdict_cells(results):
-    return [[verdict.what, verdict.target, verdict.measured or "not measured in this form",
+    return [[verdict.what, verdict.target, verdict.measured or "not measured",
              {True: "yes", False: "no", None: "-"}[verdict.met]] for verdict in figures.targets(results)]
 
 

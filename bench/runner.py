@@ -35,7 +35,8 @@ def run_load(command, environment, limit_s):
     except subprocess.TimeoutExpired:
         raise RunError(f"the load did not end within {limit_s} s") from None
     if done.returncode != 0:
-        raise RunError(f"the load ended with {done.returncode}: {' '.join(done.stderr.split())[-300:]}")
+        # The lines before the last are progress.
+        raise RunError((done.stderr.strip().splitlines() or [f"the load ended with {done.returncode}"])[-1][-200:])
     try:
         return json.loads(done.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError):
