@@ -53,9 +53,9 @@ struct Part {
   size_t bytes = 0;
 };
 
-/// A text, an array or a map; nothing where its bytes are not all there. `part` has what its line takes.
-Result<std::optional<Part>> SizedPartOf(char type, std::string_view line, std::string_view rest, Part part,
-                                        size_t bytes_max) {
+/// A text, an array or a map, whose length `line` is; nothing where its bytes are not all there.
+Result<std::optional<Part>> SizedPartOf(char type, std::string_view line, std::string_view rest, size_t bytes_max) {
+  Part part{.value = {}, .items = 0, .bytes = line.size() + 3};
   if (line == "-1") return part;  // the null of RESP2, which the server may speak before HELLO
   const auto length = ParseNumber<size_t>(line);
   if (!length) return NotResp("a length that is none");
@@ -66,6 +66,7 @@ Result<std::optional<Part>> SizedPartOf(char type, std::string_view line, std::s
     return part;
   }
   if (*length > bytes_max) return TooLarge("too many bytes");
+  rest.remove_prefix(part.bytes);
   if (rest.size() < *length + 2) return std::nullopt;
   if (rest.substr(*length, 2) != "\r\n") return NotResp("a text that does not end where it should");
   part.value = {.kind = Kind::kText, .text = std::string(rest.substr(0, *length))};
@@ -83,14 +84,10 @@ Result<std::optional<Part>> PartOf(std::string_view rest, size_t bytes_max) {
   if (end == 0) return NotResp("an empty line");
   const char type = rest[0];
   const std::string_view line = rest.substr(1, end - 1);
-  Part part{.value = {}, .items = 0, .bytes = end + 2};
-  if (type == '$' || type == '*' || type == '%') {
-    return SizedPartOf(type, line, rest.substr(part.bytes), std::move(part), bytes_max);
-  }
+  if (type == '$' || type == '*' || type == '%') return SizedPartOf(type, line, rest, bytes_max);
   auto value = ScalarOf(type, line);
   if (!value) return std::unexpected(std::move(value).error());
-  part.value = *std::move(value);
-  return part;
+  return Part{.value = *std::move(value), .items = 0, .bytes = end + 2};
 }
 
 }  // namespace
