@@ -24,6 +24,7 @@ Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
 
 void Answer::Done() {
   slot_->done = true;
+  session_->pipeline().Count(*slot_);
   Server& server = session_->server();
   server.Record(command_, commands_, server.loop().clock().IoNow() - began_);
   server.Wake(*session_);
@@ -39,8 +40,19 @@ std::shared_ptr<Slot> Pipeline::NewSlot() { return slots_.emplace_back(std::make
 
 std::string& Pipeline::Now() {
   Flush();
+  if (!slots_.empty()) Count(*slots_.back());
   if (slots_.empty() || !slots_.back()->done) NewSlot()->done = true;
   return slots_.back()->text;
+}
+
+void Pipeline::Count(Slot& slot) {
+  ready_bytes_ += slot.text.size() - slot.counted;
+  slot.counted = slot.text.size();
+}
+
+size_t Pipeline::ReadyBytes() {
+  if (!slots_.empty()) Count(*slots_.back());
+  return ready_bytes_;
 }
 
 Answer Pipeline::Hold(const Call& call) {
@@ -146,6 +158,7 @@ void Pipeline::Dispatch(CountRun run) {
 void Pipeline::TakeReady(std::string& out) {
   while (!slots_.empty() && slots_.front()->done) {
     std::string& text = slots_.front()->text;
+    ready_bytes_ -= slots_.front()->counted;
     if (out.empty()) {
       out.swap(text);
     } else {

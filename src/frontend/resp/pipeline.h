@@ -28,6 +28,7 @@ class Session;
 struct Slot {
   std::string text;
   bool done = false;
+  size_t counted = 0;  // bytes of the text that Pipeline::ready_bytes has
 };
 
 /// The promise to fill a slot, once. Keeps the session's state alive, also when the client has gone.
@@ -95,6 +96,9 @@ class Pipeline {
 
   /// Moves the replies that are ready to `out`.
   void TakeReady(std::string& out);
+  /// Bytes of replies that are written and not taken.
+  size_t ReadyBytes();
+  void Count(Slot& slot);
   /// Whether all replies were taken.
   bool empty() const { return slots_.empty(); }
   size_t size() const { return slots_.size(); }
@@ -112,6 +116,7 @@ class Pipeline {
 
   Session& session_;
   std::deque<std::shared_ptr<Slot>> slots_;
+  size_t ready_bytes_ = 0;
   std::shared_ptr<Slot> held_;
   bool creating_ = false;
   const Command* open_command_ = nullptr;

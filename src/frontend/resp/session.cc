@@ -133,8 +133,8 @@ FrameLimits Session::Limits() const {
 
 // Reading.
 
-bool Session::CanBegin() const {
-  return !closing_ && !pipeline_.holding() && out_.size() - sent_ <= kUnsentMax && pipeline_.size() <= kSlotsMax;
+bool Session::CanBegin() {
+  return !closing_ && !pipeline_.holding() && Unsent() <= kUnsentMax && pipeline_.size() <= kSlotsMax;
 }
 
 void Session::WaitToRead() {
@@ -335,7 +335,7 @@ bool Session::Gone() const {
 // Replies.
 
 Status Session::MakeRoom(size_t bytes) {
-  if (answer_charge_.Reach(out_.size() - sent_ + bytes)) return {};
+  if (answer_charge_.Reach(Unsent() + bytes)) return {};
   return std::unexpected(server_.NoRoom());
 }
 

@@ -67,7 +67,9 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   FrameLimits Limits() const;
   Status CheckCaller(const Command& command, std::string_view topic) const;
-  bool CanBegin() const;
+  /// Bytes of replies that are ready.
+  size_t Unsent() { return out_.size() - sent_ + pipeline_.ReadyBytes(); }
+  bool CanBegin();
   void WaitToRead();
   void Receive();
   bool MakeRoomToRead();
