@@ -15,6 +15,7 @@ import datetime
 import json
 import pathlib
 import shutil
+import signal
 import sys
 import time
 
@@ -143,8 +144,12 @@ def run(args):
     if facts["load_average_before"] > 0.5:
         say(f"NOTE: the machine is busy (load {facts['load_average_before']:.1f}): the figures will be too low")
     session = Session(results, path, folder)
+    # An end from outside must end the servers too, which run in sessions of their own.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: asked to end"))
     try:
         session.cells(cells, 2 if args.form == plan.SHORT else 5)
+    except KeyboardInterrupt:
+        raise SystemExit(f"\nbench: interrupted; what was measured is in {path}") from None
     finally:
         results["minutes"] = (time.monotonic() - begun) / 60
         session.save()
