@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, ack, reserve, submit
+from resp_wire import Wire
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -73,7 +74,7 @@ def test_every_metric_is_explained_and_no_other(metrics):
 def test_metrics_that_a_page_names_exist(metrics):
     served = set(re.findall(r"^(?:# TYPE )?(tocsin_\w+)", metrics, re.MULTILINE))
     for page in PAGES:
-        named = re.findall(r"\btocsin_(?:http|journal|jobs|lateness|memory|shard|conservation)_\w+", page.read_text())
+        named = re.findall(r"\btocsin_(?:http|resp|transfer|journal|jobs|lateness|memory|shard|conservation)_\w+", page.read_text())
         assert set(named) - served == set(), page
 
 
@@ -85,10 +86,21 @@ def test_every_call_has_a_heading_and_no_other(shared_server, client):
     assert sorted(headings) == sorted(served)
 
 
+def test_every_command_has_a_row_with_its_syntax_and_no_other(shared_server):
+    with Wire(shared_server, protocol=3) as wire:
+        docs = wire.call("COMMAND", "DOCS")
+    served = set()
+    for name, about in docs.items():
+        syntax = [argument[b"display_text"].decode() for argument in about.get(b"arguments", [])]
+        served.add(" ".join([name.decode().upper(), *syntax]))
+    rows = re.findall(r"^\| `([A-Z.]+(?: [^`]*)?)` \|", read("docs/resp.md"), re.MULTILINE)
+    assert sorted(row.replace("\\|", "|") for row in rows) == sorted(served)
+
+
 def test_every_limit_is_explained():
     options = re.findall(r"^### `(limits\.\w+)`$", read("docs/configuration.md"), re.MULTILINE)
     assert options
-    for page in ("docs/http.md", "docs/operations.md"):
+    for page in ("docs/http.md", "docs/resp.md", "docs/operations.md"):
         assert [option for option in options if f"`{option}`" not in read(page)] == [], page
 
 
