@@ -90,7 +90,7 @@ def stats_of(text):
 
 
 class RespDoor:
-    """The calls as commands; subclasses send them. A reply of `send` has text, numbers, None, lists, and maps in either form."""
+    """The calls as commands; subclasses send them. A reply has text, numbers, None, lists, and maps in either form."""
 
     def send(self, *words):
         raise NotImplementedError

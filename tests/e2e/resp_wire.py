@@ -1,4 +1,4 @@
-"""A RESP connection of our own: raw bytes where a client library would hide them, and a strict reader of both protocols.
+"""A RESP connection of our own: raw bytes where a client would hide them, and a strict reader of both protocols.
 
 Bulk strings are bytes, simple strings `Simple`, errors `Error` (returned, not raised), maps dict, null None.
 """

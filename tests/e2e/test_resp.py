@@ -101,7 +101,8 @@ def test_msubmit(wire, topic):
 
 def test_reserve(wire, topic):
     assert wire.call("JOB.RESERVE", topic) == []
-    wire.call("JOB.SUBMIT", topic, b"\x00\xff", "ID", "a", "KEY", "k", "HEADER", "h", "1", "ATTEMPTS", 3, "HEADER", "i", "2")
+    headers = ["HEADER", "h", "1", "ATTEMPTS", 3, "HEADER", "i", "2"]
+    wire.call("JOB.SUBMIT", topic, b"\x00\xff", "ID", "a", "KEY", "k", *headers)
     job_id, token, payload, attempt, max_attempts, due_ms, deadline_ms, key, headers = take(wire, topic, "LEASE", 500)
     assert (job_id, payload, attempt, max_attempts, key) == (b"a", b"\x00\xff", 1, 3, b"k")
     assert (due_ms, deadline_ms) == (now(wire), now(wire) + 500)
@@ -196,7 +197,8 @@ def test_count(wire, topic):
 
 def test_get_is_what_http_shows(wire, clocked, client, topic):
     wire.call("TOPIC.SET", topic, "backoff_base_ms", 0)
-    wire.call("JOB.SUBMIT", topic, "text", "ID", "a", "KEY", "k", "HEADER", "h", "v", "TRIGGER", "either", "COUNT", 2, "DELAY", 0)
+    trigger = ["TRIGGER", "either", "COUNT", 2, "DELAY", 0]
+    wire.call("JOB.SUBMIT", topic, "text", "ID", "a", "KEY", "k", "HEADER", "h", "v", *trigger)
     for leave in ("as it is", "leased", "nacked"):
         if leave == "leased":
             token = take(wire, topic)[1]
@@ -372,8 +374,8 @@ def test_refused(clocked, words, code, says):
 SHORTEST = {
     "JOB.SUBMIT": 2, "JOB.MSUBMIT": 4, "JOB.RESERVE": 1, "JOB.ACK": 2, "JOB.NACK": 2, "JOB.EXTEND": 2, "JOB.CANCEL": 2,
     "JOB.AMEND": 2, "JOB.FIRE": 2, "JOB.COUNT": 3, "JOB.GET": 2, "JOB.LIST": 1, "JOB.REDRIVE": 1, "TOPIC.SET": 1,
-    "TOPIC.GET": 1, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 1, "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1, "AUTH": 1,
-    "CLIENT": 1, "SELECT": 1,
+    "TOPIC.GET": 1, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 1, "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1,
+    "AUTH": 1, "CLIENT": 1, "SELECT": 1,
 }
 LONGEST = {"JOB.REDRIVE": 1, "TOPIC.GET": 1, "TOPIC.LIST": 0, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 2,
            "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1, "PING": 1, "AUTH": 2, "SELECT": 1, "RESET": 0}

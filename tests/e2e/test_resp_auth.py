@@ -48,7 +48,8 @@ def guarded(tmp_path_factory):
     """A server with a token for each holder; its log must have none of them."""
     folder = tmp_path_factory.mktemp("guarded")
     tokens = {name: create(folder / "tokens", *flags, name=name) for name, (flags, _, _) in HOLDERS.items()}
-    server = Server(folder / "data", "--auth-token-file", folder / "tokens", "--clock", "virtual", "--log-level", "debug")
+    flags = ["--auth-token-file", folder / "tokens", "--clock", "virtual", "--log-level", "debug"]
+    server = Server(folder / "data", *flags)
     server.tokens = tokens
     yield server
     assert server.stop() == 0
@@ -139,9 +140,11 @@ def test_auth_without_tokens_on_the_server(shared_server):
 
 
 def test_strangers_may_send_small_frames_alone(guarded):
-    announced = [b"*3\r\n$10\r\nJOB.SUBMIT\r\n$1\r\nt\r\n$20000\r\n", b"*2000\r\n$4\r\nAUTH\r\n" + b"$10\r\n0123456789\r\n" * 1500,
-                 b"PING " + b"x" * 20_000]
-    for data in announced:
+    for data in (
+        b"*3\r\n$10\r\nJOB.SUBMIT\r\n$1\r\nt\r\n$20000\r\n",
+        b"*2000\r\n$4\r\nAUTH\r\n" + b"$10\r\n0123456789\r\n" * 1500,
+        b"PING " + b"x" * 20_000,
+    ):
         with Wire(guarded) as wire:
             wire.send_raw(data)
             said = wire.read_all()
@@ -196,7 +199,8 @@ def test_clients(guarded):
         redis.Redis(port=port, password=STRANGE, socket_timeout=DEADLINE_S).ping()
     for protocol in ("-2", "-3"):
         line = ["redis-cli", "-p", str(port), protocol, "JOB.SUBMIT", "shop.cli", "p"]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S, env=ENVIRONMENT | {"REDISCLI_AUTH": token})
+        done = subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S,
+                              env=ENVIRONMENT | {"REDISCLI_AUTH": token})
         assert "accepted" in done.stdout, (done.stdout, done.stderr)
 
 

@@ -11,15 +11,15 @@ import time
 import pytest
 import redis
 
-from conftest import DEADLINE_S, ENVIRONMENT, run
+from conftest import DEADLINE_S, ENVIRONMENT, ROOT, run
 from resp_wire import Error, Simple, Wire
 from test_auth import create
 
 COMMANDS = {
-    "job.submit", "job.msubmit", "job.reserve", "job.ack", "job.nack", "job.extend", "job.cancel", "job.amend", "job.fire",
-    "job.count", "job.get", "job.list", "job.redrive", "topic.set", "topic.get", "topic.list", "topic.pause", "topic.resume",
-    "topic.purge", "topic.drop", "clock.advance", "ping", "auth", "hello", "command", "client", "info", "select", "quit",
-    "reset",
+    "job.submit", "job.msubmit", "job.reserve", "job.ack", "job.nack", "job.extend", "job.cancel", "job.amend",
+    "job.fire", "job.count", "job.get", "job.list", "job.redrive", "topic.set", "topic.get", "topic.list",
+    "topic.pause", "topic.resume", "topic.purge", "topic.drop", "clock.advance", "ping", "auth", "hello", "command",
+    "client", "info", "select", "quit", "reset",
 }
 
 
@@ -104,6 +104,16 @@ def test_commands_are_described(wire):
         for argument in told.get("arguments", []):
             assert wire.map(argument)["name"], name
     assert list(wire.map(wire.call("COMMAND", "DOCS", "job.reserve", "nothing"))) in (["job.reserve"], ["JOB.RESERVE"])
+
+
+def test_the_page_has_every_command_with_its_syntax(shared_server):
+    rows = re.findall(r"^\| `([A-Z.]+)(?: (.*?))?` \|", (ROOT / "docs/resp.md").read_text(), re.M)
+    page = {name: syntax.replace("\\|", "|") for name, syntax in rows}
+    with Wire(shared_server, 3) as wire:
+        for name, told in wire.map(wire.call("COMMAND", "DOCS")).items():
+            arguments = wire.map(told).get("arguments", [{b"display_text": b""}])
+            assert page.pop(name.upper()) == " ".join(one[b"display_text"].decode() for one in arguments), name
+    assert page == {}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS - {"quit", "reset"}))

@@ -134,6 +134,50 @@ def test_a_slow_reader_is_bounded_and_others_are_served(server, command):
         slow.close()
 
 
+def test_deliveries_beyond_the_memory_budget_come_back(start, client):
+    server = start("--memory-limit", "512MiB")  # 64 MiB for requests and answers
+    with Wire(server) as other:
+        for _ in range(5):
+            other.call("JOB.MSUBMIT", "t", "DELAY", 0, *[b"x" * 1_000_000] * 15)
+        holding = [Wire(server) for _ in range(5)]
+        for wire in holding:
+            wire.send("JOB.RESERVE", "t", "MAX", 15, "WAIT", 20_000, "LEASE", 1_000_000)
+        # What does not fit into a socket's buffers waits in the server.
+        refused = sum(wire.socket.recv(12, socket.MSG_WAITALL) == b"-OVERLOADED " for wire in holding)
+        assert 1 <= refused < 5
+        for wire in holding:
+            wire.close()
+        await_metric(client, server, "tocsin_transfer_memory_bytes", 0)
+        jobs = other.call("JOB.RESERVE", "t", "MAX", 15, "WAIT", 20_000)
+        assert jobs and {job[3] for job in jobs} == {1}
+
+
+def test_requests_beyond_the_memory_budget_are_refused_and_small_ones_go_on(start, client):
+    server = start("--memory-limit", "256MiB", "--limits-payload-size", "8MiB")  # 64 MiB for requests and answers
+    begun = b"*3\r\n$10\r\nJOB.SUBMIT\r\n$1\r\nt\r\n$8000000\r\n" + b"x" * 7_900_000
+    holding = [Wire(server) for _ in range(12)]
+    for wire in holding:
+        try:
+            wire.send_raw(begun)
+        except ConnectionError:
+            pass
+    with Wire(server) as other:
+        assert other.call("JOB.SUBMIT", "t", "small")[1] == "accepted"
+        assert metric(client, server, "tocsin_transfer_memory_bytes") <= 64 * MIB
+    refused = 0
+    for wire in holding:
+        wire.socket.setblocking(False)
+        try:
+            refused += wire.socket.recv(12) == b"-OVERLOADED "
+        except BlockingIOError:
+            pass
+        wire.close()
+    assert refused >= 4
+    await_metric(client, server, "tocsin_transfer_memory_bytes", 0)
+    with Wire(server) as wire:
+        assert wire.call("JOB.SUBMIT", "t", "x" * 8_000_000)[1] == "accepted"
+
+
 def test_deliveries_to_one_that_leaves_without_reading_come_back(start):
     server = start("--clock", "virtual")
     with Wire(server) as other:

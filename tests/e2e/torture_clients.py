@@ -1,7 +1,7 @@
 """Producers and consumers that work through crashes of the server, misbehave now and then, and note what they saw.
 
-Threads with a blocking client each, one half over HTTP and one over RESP. What they note goes to a list of their own, so
-that nothing slows the races down.
+Threads with a blocking client each, one half over HTTP and one over RESP. What they note goes to a list of their own,
+so that nothing slows the races down.
 """
 
 import random
