@@ -24,6 +24,7 @@ class TestLoop final : public Loop {
 
   void Post(Task task) override { tasks_.push_back(std::move(task)); }
   bool TryPost(Task task) override {
+    ++requests;
     if (full) return false;
     Post(std::move(task));
     return true;
@@ -47,7 +48,8 @@ class TestLoop final : public Loop {
   }
   std::chrono::steady_clock::time_point alarm_at() const { return alarm_at_; }
 
-  bool full = false;  // TryPost is refused
+  bool full = false;    // TryPost is refused
+  size_t requests = 0;  // calls of TryPost
 
  private:
   const Clock& clock_;
@@ -64,7 +66,8 @@ class FaultyStore final : public Store {
   bool lose_ready = false;            // Advance never says that a topic has become ready
   std::optional<Code> fail;           // every call that has an answer fails, and nothing is done
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
-  bool cut_claims = false;            // a claim hands over one job and says that there are more
+  std::vector<Task>* held_submits = nullptr;
+  bool cut_claims = false;  // a claim hands over one job and says that there are more
 
   void PutTopic(const Topic& topic, Done<void> done) override {
     if (!Failed(done)) inner_.PutTopic(topic, std::move(done));
@@ -75,7 +78,15 @@ class FaultyStore final : public Store {
   std::vector<TopicFigures> Topics() const override { return inner_.Topics(); }
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override {
-    if (!Failed(done)) inner_.Submit(topic, jobs, now, std::move(done));
+    ++submits;
+    if (Failed(done)) return;
+    if (held_submits != nullptr) {
+      done = [this, done = std::move(done)](Result<std::vector<Submitted>> result) mutable {
+        held_submits->push_back(
+            [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+      };
+    }
+    inner_.Submit(topic, jobs, now, std::move(done));
   }
   void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override {
     ++claims;
@@ -93,17 +104,21 @@ class FaultyStore final : public Store {
   }
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override {
+    ++settles;
     if (!Failed(done)) inner_.Settle(topic, settlements, now, std::move(done));
   }
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
              Done<std::vector<Amended>> done) override {
+    ++amends;
     if (!Failed(done)) inner_.Amend(topic, amendments, now, std::move(done));
   }
   void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
              Done<std::vector<Counted>> done) override {
+    ++counts;
     if (!Failed(done)) inner_.Count(topic, events, now, std::move(done));
   }
   void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override {
+    ++finds;
     if (!Failed(done)) inner_.Find(topic, jobs, now, std::move(done));
   }
   void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
@@ -123,7 +138,13 @@ class FaultyStore final : public Store {
     });
   }
 
+  // Calls.
+  size_t submits = 0;
   size_t claims = 0;
+  size_t settles = 0;
+  size_t amends = 0;
+  size_t counts = 0;
+  size_t finds = 0;
   size_t advances = 0;
 
  private:

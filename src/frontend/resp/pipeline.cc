@@ -62,7 +62,7 @@ Answer Pipeline::Hold(const Call& call) {
 }
 
 bool Pipeline::Continues(const Command* command, std::string_view topic) const {
-  return command == open_command_ && topic == open_topic_;
+  return command == open_command_ && topic == open_topic_ && session_.bytes().get() == open_bytes_;
 }
 
 bool Pipeline::Fits(size_t items) const {
@@ -74,6 +74,7 @@ void Pipeline::Begin(const Call& call, std::string& topic, Bytes& bytes) {
   open_topic_ = call.topic();
   topic = call.topic();
   bytes = session_.bytes();
+  open_bytes_ = bytes.get();
   Server& server = session_.server();
   creating_ = std::holds_alternative<SubmitRun>(open_) && !server.context().service.Knows(server.loop(), topic);
 }

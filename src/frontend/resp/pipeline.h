@@ -120,7 +120,8 @@ class Pipeline {
   std::shared_ptr<Slot> held_;
   bool creating_ = false;
   const Command* open_command_ = nullptr;
-  std::string_view open_topic_;  // lives as long as the bytes that are being read
+  std::string_view open_topic_;       // lives as long as the bytes that are being read
+  const void* open_bytes_ = nullptr;  // which the run keeps: what is in others cannot join it
   size_t open_items_ = 0;
   std::variant<std::monostate, SubmitRun, SettleRun, AmendRun, CountRun> open_;
 };

@@ -47,7 +47,7 @@ void Session::Start() {
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
-  if (tokens_ != nullptr) read_deadline_ = server_.loop().clock().IoNow() + kLogInTime;
+  LimitLogIn();
   WaitToRead();
 }
 
@@ -87,8 +87,13 @@ Status Session::LogIn(std::string_view token) {
   if (grant == nullptr) return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
   token_ = token;
   grant_ = grant;
-  read_deadline_ = kNoDeadline;
+  LimitLogIn();
   return {};
+}
+
+void Session::LimitLogIn() {
+  const bool stranger = tokens_ != nullptr && grant_ == nullptr;
+  login_deadline_ = stranger ? std::min(login_deadline_, server_.loop().clock().IoNow() + kLogInTime) : kNoDeadline;
 }
 
 Status Session::CheckCaller(const Command& command, std::string_view topic) const {
@@ -101,19 +106,20 @@ Status Session::CheckCaller(const Command& command, std::string_view topic) cons
 
 void Session::TokensChanged() {
   tokens_ = server_.tokens();
-  grant_ = nullptr;
-  if (tokens_ == nullptr) return;
-  if (!token_.empty()) grant_ = tokens_->Find(token_);
-  if (grant_ != nullptr) return;
+  grant_ = tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_);
+  LimitLogIn();
+  if (tokens_ == nullptr || grant_ != nullptr) return;
   token_.clear();
   if (parked_) server_.context().service.CancelReserve(*parked_);
 }
 
 void Session::Reset() {
+  pipeline_.Flush();  // the commands before it are answered in their own protocol
   protocol_ = Protocol::kResp2;
   name_.clear();
   token_.clear();
   grant_ = nullptr;
+  LimitLogIn();
 }
 
 Status Session::SetName(std::string_view name) {
@@ -161,8 +167,9 @@ bool Session::MakeRoomToRead() {
   if (end_ < chunk_->capacity) return true;
   const size_t size = end_ - begin_;
   const size_t needed = stalled_ ? size + kTailMax : std::max(parser_.needed(), size + 1);
-  // Growing as the bytes come: what a length announces costs nothing.
-  const size_t room = std::max(std::min(needed, 2 * size), ChunkPool::kBytes);
+  // Growing as the bytes come: what a length announces costs nothing. By half at least, because behind the argument
+  // whose length is known others may follow.
+  const size_t room = std::max(std::clamp(needed, size + size / 2, 2 * size), ChunkPool::kBytes);
   if (!request_charge_.Reach(room)) return false;
   auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
   std::memcpy(larger->data.get(), chunk_->data.get() + begin_, size);
@@ -230,6 +237,7 @@ void Session::Process() {
       }
       if (text) pipeline_.Flush();
       begin_ += parser_.size();
+      read_deadline_ = kNoDeadline;  // what is behind it has its own
     }
     pipeline_.Flush();
   }
@@ -279,20 +287,21 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
   return true;
 }
 
+void Session::LimitFrame(size_t size) {
+  if (size == 0 || stalled_) {
+    read_deadline_ = kNoDeadline;
+    moved_ = 0;
+  } else if (read_deadline_ == kNoDeadline || moved_ >= kMovedBytes) {
+    read_deadline_ = server_.loop().clock().IoNow() + kFrameTime;
+    moved_ = 0;
+  }
+}
+
 void Session::KeepRest() {
   if (!chunk_) return;
   const size_t size = end_ - begin_;
-  const auto now = server_.loop().clock().IoNow();
-  if (size == 0) {
-    if (grant_ != nullptr || tokens_ == nullptr) read_deadline_ = kNoDeadline;
-    moved_ = 0;
-    parser_.Trim();
-  } else if (!stalled_ && (read_deadline_ == kNoDeadline || moved_ >= kMovedBytes)) {
-    read_deadline_ = now + kFrameTime;
-    moved_ = 0;
-  } else if (stalled_) {
-    read_deadline_ = kNoDeadline;
-  }
+  if (size == 0) parser_.Trim();
+  if (!lingering_) LimitFrame(size);
   if (size > kTailMax) {
     if (!request_charge_.Reach(chunk_->capacity)) Refuse(server_.NoRoom());
     return;
@@ -341,6 +350,10 @@ Status Session::MakeRoom(size_t bytes) {
 
 void Session::Turn() {
   if (closed_) return;
+  if (sent_ > out_.size() / 2) {  // a client that always leaves something unread must not have it grow
+    out_.erase(0, sent_);
+    sent_ = 0;
+  }
   pipeline_.TakeReady(out_);
   Write();
   if (closed_) return;
@@ -400,7 +413,7 @@ void Session::Linger() {
 }
 
 void Session::Expire(SteadyTime now) {
-  if (now >= write_deadline_ || now >= read_deadline_) return Close();
+  if (now >= write_deadline_ || now >= read_deadline_ || now >= login_deadline_) return Close();
   if (parked_ && !reading_ && Gone()) Close();
 }
 

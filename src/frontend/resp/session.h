@@ -66,6 +66,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   FrameLimits Limits() const;
+  /// Somebody who is not logged in has to be soon.
+  void LimitLogIn();
   Status CheckCaller(const Command& command, std::string_view topic) const;
   /// Bytes of replies that are ready.
   size_t Unsent() { return out_.size() - sent_ + pipeline_.ReadyBytes(); }
@@ -78,6 +80,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool Begin(std::span<const std::string_view> args, std::optional<Service::Bundle>& bundle);
   const Command* Find(std::string_view word);
   void KeepRest();
+  /// The time for what is here of a command, which is `size` bytes.
+  void LimitFrame(size_t size);
   void Refuse(const Error& error);
   void Write();
   void WaitToWrite();
@@ -118,6 +122,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closing_ = false;    // nothing more is begun
   bool lingering_ = false;  // the last reply is written; what the client still sends is thrown away
   bool closed_ = false;
+  std::chrono::steady_clock::time_point login_deadline_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point read_deadline_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point write_deadline_ = std::chrono::steady_clock::time_point::max();
   // Since the deadlines were set.
