@@ -29,7 +29,7 @@ class Cell:
     @property
     def limit_s(self):
         """When a run is given up: long after it should have ended."""
-        return int(max(90, 5 * self.expected_s))
+        return int(max(150, 6 * self.expected_s))
 
 
 def rounded(jobs):

@@ -11,6 +11,7 @@ import time
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 STOP_S = 60
+STILL_TRIES = 50
 
 
 class StartError(Exception):
@@ -69,14 +70,21 @@ def _written_bytes(pid):
 
 
 def measure(root):
-    """CPU seconds, memory and bytes written of a process tree; children that have ended count through their parents."""
-    cpu = memory = written = 0
-    for pid in tree(root):
-        fields = _stat(pid)
-        if fields:
-            cpu += sum(int(field) for field in fields[11:15])
-            memory += _memory_bytes(pid)
-            written += _written_bytes(pid)
+    """CPU seconds, memory and bytes written of a process tree; children that have ended count through their parents.
+
+    A process that ends between two reads would be missed or counted twice: hence again until the tree stood still."""
+    for _ in range(STILL_TRIES):
+        before = tree(root)
+        cpu = memory = written = 0
+        for pid in before:
+            fields = _stat(pid)
+            if fields:
+                cpu += sum(int(field) for field in fields[11:15])
+                memory += _memory_bytes(pid)
+                written += _written_bytes(pid)
+        if tree(root) == before:
+            break
+        time.sleep(0.02)
     return {"cpu_s": cpu / TICKS_PER_S, "memory_bytes": memory, "written_bytes": written, "at": time.monotonic()}
 
 
