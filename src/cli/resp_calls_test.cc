@@ -167,6 +167,13 @@ TEST(RespCalls, PayloadsThatAreLongerEscapedAreBase64) {
   EXPECT_THAT(payload("x"), HasSubstr(R"("headers":{"payload":"\u0001"})")) << "a header is not a payload";
 }
 
+TEST(RespCalls, TextsThatAreNoUtf8AreNamedAsSuch) {
+  EXPECT_EQ(Answer("GET", JobPath("t", "1", ""), "{}", "%2\r\n$1\r\n\xFF\r\n:1\r\n+reason\r\n$2\r\n\xC3(\r\n"),
+            R"({"not valid UTF-8":1,"reason":"not valid UTF-8"})");
+  EXPECT_THAT(Answer("GET", "/v1/stats", "{}", "$10\r\ntotals_\xFF:\xFF\r\n"),
+              HasSubstr(R"("totals":{"not valid UTF-8":"not valid UTF-8"})"));
+}
+
 TEST(RespCalls, OtherAnswersLookAsOverHttp) {
   EXPECT_EQ(Answer("GET", JobPath("t", "1", ""), "{}", "_\r\n"), "not_found: no job 1 is stored (id)");
   EXPECT_EQ(Answer("GET", TopicPath("t", "/jobs"), "{}", "*2\r\n$3\r\n5:4\r\n*1\r\n%1\r\n+id\r\n+a\r\n"),

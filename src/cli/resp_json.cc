@@ -141,7 +141,7 @@ json::object StatsJson(std::string_view info) {
     json::object figures;
     for (const auto& [name, value] : lines) {
       if (!name.starts_with(part) || name.substr(part.size(), 1) != "_") continue;
-      figures[name.substr(part.size() + 1)] = NumberJson(value);
+      figures[TextJson(name.substr(part.size() + 1))] = NumberJson(value);
     }
     stats[part] = std::move(figures);
   }
