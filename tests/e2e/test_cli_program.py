@@ -51,7 +51,7 @@ def tocsin(*arguments, stdin=b"", **environment):
         (["submit", "t", "--trigger", "tim"], 'did you mean "time"?'),
         (["topic", "set", "t", "--capacity-bytes", "1MB"], '"1MB" is not a size'),
         (["clock", "advance"], "--by DURATION is missing"),
-        (["--server", "localhost:7420", "topics"], "does not begin with http://"),
+        (["--server", "localhost:7420", "topics"], "begins with neither http:// nor resp://"),
         (["--server", "https://localhost", "topics"], "TLS"),
         (["docs", "mann"], 'did you mean "man"?'),
     ],
