@@ -192,8 +192,7 @@ def _cores_lines(results):
 def as_markdown(results):
     command = results["command"]
     parts = [
-        f"`{command}` writes this section (`bench/run.py report`): every subject on the same disk, one at a time, in rounds, so that a "
-        "slow minute hits all alike.",
+        f"Measured by `{command}`, one subject at a time, in rounds, so that a slow minute hits all alike.",
         _machine(results),
         markdown_table(VERDICT_HEAD, verdict_cells(results)),
         "Ratios say how many times better: more for rates, less for lateness, RAM, disk and recovery. `fsync` and `everysec` say what a "

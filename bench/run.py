@@ -115,6 +115,13 @@ class Session:
             say("    " + summary(record))
 
 
+def command_of(args):
+    """What runs the same again."""
+    chosen = [f"--{name} {value}" for name, value in (("repeats", args.repeats), ("only", args.only), ("workloads", args.workloads))
+              if value]
+    return ("make bench" if args.form == plan.SHORT else "make bench-full") + (f' ARGS="{" ".join(chosen)}"' if chosen else "")
+
+
 def run(args):
     begun = time.monotonic()
     started = datetime.datetime.now().isoformat(timespec="seconds")
@@ -135,8 +142,7 @@ def run(args):
     folder = machine.make_data_folder(args.data_dir)
     facts = machine.facts(folder)
     results = {
-        "format": 1, "form": args.form, "command": "make bench" if args.form == plan.SHORT else "make bench-full",
-        "arguments": sys.argv[1:], "started": started, "revision": machine.revision(subjects.ROOT), "repeats": repeats,
+        "format": 1, "form": args.form, "command": command_of(args), "started": started, "revision": machine.revision(subjects.ROOT), "repeats": repeats,
         "machine": facts, "versions": provision.versions(), "subjects": table, "limits": [], "limit_errors": [], "runs": [],
     }
     path = pathlib.Path(args.out or subjects.ROOT / f"build/bench/results-{started.replace(':', '')}.json")
