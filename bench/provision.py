@@ -25,10 +25,10 @@ def _last_line(text):
     return re.sub(r"https?://\S+", "(address)", lines[-1]) if lines else "no message"
 
 
-def _run(command, **options):
+def _run(command, limit_s=INSTALL_S, **options):
     """None where it works, else why not."""
     try:
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=INSTALL_S, **options)
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=limit_s, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _last_line(str(error))
     return None if done.returncode == 0 else _last_line(done.stderr or done.stdout)
@@ -63,7 +63,7 @@ def _go_clients(say):
 def _lmstfy():
     if not shutil.which("go"):
         return "go is not installed"
-    if _run(["go", "list", "-m", f"{LMSTFY}@latest"], cwd=HERE / "peers/go"):
+    if _run(["go", "list", "-m", f"{LMSTFY}@latest"], limit_s=30, cwd=HERE / "peers/go"):
         return "its Go module could not be downloaded"
     return "it has no driver here yet"
 
