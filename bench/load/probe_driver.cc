@@ -15,7 +15,7 @@ class Probe final : public Protocol {
 
   const Tuning& tuning() const override {
     static constexpr Tuning kTuning{
-        .batch = 1000, .connections = 4, .window = 4, .consumers = 2, .reserve = 1000, .submit_per_s = 1'000'000};
+        .batch = 1000, .connections = 4, .window = 8, .consumers = 2, .reserve = 1000, .submit_per_s = 1'000'000};
     return kTuning;
   }
 

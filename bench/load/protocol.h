@@ -56,8 +56,7 @@ class Receiver {
   virtual void Delivered(std::string_view token, std::string_view payload) = 0;
 };
 
-/// What a driver does best with, unless the command line says otherwise. Measured on 2 cores; the figures are in
-/// docs/performance.md.
+/// What a driver does best with, as measured on 2 cores; the command line may say otherwise.
 struct Tuning {
   size_t batch = 100;
   size_t connections = 4;

@@ -14,7 +14,7 @@ class TocsinResp final : public Protocol {
   const Tuning& tuning() const override {
     static constexpr Tuning kTuning{.batch = 1000,
                                     .connections = 4,
-                                    .window = 4,
+                                    .window = 8,
                                     .consumers = 2,
                                     .reserve = 1000,
                                     .submit_per_s = 300'000,
