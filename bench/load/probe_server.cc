@@ -60,8 +60,9 @@ class ProbeServer::Wake final : public Poller::Client {
   ProbeServer& server_;
 };
 
-/// A connection: answers leave in order, each when the log is synced up to its record. A reserve that waits holds up
-/// what is behind it, and so does a full log.
+/// A connection: answers to submits and acks leave in order, each when the log is synced up to its record. A reserve is
+/// answered at once, so a client does not mix it with them. One that waits holds up what is behind it; so does a full
+/// log.
 class ProbeServer::Session final : public Poller::Client {
  public:
   Session(ProbeServer& server, int fd) : server_(server), fd_(fd), in_(2 * kReadBytes) {}
