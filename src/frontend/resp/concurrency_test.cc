@@ -108,6 +108,7 @@ class RespConcurrencyTest : public testing::Test {
     socket.connect(acceptor.local_endpoint());
     net::Socket accepted(loops_[shard]->io());
     acceptor.accept(accepted);
+    accepted.set_option(tcp::no_delay(true));
     loops_[shard]->Post([&server = *servers_[shard], accepted = std::move(accepted)]() mutable {
       server.Accept(std::move(accepted), nullptr);
     });
