@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from conftest import DEADLINE_S, ENVIRONMENT, ROOT, run
-from resp_wire import Error, Simple, Wire
+from resp_wire import Error, Simple, Wire, pack
 from test_auth import create
 
 COMMANDS = {
@@ -168,6 +168,29 @@ def test_unknown_commands(wire):
     odd = wire.call(b"a\r\nb\x00" + b"x" * 5000)
     assert odd.code == "ERR" and len(odd) < 400 and "\r" not in odd and "\n" not in odd
     assert wire.call("PING") == "PONG"
+
+
+def test_errors_are_text_whatever_was_sent(shared_server):
+    """A client that decodes its replies must be able to show them."""
+    with Wire(shared_server) as wire:
+        for words in ([b"\xff\xfe\r\n"], ["JOB.SUBMIT", "t", "p", b"\xff"], ["TOPIC.GET", b"\xff\n"],
+                      ["JOB.RESERVE", "t", "MAX", b"\xff"], ["CLIENT", b"\xff"], ["HELLO", b"\xff"]):
+            wire.send(*words)
+            kind, line = wire._line()
+            assert kind == b"-"
+            assert line.decode().isprintable(), line
+
+
+def test_a_change_of_protocol_holds_for_what_comes_after_it(shared_server):
+    submit = pack("JOB.SUBMIT", "changing", "p", "TRIGGER", "count", "COUNT", 2)  # its last value is a null
+    with Wire(shared_server) as wire:
+        wire.call("TOPIC.SET", "changing")
+        changes = [pack("HELLO", 3), pack("HELLO", 2), pack("HELLO", 3), pack("RESET")]
+        wire.send_raw(b"".join(submit + change for change in changes))
+        for after in (3, 2, 3, 2):
+            assert wire.read()[1:] == ["accepted", None], "in the protocol before it"
+            wire.protocol = after
+            assert wire.read() is not None
 
 
 def test_python_redis_connects_as_it_likes(shared_server):
