@@ -1,13 +1,13 @@
 #include "core/service.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "base/check.h"
+#include "core/list_cursor.h"
 #include "core/scatter.h"
 #include "core/shard.h"
 #include "core/topic_registry.h"
@@ -37,32 +37,6 @@ template <class Work>
 void RunOn(Shard& here, Shard& there, Work work) {
   if (&here == &there) return work();
   there.Send(std::move(work));
-}
-
-/// Where List goes on: the shard, counted from the topic's home, and its store's own cursor.
-struct ListCursor {
-  uint32_t lane = 0;
-  std::string inner;
-};
-
-/// Begins with a number of the service's own: what a cursor means to a store does not outlive a restart.
-std::string CursorText(uint32_t start, const ListCursor& cursor) {
-  return fmt::format("{:08x}.{}:{}", start, cursor.lane, cursor.inner);
-}
-
-Result<ListCursor> ParseCursor(uint32_t start, std::string_view text, uint32_t spread) {
-  ListCursor cursor;
-  if (text.empty()) return cursor;
-  const std::string mine = fmt::format("{:08x}.", start);
-  const char* end = text.data() + text.size();
-  const char* begin = text.data() + std::min(mine.size(), text.size());
-  const auto [at, error] = std::from_chars(begin, end, cursor.lane);
-  if (!text.starts_with(mine) || error != std::errc{} || at == end || *at != ':' || cursor.lane >= spread) {
-    return FailField(Code::kInvalidArgument, "cursor",
-                     "cursor is not one that a listing of this topic gave since the server was started");
-  }
-  cursor.inner.assign(at + 1, end);
-  return cursor;
 }
 
 }  // namespace

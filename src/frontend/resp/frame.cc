@@ -47,8 +47,8 @@ void FrameParser::Trim() {
   args_ = {};
 }
 
-FrameParser::Step FrameParser::Bad(std::string problem) {
-  problem_ = std::move(problem);
+FrameParser::Step FrameParser::Bad(std::string problem, Code code) {
+  problem_ = {code, "protocol: " + std::move(problem), {}};
   return Step::kBad;
 }
 
@@ -89,7 +89,7 @@ FrameParser::Step FrameParser::ParseHead(std::string_view bytes, const FrameLimi
   counted_ = true;
   left_ = static_cast<size_t>(std::max<int64_t>(count, 0));
   if (left_ > limits.arguments) {
-    return Bad(fmt::format("a command of {} arguments: the most is {}", left_, limits.arguments));
+    return Bad(fmt::format("a command of {} arguments: the most is {}", left_, limits.arguments), Code::kTooLarge);
   }
   return Step::kFrame;
 }
@@ -103,7 +103,7 @@ FrameParser::Step FrameParser::ParseBulk(std::string_view bytes, const FrameLimi
   if (length < 0) return Bad("the length of an argument is negative");
   const size_t size = static_cast<size_t>(length);
   if (size > limits.bytes || at_ + size + 2 > limits.bytes) {
-    return Bad(fmt::format("a command of more than {} bytes", limits.bytes));
+    return Bad(fmt::format("a command of more than {} bytes", limits.bytes), Code::kTooLarge);
   }
   if (bytes.size() < at_ + size + 2) {
     needed_ = at_ + size + 2;
@@ -136,7 +136,8 @@ FrameParser::Step FrameParser::ParseInline(std::string_view bytes, const FrameLi
     return Bad(fmt::format("a command begins with '*' or with a letter, got {}", Printed(first)));
   }
   const size_t end = bytes.find('\n', at_);
-  if (std::min(end, bytes.size()) > most) return Bad(fmt::format("a line of more than {} bytes", most));
+  if (std::min(end, bytes.size()) > most)
+    return Bad(fmt::format("a line of more than {} bytes", most), Code::kTooLarge);
   if (end == std::string_view::npos) {
     at_ = bytes.size();
     return Step::kMore;
@@ -147,7 +148,8 @@ FrameParser::Step FrameParser::ParseInline(std::string_view bytes, const FrameLi
   if (IsHttp(line)) return Step::kHttp;
   if (!SplitLine(line)) return Bad("a quote is not closed");
   if (places_.size() > limits.arguments) {
-    return Bad(fmt::format("a command of {} arguments: the most is {}", places_.size(), limits.arguments));
+    return Bad(fmt::format("a command of {} arguments: the most is {}", places_.size(), limits.arguments),
+               Code::kTooLarge);
   }
   for (const Place place : places_) args_.push_back(std::string_view(*text_).substr(place.begin, place.size));
   return Step::kFrame;

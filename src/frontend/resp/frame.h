@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace tocsin::resp {
 
 constexpr size_t kInlineMax = 64 << 10;
@@ -41,7 +43,7 @@ class FrameParser {
   size_t size() const { return at_; }
   /// After kMore: bytes that it takes at least, as far as is known.
   size_t needed() const { return needed_; }
-  const std::string& problem() const { return problem_; }
+  const Error& problem() const { return problem_; }
   /// Gives back what a large command needed, once it is done with.
   void Trim();
 
@@ -59,7 +61,7 @@ class FrameParser {
   /// The number behind the type byte at at_, and its line end.
   Step ParseLength(std::string_view bytes, std::string_view what, int64_t* length);
   bool SplitLine(std::string_view line);
-  Step Bad(std::string problem);
+  Step Bad(std::string problem, Code code = Code::kInvalidArgument);
 
   bool done_ = true;      // the next call begins a new command
   bool counted_ = false;  // the head of the array is read
@@ -69,7 +71,7 @@ class FrameParser {
   std::vector<Place> places_;
   std::vector<std::string_view> args_;
   std::shared_ptr<std::string> text_;  // of an inline command, unquoted
-  std::string problem_;
+  Error problem_;
 };
 
 }  // namespace tocsin::resp

@@ -6,6 +6,8 @@
 namespace tocsin::resp {
 namespace {
 
+constexpr std::string_view kPrefix = "protocol: ";
+
 using Step = FrameParser::Step;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -41,7 +43,7 @@ Outcome Read(std::string_view bytes, size_t first, size_t step, const FrameLimit
       left.remove_prefix(parser.size());
       outcome.end = Step::kMore;
     }
-    if (outcome.end == Step::kBad) outcome.problem = parser.problem();
+    if (outcome.end == Step::kBad) outcome.problem = parser.problem().message.substr(kPrefix.size());
     if (outcome.end != Step::kMore || end == bytes.size()) return outcome;
     EXPECT_TRUE(left.empty() || parser.needed() > left.size());
   }

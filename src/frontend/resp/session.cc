@@ -226,7 +226,7 @@ void Session::Process() {
         return Close();
       }
       if (step == FrameParser::Step::kBad) {
-        Refuse({Code::kInvalidArgument, "protocol: " + parser_.problem(), {}});
+        Refuse(parser_.problem());
         break;
       }
       const auto text = parser_.text();

@@ -270,7 +270,7 @@ TEST_F(SessionLimitsTest, AStrangersCommandsAreSmall) {
        {std::string("*2\r\n$4\r\nAUTH\r\n$20000\r\n"), std::string("*65\r\n"), std::string(20'000, 'x')}) {
     auto client = Connect();
     Send(client, command);
-    EXPECT_THAT(ReadToEnd(client), StartsWith("-INVALID protocol: a "));
+    EXPECT_THAT(ReadToEnd(client), StartsWith("-TOOLARGE protocol: a "));
   }
   auto client = Connect();
   EXPECT_EQ(Ask(client, {"AUTH", token}).text, "OK");
