@@ -77,7 +77,7 @@ tsan() {
 }
 
 e2e() {
-  say "end-to-end tests against the release build (a first build takes about four minutes, the tests five)"
+  say "end-to-end tests against the release build (a first build takes about four minutes, the tests eight)"
   must tools/build.sh release tocsind tocsin load_bench || return
   /usr/bin/python3 -m pytest -q -p no:cacheprovider -m "not torture" --junitxml "$results/e2e.xml" tests/e2e
   [ -s "$results/e2e.xml" ] || must false "pytest wrote no report"
