@@ -7,12 +7,19 @@ import (
 	"time"
 )
 
+const (
+	minDelay = time.Second
+	maxDelay = 5 * time.Second
+	// A rate is held where all is stored within this of the time, and handled within this of the last due time.
+	heldWithin = time.Second
+)
+
 func randomDelay() time.Duration {
-	return time.Second + time.Duration(rand.Int63n(int64(4*time.Second)))
+	return minDelay + time.Duration(rand.Int63n(int64(maxDelay-minDelay)))
 }
 
-// submitAll submits the jobs from as many goroutines as there are connections; the first error ends it.
-func submitAll(p *peer, o options, due func() time.Time) error {
+// submitAll submits the jobs from as many goroutines as there are connections, until due says no; the first error ends it.
+func submitAll(p *peer, o options, due func() (time.Time, bool)) error {
 	var left atomic.Int64
 	left.Store(int64(o.jobs))
 	var group sync.WaitGroup
@@ -22,7 +29,11 @@ func submitAll(p *peer, o options, due func() time.Time) error {
 		go func() {
 			defer group.Done()
 			for left.Add(-1) >= 0 {
-				if err := p.submit(due()); err != nil {
+				at, more := due()
+				if !more {
+					return
+				}
+				if err := p.submit(at); err != nil {
 					failed <- err
 					return
 				}
@@ -42,7 +53,7 @@ func drain(p *peer, o options) (map[string]any, error) {
 	begun := time.Now()
 	// The tasks come due when the last one is in, at a rate that asynq reaches here.
 	due := begun.Add(time.Duration(float64(o.jobs)/expectedSubmitPerS*float64(time.Second)) + time.Second)
-	if err := submitAll(p, o, func() time.Time { return due }); err != nil {
+	if err := submitAll(p, o, func() (time.Time, bool) { return due, true }); err != nil {
 		return nil, err
 	}
 	submitted := time.Since(begun)
@@ -65,7 +76,7 @@ func life(p *peer, o options) (map[string]any, error) {
 		return nil, err
 	}
 	begun := time.Now()
-	if err := submitAll(p, o, func() time.Time { return time.Now().Add(randomDelay()) }); err != nil {
+	if err := submitAll(p, o, func() (time.Time, bool) { return time.Now().Add(randomDelay()), true }); err != nil {
 		return nil, err
 	}
 	submitted := time.Since(begun)
@@ -89,11 +100,14 @@ func steady(p *peer, o options) (map[string]any, error) {
 	end := begun.Add(time.Duration(o.seconds) * time.Second)
 	var next, sent atomic.Int64
 	o.jobs = total
-	err := submitAll(p, o, func() time.Time {
+	err := submitAll(p, o, func() (time.Time, bool) {
 		n := next.Add(1) - 1
 		time.Sleep(time.Until(begun.Add(time.Duration(n) * time.Second / time.Duration(o.rate))))
+		if time.Now().After(end.Add(heldWithin)) {
+			return time.Time{}, false
+		}
 		sent.Add(1)
-		return time.Now().Add(randomDelay())
+		return time.Now().Add(randomDelay()), true
 	})
 	if err != nil {
 		return nil, err
@@ -103,10 +117,10 @@ func steady(p *peer, o options) (map[string]any, error) {
 	select {
 	case <-p.all:
 		done = true
-	case <-time.After(time.Until(end.Add(8 * time.Second))):
+	case <-time.After(time.Until(end.Add(maxDelay + heldWithin))):
 	}
-	inTime := submitted.Seconds() < float64(o.seconds)*1.02+0.1
+	held := done && submitted < time.Duration(o.seconds)*time.Second+heldWithin
 	return map[string]any{
-		"jobs": sent.Load(), "rate": o.rate, "held": inTime && done, "lateness_ms": p.percentiles(),
+		"jobs": sent.Load(), "rate": o.rate, "held": held, "lateness_ms": p.percentiles(),
 	}, nil
 }
