@@ -148,10 +148,24 @@ std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_spa
 
 std::string Shown(std::string_view name) {
   constexpr size_t kShownBytes = 64;
-  if (name.size() <= kShownBytes) return std::string(name);
   std::string_view cut = name.substr(0, kShownBytes);
-  while (!cut.empty() && !IsUtf8(cut)) cut.remove_suffix(1);
-  return std::string(cut) + "...";
+  // At most the bytes of one character: what is cut short may have been whole.
+  for (size_t i = 0; i < 3 && cut.size() < name.size() && !IsUtf8(cut); ++i) cut.remove_suffix(1);
+  std::string shown;
+  if (IsUtf8(cut)) {
+    shown = cut;
+  } else {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    for (const char c : name.substr(0, kShownBytes)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x80) {
+        shown += c;
+      } else {
+        shown += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+      }
+    }
+  }
+  return name.size() > kShownBytes ? shown + "..." : shown;
 }
 
 }  // namespace tocsin

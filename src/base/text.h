@@ -10,7 +10,7 @@ namespace tocsin {
 
 /// Whether every sequence of `bytes` is well-formed (RFC 3629).
 bool IsUtf8(std::string_view bytes);
-/// A name that a client gave, for an error: cut short, and never within a character.
+/// A name that a client gave, for an error: cut short, never within a character; \\xHH for bytes that are no UTF-8.
 std::string Shown(std::string_view name);
 
 /// RFC 4648, with padding.

@@ -25,6 +25,15 @@ TEST(IsUtf8, TellsTextFromBytes) {
   }
 }
 
+TEST(Shown, IsTextAndShort) {
+  EXPECT_EQ(Shown("orders"), "orders");
+  EXPECT_EQ(Shown("\xff x"), "\\xff x");
+  EXPECT_EQ(Shown(std::string(64, 'x')), std::string(64, 'x'));
+  EXPECT_EQ(Shown(std::string(65, 'x')), std::string(64, 'x') + "...");
+  EXPECT_EQ(Shown(std::string(62, 'x') + "\xE2\x82\xAC"), std::string(62, 'x') + "...");
+  EXPECT_EQ(Shown(std::string(100, '\xC3')).substr(0, 8), "\\xc3\\xc3");
+}
+
 TEST(Base64, FollowsTheTestVectorsOfRfc4648) {
   const std::pair<std::string_view, std::string_view> vectors[] = {{"", ""},
                                                                    {"f", "Zg=="},

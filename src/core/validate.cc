@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace tocsin {
 namespace {
 
@@ -46,6 +48,9 @@ Status CheckHeaders(const std::vector<HeaderView>& headers, const Limits& limits
   size_t bytes = 0;
   for (const HeaderView& header : headers) {
     TOCSIN_TRY(ValidateName("headers", header.name));
+    if (!IsUtf8(header.value)) {
+      return FailField(Code::kInvalidArgument, "headers", "the value of the header {} is not valid UTF-8", header.name);
+    }
     bytes += header.name.size() + header.value.size();
   }
   if (bytes <= limits.header_bytes) return {};

@@ -40,7 +40,7 @@ COMMANDS = [
     (["CLOCK.ADVANCE", "1"], NODE),
 ]
 OPEN = {"auth", "hello", "quit", "reset"}  # to everybody
-KNOWN = {"ping", "command", "client", "select", "info"}  # to every token
+KNOWN = {"ping", "echo", "command", "client", "select", "info"}  # to every token
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@
 namespace tocsin::resp {
 namespace {
 
-constexpr std::array kCommands{&kAuth,      &kClient,    &kClockAdvance, &kCommand,    &kHello,       &kInfo,
-                               &kJobAck,    &kJobAmend,  &kJobCancel,    &kJobCount,   &kJobExtend,   &kJobFire,
-                               &kJobGet,    &kJobList,   &kJobMsubmit,   &kJobNack,    &kJobRedrive,  &kJobReserve,
-                               &kJobSubmit, &kPing,      &kQuit,         &kReset,      &kSelect,      &kTopicDrop,
-                               &kTopicGet,  &kTopicList, &kTopicPause,   &kTopicPurge, &kTopicResume, &kTopicSet};
+constexpr std::array kCommands{
+    &kAuth,      &kClient,     &kClockAdvance, &kCommand,    &kEcho,       &kHello,       &kInfo,    &kJobAck,
+    &kJobAmend,  &kJobCancel,  &kJobCount,     &kJobExtend,  &kJobFire,    &kJobGet,      &kJobList, &kJobMsubmit,
+    &kJobNack,   &kJobRedrive, &kJobReserve,   &kJobSubmit,  &kPing,       &kQuit,        &kReset,   &kSelect,
+    &kTopicDrop, &kTopicGet,   &kTopicList,    &kTopicPause, &kTopicPurge, &kTopicResume, &kTopicSet};
 
 constexpr size_t kNameMax = 32;
 

@@ -32,6 +32,7 @@ extern const Command kTopicDrop;
 extern const Command kClockAdvance;
 extern const Command kPing;
 extern const Command kAuth;
+extern const Command kEcho;
 extern const Command kHello;
 extern const Command kCommand;
 extern const Command kClient;

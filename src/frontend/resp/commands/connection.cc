@@ -1,4 +1,4 @@
-// What a connection says of itself: PING, SELECT, QUIT, RESET.
+// What a connection says of itself: PING, ECHO, SELECT, QUIT, RESET.
 #include "frontend/resp/commands/commands.h"
 
 namespace tocsin::resp {
@@ -29,6 +29,15 @@ const Command kPing = {
     .summary = "Answers PONG, or the text.",
     .args_max = 1,
     .run = Ping,
+};
+
+const Command kEcho = {
+    .name = "ECHO",
+    .syntax = "text",
+    .summary = "Answers the text: redis-cli --pipe ends with it.",
+    .args_min = 1,
+    .args_max = 1,
+    .run = [](Call& call) { Reply(call).Bulk(call.args[0]); },
 };
 
 const Command kSelect = {
