@@ -157,10 +157,11 @@ TEST_P(BundleTest, AnEmptyOneSendsNothing) {
 }
 
 TEST_P(BundleTest, StopWaitsForIt) {
+  const auto ids = ManyIds("a", 40);
   Jobs t;
   {
     const Service::Bundle bundle(*node_.service, node_.at(0));
-    node_.service->Submit(node_.at(0), {"t", WithIds(ManyIds("a", 40)), nullptr}, t.Catch());
+    node_.service->Submit(node_.at(0), {"t", WithIds(ids), nullptr}, t.Catch());
   }
   EXPECT_TRUE(node_.Stop());
   ASSERT_TRUE(t.got.has_value());

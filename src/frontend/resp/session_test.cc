@@ -101,7 +101,7 @@ TEST_F(SessionTest, MoreThanABatchIsSeveralCalls) {
   EXPECT_EQ(Figures("t").accepted, batch + 1);
   EXPECT_GE(store_.submits, 2U);
   many.insert(many.end(), 2, "x");
-  EXPECT_THAT(Ask(client, many).text, StartsWith("TOOLARGE 10001 payloads"));
+  EXPECT_THAT(Ask(client, many).text, StartsWith("INVALID 10001 payloads"));
 }
 
 TEST_F(SessionTest, AnInvalidCommandRefusesItselfAlone) {
@@ -225,6 +225,7 @@ TEST_F(SessionTest, AReserveIsTakenBackWhenItsClientCloses) {
   EXPECT_EQ(Metric("tocsin_resp_parked"), 0);
   Ask(other, Submit("t", "a"), 1);
   EXPECT_EQ(Figures("t").leased, 0U);
+  EXPECT_EQ(store_.settles, 0U);  // nothing was claimed for it, so nothing had to be released
   const Reply got = Ask(other, {"JOB.RESERVE", "t"});
   EXPECT_EQ(got[0][0].text, "a");
   EXPECT_EQ(got[0][3].text, "1");  // its first attempt
