@@ -9,7 +9,7 @@
 #include "core/service.h"
 #include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
-#include "net/test_sockets.h"
+#include "net/socket_test_site.h"
 #include "spi/memory_store.h"
 
 namespace tocsin::http {

@@ -7,9 +7,6 @@
 namespace tocsin::resp {
 namespace {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr Millis kSecond{1'000};

@@ -12,7 +12,7 @@
 #include "core/test_node.h"
 #include "frontend/resp/server.h"
 #include "frontend/resp/test_replies.h"
-#include "net/test_sockets.h"
+#include "net/socket_test_site.h"
 #include "spi/memory_store.h"
 
 namespace tocsin::resp {
