@@ -14,6 +14,11 @@ using boost::system::error_code;
 
 constexpr uint64_t kAnswerBytesMax = uint64_t{1} << 30;
 
+/// What a port does that is not for HTTP.
+bool IsDrop(error_code code) {
+  return code == http::error::end_of_stream || code == boost::asio::error::connection_reset;
+}
+
 }  // namespace
 
 struct HttpClient::Wire : Connection {
@@ -79,7 +84,12 @@ Result<HttpAnswer> HttpClient::Call(std::string_view method, std::string_view ta
   if (answer.error().code == http::error::body_limit) {
     return Fail(Code::kTooLarge, "the answer of {} is over {} bytes", endpoint_.url, kAnswerBytesMax);
   }
-  return Explain(endpoint_, answer.error(), limit);
+  Error error = Explain(endpoint_, answer.error(), limit).error();
+  if (!kept && IsDrop(answer.error().code)) {
+    error.message +=
+        fmt::format("; is this the RESP port? then --server resp{}", endpoint_.url.substr(endpoint_.url.find(':')));
+  }
+  return std::unexpected(std::move(error));
 }
 
 void HttpClient::Abort() { wire_->Abort(); }

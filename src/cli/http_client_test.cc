@@ -145,6 +145,13 @@ TEST(HttpClient, SaysWhereNobodyListens) {
   EXPECT_THAT(answer.error().message, testing::StartsWith("cannot reach " + endpoint.url + ": connection refused; is"));
 }
 
+TEST(HttpClient, ADropWithoutAnAnswerMayBeTheRespPort) {
+  ScriptedServer server({[](ScriptedServer& one) { Read(one); }});
+  const auto answer = HttpClient(server.endpoint("http"), "").Call("POST", "/", "{}", kLimit);
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message, HasSubstr("is this the RESP port? then --server resp://127.0.0.1:"));
+}
+
 TEST(HttpClient, LargeAnswersArrive) {
   const std::string body(80 << 20, 'x');
   ScriptedServer server({[&](ScriptedServer& one) {

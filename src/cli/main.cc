@@ -68,7 +68,16 @@ Result<int> RunCommand(const Command& command, const Arguments& arguments, const
   if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
   auto token = ReadToken(arguments);
   if (!token) return std::unexpected(std::move(token).error());
-  return RunWith(MakeTransport(*std::move(endpoint), *std::move(token)), command, arguments, clock, out);
+  const bool none = token->empty();
+  auto status = RunWith(MakeTransport(*std::move(endpoint), *std::move(token)), command, arguments, clock, out);
+  // The server says how to give it a token on the wire, which is not for our user.
+  if (!status && status.error().code == Code::kUnauthenticated && none) {
+    return Fail(
+        Code::kUnauthenticated,
+        "unauthenticated: this server needs a token: export TOCSIN_TOKEN=..., or name its file with --token-file "
+        "(tocsin token create makes one)");
+  }
+  return status;
 }
 
 Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {

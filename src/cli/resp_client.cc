@@ -30,6 +30,11 @@ std::unexpected<Error> ForeignAnswer(const Endpoint& endpoint, std::string_view 
               endpoint.url, what);
 }
 
+std::unexpected<Error> HttpPort(const Endpoint& endpoint) {
+  return Fail(Code::kInternal, "{} answered in HTTP: try --server http{}, or the server's RESP port", endpoint.url,
+              endpoint.url.substr(endpoint.url.find(':')));
+}
+
 /// Whether the greeting is that of a Tocsin server.
 bool IsTocsin(const RespValue& reply) {
   if (!reply.is(Kind::kMap)) return false;
@@ -79,7 +84,9 @@ struct RespClient::Wire : Connection {
     if (!read || !reader.empty() || *written) stream.reset();
     if (read) return replies;
     if (const Error* const error = std::get_if<Error>(&read.error())) {
-      return std::unexpected(Failure{ForeignAnswer(endpoint, error->message).error()});
+      const bool http = !sent && part[0] == 'H';
+      return std::unexpected(
+          Failure{http ? HttpPort(endpoint).error() : ForeignAnswer(endpoint, error->message).error()});
     }
     const error_code code = std::get<error_code>(read.error());
     const bool closed = code == asio::error::eof || code == asio::error::connection_reset;

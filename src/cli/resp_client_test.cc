@@ -83,8 +83,8 @@ TEST(RespClient, SendsItsTokenInTheGreeting) {
 }
 
 TEST(RespClient, SaysWhereSomethingElseAnswers) {
-  for (const std::string_view answer : {"HTTP/1.1 400 Bad Request\r\n\r\n", "%1\r\n+server\r\n+redis\r\n", "+OK\r\n",
-                                        "%1\r\n+server\r\n+tocsin\r\n+more\r\n"}) {
+  for (const std::string_view answer :
+       {"%1\r\n+server\r\n+redis\r\n", "+OK\r\n", "%1\r\n+server\r\n+tocsin\r\n+more\r\n"}) {
     ScriptedServer server({[&](ScriptedServer& one) {
       one.ReadUntil(kHello);
       one.Write(answer);
@@ -95,6 +95,17 @@ TEST(RespClient, SaysWhereSomethingElseAnswers) {
     EXPECT_EQ(replies.error().code, Code::kInternal);
     EXPECT_THAT(replies.error().message, HasSubstr("is it a Tocsin server?"));
   }
+}
+
+TEST(RespClient, SaysWhereAnHttpPortAnswers) {
+  ScriptedServer server({[&](ScriptedServer& one) {
+    one.ReadUntil(kHello);
+    one.Write("HTTP/1.1 400 Bad Request\r\n\r\n");
+    one.AwaitClose();
+  }});
+  const auto replies = RespClient(server.endpoint("resp"), "").Call(Ping(), true, kLimit);
+  ASSERT_FALSE(replies);
+  EXPECT_THAT(replies.error().message, HasSubstr("answered in HTTP: try --server " + server.endpoint("http").url));
 }
 
 TEST(RespClient, ReadsAreSentAgainWhereAKeptConnectionBreaks) {

@@ -207,7 +207,7 @@ def test_tokens_come_from_a_file_or_the_environment(recorder, tmp_path):
         ((502, b'{"message":"Bad Gateway"}'), CANNOT_RUN, "what listens there answered 502"),
         ((503, b"<html>"), CANNOT_RUN, "what listens there answered 503"),
         ((401, b'{"error":{"code":"unauthenticated","message":"who are you?"}}'), CANNOT_RUN,
-         "tocsin: unauthenticated: who are you?\n"),
+         "tocsin: unauthenticated: this server needs a token: export TOCSIN_TOKEN=..."),
         ((503, b'{"error":{"code":"overloaded","message":"later"}}'), CANNOT_RUN, "tocsin: overloaded: later\n"),
         ((418, b'{"error":{"code":"of_the_future","message":"x","field":"f"}}'), CANNOT_RUN,
          "tocsin: of_the_future: x (f)\n"),

@@ -195,6 +195,9 @@ def test_tokens_are_asked_for_and_their_scopes_hold(start, tmp_path):
                       ["topic", "get", "t"], ["topic", "set", "shop.a", "--attempts", "3"]):
             http, resp = [tocsin(url, *words, token=token) for url in (server.url, resp_url(server))]
             assert resp == http, (token, words)
+    for url in (server.url, resp_url(server)):
+        told = run("tocsin", "topics", "--server", url).stderr
+        assert "needs a token: export TOCSIN_TOKEN=..." in told and "AUTH" not in told and "Bearer" not in told
     assert tocsin(resp_url(server), "topics", token="tocsin_wrong") == (CANNOT_RUN, ["unauthenticated"])
     assert tocsin(resp_url(server), "stats", token=submit) == (CANNOT_RUN, ["forbidden"])
     assert tocsin(resp_url(server), "stats", "--token-file", tmp_path / "token") == (OK, [])
@@ -295,11 +298,20 @@ def test_a_submit_whose_answer_is_lost_is_not_sent_again():
 
 
 def test_what_no_tocsin_server_says_is_told():
-    for said in (b"$1\r\nabc\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"+what\r\n", b"*1\r\n" * 30):
+    for said in (b"$1\r\nabc\r\n", b"+what\r\n", b"*1\r\n" * 30):
         server = Cut(said)
         done = run("tocsin", "topics", "--server", server.url)
         server.close()
         assert done.returncode == CANNOT_RUN and "something else than it should" in done.stderr, (said, done)
+
+
+def test_the_port_of_the_other_door_is_told(shared_server):
+    http = shared_server.url
+    resp = resp_url(shared_server)
+    done = run("tocsin", "topics", "--server", http.replace("http", "resp"))
+    assert done.returncode == CANNOT_RUN and f"answered in HTTP: try --server {http}" in done.stderr
+    done = run("tocsin", "topics", "--server", resp.replace("resp", "http"))
+    assert done.returncode == CANNOT_RUN and f"is this the RESP port? then --server {resp}\n" in done.stderr
 
 
 def test_an_answer_that_never_comes_ends_at_the_timeout(shared):
