@@ -5,7 +5,9 @@ TOCSIN_UPDATE_DOCS=1 writes the answers that the server gives now into docs/http
 
 import os
 import re
+import shlex
 import subprocess
+import threading
 
 import pytest
 
@@ -137,3 +139,42 @@ def test_the_examples_answer_what_the_page_says(start):
         return
     for (command, answer), real in zip(examples, got):
         assert real == comparable(answer), command
+
+
+def snippets(language):
+    """The programs of docs/resp.md, whose delays are made short."""
+    return [text.replace("5000", "50") for text in re.findall(rf"^```{language}\n(.*?)^```$", read("docs/resp.md"), re.M | re.S)]
+
+
+def lines_of(command, count):
+    """What a program that never ends prints at first."""
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    hanging = threading.Timer(DEADLINE_S, program.kill)
+    hanging.start()
+    lines = [program.stdout.readline().strip() for _ in range(count)]
+    hanging.cancel()
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    return lines
+
+
+def test_the_python_of_the_resp_page_runs_as_it_is(server):
+    pytest.importorskip("redis")
+    [text] = snippets("python")
+    told = lines_of(["/usr/bin/python3", "-u", "-c", text.replace("7421", str(server.resp_port))], 4)
+    assert sorted(told) == ["b'any bytes'", "b'order 18'", "b'order 19'", "b'order 20'"]
+
+
+def test_the_redis_cli_of_the_resp_page_prints_what_it_says(server):
+    page = re.search(r"^```\n(\$ redis-cli .*?)^```$", read("docs/resp.md"), re.M | re.S)[1]
+    token, told = "", ""
+    for command in re.findall(r"^\$ redis-cli (.*)$", page, re.M):
+        words = [word.replace("BAABAAAAAAAAAAEAAAAAAQAA", token) for word in shlex.split(command.replace("5000", "50"))]
+        words[words.index("-p") + 1] = str(server.resp_port)
+        printed = subprocess.run(["redis-cli", "--no-raw", *words], capture_output=True, text=True, timeout=DEADLINE_S,
+                                 env=ENVIRONMENT).stdout
+        if found := re.search(r'"([\w-]{24})"', printed):
+            token = found[1]
+        told += f"$ redis-cli {command}\n{printed.replace(token or ' ', 'BAABAAAAAAAAAAEAAAAAAQAA')}"
+    assert re.sub(r"\b1[78]\d{11}\b", "T", told) == re.sub(r"\b1[78]\d{11}\b", "T", page)

@@ -13,6 +13,7 @@ import pytest
 from conftest import DEADLINE_S, ENVIRONMENT, ROOT, Server
 from resp_wire import Wire
 from test_auth import create
+from test_docs import lines_of, snippets
 
 SOURCE = ROOT / "tests/e2e/clients"
 FOLDER = ROOT / "build/e2e-clients"
@@ -98,6 +99,17 @@ def test_a_client_goes_on_after_kill_9_and_nothing_answered_is_lost(scripts, tmp
     finally:
         process.kill()
         server.kill()
+
+
+def test_the_javascript_of_the_resp_page_runs_as_it_is(scripts, server):
+    first, second = [text.replace("7421", str(server.resp_port)) for text in snippets("js")]
+    (scripts / "page.mjs").write_text(first)
+    told = lines_of(["node", scripts / "page.mjs"], 7)
+    assert sum("accepted" in line for line in told) == 3
+    assert {"order-17 cancel order 17", "order-18 18", "order-19 19", "order-20 20"} <= set(told)
+    (scripts / "page.mjs").write_text(second)
+    told = lines_of(["node", scripts / "page.mjs"], 2)
+    assert "accepted" in told[0] and told[1] == "order-21 cancel order 21 [ 'ok' ]"
 
 
 def read_some(process, answered, count):

@@ -12,6 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 /// How many arguments a syntax has outside of its brackets: one for each word, an alternative counting once.
 size_t LeastOf(std::string_view syntax) {
@@ -82,6 +83,12 @@ TEST(CommandTest, AnUnknownOneIsToldWhatToUse) {
   };
   EXPECT_THAT(message("JOB.SUBMITT"), AllOf(HasSubstr("unknown command 'JOB.SUBMITT'"), HasSubstr("JOB.SUBMIT")));
   EXPECT_THAT(message("job.reserv"), HasSubstr("JOB.RESERVE"));
+  EXPECT_THAT(message("submit"), HasSubstr("did you mean \"JOB.SUBMIT\"?"));
+  EXPECT_THAT(message("PAUSE"), HasSubstr("did you mean \"TOPIC.PAUSE\"?"));
+  EXPECT_THAT(message("TOPIC.DELETE"), HasSubstr("did you mean \"TOPIC.DROP\"?"));
+  EXPECT_THAT(message("job.del"), HasSubstr("did you mean \"JOB.CANCEL\"?"));
+  EXPECT_THAT(message("WAIT"), HasSubstr("COMMAND LIST"));
+  EXPECT_THAT(message("monitor"), AllOf(HasSubstr("see INFO"), Not(HasSubstr("pub/sub"))));
   EXPECT_THAT(message("subscribe"), HasSubstr("no pub/sub; wait for jobs with JOB.RESERVE topic WAIT ms"));
   EXPECT_THAT(message("MULTI"), HasSubstr("no transactions"));
   EXPECT_THAT(message("evalsha"), HasSubstr("no scripts"));

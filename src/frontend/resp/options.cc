@@ -11,10 +11,16 @@ Result<int64_t> Number(std::string_view word, std::string_view text, int64_t min
                    Shown(text), min, max);
 }
 
-std::unexpected<Error> UnknownWord(std::string_view word, std::span<const std::string_view> known) {
+std::unexpected<Error> UnknownWord(std::string_view kind, std::string_view word,
+                                   std::span<const std::string_view> known) {
   std::string hint = DidYouMean(Capitals(word.substr(0, 64)), known);
   if (hint.empty()) hint = fmt::format("; the known ones are {}", fmt::join(known, ", "));
-  return FailField(Code::kUnknownField, Shown(word), "unknown option '{}'{}", Shown(word), hint);
+  return FailField(Code::kUnknownField, Shown(word), "unknown {} '{}'{}", kind, Shown(word), hint);
+}
+
+std::unexpected<Error> MissingValue(std::string_view word, size_t needed, size_t given) {
+  if (needed == 1) return FailField(Code::kInvalidArgument, std::string(word), "{} needs a value", word);
+  return FailField(Code::kInvalidArgument, std::string(word), "{} needs {} values, and has {}", word, needed, given);
 }
 
 }  // namespace tocsin::resp

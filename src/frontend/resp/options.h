@@ -54,13 +54,16 @@ Status PutChoice(Enum& to, std::string_view word, std::string_view text, std::sp
                    fmt::join(choices, ", "));
 }
 
-std::unexpected<Error> UnknownWord(std::string_view word, std::span<const std::string_view> known);
+/// `kind` is what the known ones are: an option, a subcommand.
+std::unexpected<Error> UnknownWord(std::string_view kind, std::string_view word,
+                                   std::span<const std::string_view> known);
+std::unexpected<Error> MissingValue(std::string_view word, size_t needed, size_t given);
 
 template <class Draft>
 std::unexpected<Error> UnknownOption(std::string_view word, std::span<const Option<Draft>> options) {
   std::vector<std::string_view> known;
   for (const auto& option : options) known.push_back(option.word);
-  return UnknownWord(word, known);
+  return UnknownWord("option", word, known);
 }
 
 /// Takes the option that stands first in `args`, and returns how many of them it took.
@@ -73,10 +76,7 @@ Result<size_t> TakeOption(Draft& draft, Values args, std::span<const Option<Draf
       return FailField(Code::kInvalidArgument, std::string(option.word), "{} is given twice", option.word);
     }
     seen |= 1U << i;
-    if (args.size() <= option.values) {
-      return FailField(Code::kInvalidArgument, std::string(option.word), "{} takes {} behind it, and has {}",
-                       option.word, option.values, args.size() - 1);
-    }
+    if (args.size() <= option.values) return MissingValue(option.word, option.values, args.size() - 1);
     TOCSIN_TRY(option.take(draft, option.word, args.subspan(1, option.values)));
     return 1 + option.values;
   }

@@ -73,8 +73,8 @@ TEST(OptionsTest, EachOnceButThoseThatRepeat) {
 }
 
 TEST(OptionsTest, AValueIsMissing) {
-  EXPECT_EQ(ErrorOf({"KEEP", "DELAY"}).message, "DELAY takes 1 behind it, and has 0");
-  EXPECT_EQ(ErrorOf({"HEADER", "a"}).message, "HEADER takes 2 behind it, and has 1");
+  EXPECT_EQ(ErrorOf({"KEEP", "DELAY"}).message, "DELAY needs a value");
+  EXPECT_EQ(ErrorOf({"HEADER", "a"}).message, "HEADER needs 2 values, and has 1");
 }
 
 TEST(OptionsTest, NumbersHaveARange) {

@@ -78,6 +78,12 @@ void Server::Record(const Command& command, size_t times, std::chrono::nanosecon
   seconds_.find(&command)->second->Record(took, times);
 }
 
+uint64_t Server::CommandsAnswered() const {
+  uint64_t answered = 0;
+  for (const auto& [command, seconds] : seconds_) answered += seconds->Read().count;
+  return answered;
+}
+
 void Server::Admit(std::shared_ptr<const auth::TokenSet> tokens) {
   tokens_ = std::move(tokens);
   for (const auto& [session, owned] : sessions_) session->TokensChanged();

@@ -73,6 +73,9 @@ class Server {
   void Record(const Command& command, size_t times, std::chrono::nanoseconds took);
   void CountErrors(Code code, size_t times) { errors_[static_cast<size_t>(code)]->Add(times); }
   void CountParked(int by) { parked_->Add(by); }
+  /// Over all shards, as the metrics have them.
+  size_t parked() const { return static_cast<size_t>(parked_->Value()); }
+  uint64_t CommandsAnswered() const;
   void CountDropped() { dropped_->Add(); }
 
  private:

@@ -24,8 +24,12 @@ void Run(Call& call) {
   if (word == "SETNAME" && args == 1) return SetName(call);
   if (word == "SETINFO" && args == 2) return Ok(call);
   if (word == "INFO" && args == 0) return Info(call);
-  if (std::ranges::find(kWords, word) == std::end(kWords)) return call.Fail(UnknownWord(call.args[0], kWords).error());
-  call.Fail({Code::kInvalidArgument, fmt::format("CLIENT {} does not take {} arguments", word, args), {}});
+  if (std::ranges::find(kWords, word) == std::end(kWords)) {
+    return call.Fail(UnknownWord("subcommand", call.args[0], kWords).error());
+  }
+  call.Fail({Code::kInvalidArgument,
+             fmt::format("CLIENT {} does not take {} argument{}", word, args, args == 1 ? "" : "s"),
+             {}});
 }
 
 }  // namespace

@@ -27,13 +27,13 @@ void WriteInfo(Writer& writer, const Command& command) {
 }
 
 /// The syntax as one argument: redis-cli shows it behind the name that is being typed.
-void WriteDocs(Writer& writer, const Command& command) {
+void WriteDocs(Writer& writer, const Command& command, std::string_view version) {
   writer.Bulk(Small(command.name));
   writer.Map(command.syntax.empty() ? 3 : 4);
   writer.Bulk("summary");
   writer.Bulk(command.summary);
   writer.Bulk("since");
-  writer.Bulk("1.0.0");
+  writer.Bulk(version);
   writer.Bulk("group");
   writer.Bulk("module");
   if (command.syntax.empty()) return;
@@ -59,7 +59,9 @@ std::vector<const Command*> Chosen(Values names) {
 void Run(Call& call) {
   const std::string word = call.args.empty() ? "INFO" : Capitals(call.args[0].substr(0, 64));
   const Values names = call.args.empty() ? Values() : call.args.subspan(1);
-  if (std::ranges::find(kWords, word) == std::end(kWords)) return call.Fail(UnknownWord(call.args[0], kWords).error());
+  if (std::ranges::find(kWords, word) == std::end(kWords)) {
+    return call.Fail(UnknownWord("subcommand", call.args[0], kWords).error());
+  }
   Writer writer = Reply(call);
   if (word == "COUNT") return writer.Integer(static_cast<int64_t>(Commands().size()));
   if (word == "LIST") {
@@ -75,7 +77,9 @@ void Run(Call& call) {
   }
   std::erase(chosen, nullptr);
   writer.Map(chosen.size());
-  for (const Command* command : chosen) WriteDocs(writer, *command);
+  for (const Command* command : chosen) {
+    WriteDocs(writer, *command, call.session.server().context().node.version);
+  }
 }
 
 }  // namespace

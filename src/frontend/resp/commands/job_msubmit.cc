@@ -7,6 +7,9 @@ namespace {
 constexpr Option<When> kOptions[] = {{"DELAY", 1, TakeDelay}, {"AT", 1, TakeAt}};
 
 void Run(Call& call) {
+  if (!SameWord(call.args[1], "DELAY") && !SameWord(call.args[1], "AT")) {
+    return call.Fail({Code::kInvalidArgument, "DELAY ms or AT ms has to stand behind the topic", "DELAY"});
+  }
   When when;
   if (const Status status = ReadOptions(when, call.args.subspan(1, 2), kOptions); !status) {
     return call.Fail(status.error());

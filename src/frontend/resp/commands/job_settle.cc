@@ -27,6 +27,14 @@ constexpr Option<Draft> kExtendOptions[] = {
      }},
 };
 
+Error NotAToken(std::string_view word, std::span<const Option<Draft>> options) {
+  std::string message = fmt::format("'{}' is not a token that a reserve gave out", Shown(word));
+  for (const auto& option : options) {
+    message += fmt::format("{}{}", &option == options.data() ? ", nor an option; the options are " : ", ", option.word);
+  }
+  return {Code::kInvalidArgument, std::move(message), "token"};
+}
+
 /// Tokens stand first; an option begins with the first word that is none.
 void Settle(Call& call, SettleKind kind, std::span<const Option<Draft>> options) {
   Draft draft{.limits = ServiceOf(call).limits()};
@@ -43,9 +51,7 @@ void Settle(Call& call, SettleKind kind, std::span<const Option<Draft>> options)
   while (!args.empty()) {
     const auto taken = TakeOption<Draft>(draft, args, options, seen);
     if (!taken && taken.error().code == Code::kUnknownField) {
-      return call.Fail({Code::kInvalidArgument,
-                        fmt::format("'{}' is not a token that a reserve gave out, nor an option", Shown(args.front())),
-                        "token"});
+      return call.Fail(NotAToken(args.front(), options));
     }
     if (!taken) return call.Fail(taken.error());
     args = args.subspan(*taken);
