@@ -55,7 +55,7 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
   void CancelReserve(ReserveId id);
-  void Release(Loop& caller, std::string topic, const JobBatch& jobs);
+  void Release(Loop& caller, const std::string& topic, const JobBatch& jobs);
   bool Knows(Loop& caller, std::string_view topic) { return ShardOf(caller).topics().Find(topic) != nullptr; }
   void List(Loop& caller, ListRequest request, Done<Page> done);
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
@@ -397,14 +397,14 @@ void Service::Impl::CancelReserve(ReserveId id) {
   });
 }
 
-void Service::Impl::Release(Loop& caller, std::string topic, const JobBatch& jobs) {
-  if (jobs.jobs.empty()) return;
-  SettleRequest request{.topic = std::move(topic)};
-  request.settlements.reserve(jobs.jobs.size());
-  for (const JobView& job : jobs.jobs) {
-    request.settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+void Service::Impl::Release(Loop& caller, const std::string& topic, const JobBatch& jobs) {
+  // Never refused by a full mailbox, as a settle may be: nobody would try again.
+  std::vector<JobBatch> parts(shards.size());
+  const uint32_t home = placement.HomeOf(topic);
+  for (const JobView& job : jobs.jobs) parts[placement.ShardOf(home, job.token.slot)].jobs.push_back(job);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].jobs.empty()) ShardOf(caller).ReleaseAt(*shards[i], topic, std::move(parts[i]));
   }
-  OnKnownTopic<SettleUse>(caller, std::move(request), {}, [](const auto&) {});
 }
 
 struct Service::Impl::Listing {
@@ -539,8 +539,8 @@ ReserveId Service::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> 
 
 void Service::CancelReserve(ReserveId id) { impl_->CancelReserve(id); }
 
-void Service::Release(Loop& caller, std::string topic, const JobBatch& jobs) {
-  impl_->Release(caller, std::move(topic), jobs);
+void Service::Release(Loop& caller, const std::string& topic, const JobBatch& jobs) {
+  impl_->Release(caller, topic, jobs);
 }
 
 bool Service::Knows(Loop& caller, std::string_view topic) { return impl_->Knows(caller, topic); }

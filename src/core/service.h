@@ -183,7 +183,7 @@ class Service {
   /// released. On the thread of the reserve's caller.
   void CancelReserve(ReserveId id);
   /// What a reserve was answered with reached nobody: due again at once, and no attempt is used up.
-  void Release(Loop& caller, std::string topic, const JobBatch& jobs);
+  void Release(Loop& caller, const std::string& topic, const JobBatch& jobs);
   void Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done);
   void Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done);
   void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);

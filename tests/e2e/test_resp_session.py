@@ -158,7 +158,23 @@ def test_what_is_not_here_is_refused_with_what_to_use_instead(wire, name, instea
     for spelled in (name, name.lower()):
         reply = wire.call(spelled, "x")
         assert reply.code == "ERR" and f"unknown command '{spelled}'" in reply and instead in reply, reply
+    wire.call("DISCARD")
     assert wire.call("PING") == "PONG"
+
+
+@pytest.mark.parametrize("end", ["EXEC", "DISCARD", "RESET"])
+def test_nothing_of_a_transaction_is_done(wire, shared_server, end):
+    """Its client is told that it failed, and would submit the jobs again."""
+    topic = f"transaction-{end}-{wire.protocol}"
+    wire.call("TOPIC.SET", topic)
+    wire.send_raw(pack("MULTI") + pack("JOB.SUBMIT", topic, "p", "ID", "x") + pack("PING") + pack(end))
+    refused = [wire.read() for _ in range(3)]
+    assert all(isinstance(reply, Error) and reply.code == "ERR" for reply in refused), refused
+    assert "its MULTI was refused" in refused[1]
+    assert wire.read() == "RESET" if end == "RESET" else wire.read() is not None
+    with Wire(shared_server) as other:
+        assert other.call("JOB.GET", topic, "x") is None
+        assert other.call("PING") == "PONG"
 
 
 def test_unknown_commands(wire):

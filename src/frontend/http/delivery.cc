@@ -38,10 +38,10 @@ void ReserveJobs(Call& call) {
   auto deliver = [answer = std::move(call.answer), topic = call.params[0], &context = call.context,
                   &loop = call.loop](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    if (!answer.Wanted()) return context.service.Release(loop, std::move(topic), *result);
+    if (!answer.Wanted()) return context.service.Release(loop, topic, *result);
     std::string body = EncodeDelivered(*result);
     if (const Status room = answer.MakeRoom(body.size()); !room) {
-      context.service.Release(loop, std::move(topic), *result);
+      context.service.Release(loop, topic, *result);
       return answer.Fail(room.error());
     }
     answer.Send({.body = std::move(body)});

@@ -140,6 +140,9 @@ void Session::Advance() {
 
 void Session::TakeHeader() {
   const std::string_view bytes = View(buffer_);
+  if (bytes.starts_with('*')) {  // a Redis client: it would wait for the end of a header that never comes
+    return Refuse({Code::kInvalidArgument, "this is the HTTP port; Redis clients use the one of resp.listen", {}});
+  }
   const size_t end = bytes.find("\r\n\r\n", scanned_);
   if (std::min(end, bytes.size()) + 4 > kHeaderMax) {
     return Refuse({Code::kTooLarge, fmt::format("the request header is over {} bytes", kHeaderMax), {}});

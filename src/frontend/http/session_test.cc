@@ -36,6 +36,12 @@ TEST_F(SessionTest, AHeaderThatIsLateIsAnsweredAndTheConnectionClosed) {
   EXPECT_THAT(answer, AllOf(HasSubstr("Connection: close\r\n"), HasSubstr("\"timed_out\""), HasSubstr("10 s")));
 }
 
+TEST_F(SessionTest, ARedisClientIsToldAtOnceThatThisIsHttp) {
+  auto client = Connect();
+  Send(client, "*1\r\n$4\r\nPING\r\n");
+  EXPECT_THAT(ReadToEnd(client), HasSubstr("resp.listen"));
+}
+
 TEST_F(SessionTest, ABodyThatIsLateIsAnsweredAndTheConnectionClosed) {
   auto client = Connect();
   Send(client, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf");

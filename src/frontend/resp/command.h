@@ -23,6 +23,7 @@ struct Command {
   auth::Access access = auth::Access::kKnown;  // a scope on a topic is asked for the first argument
   bool holds =
       false;  // what is pipelined behind it waits for its answer; the rest goes into batches or answers at once
+  bool waits = false;  // it is begun when everything before it is answered
   bool writes = false;
   void (*run)(Call& call) = nullptr;
 };

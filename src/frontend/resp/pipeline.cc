@@ -1,8 +1,11 @@
 #include "frontend/resp/pipeline.h"
 
+#include <algorithm>
+
 #include "frontend/resp/encode.h"
 #include "frontend/resp/server.h"
 #include "frontend/resp/session.h"
+#include "model/names.h"
 
 namespace tocsin::resp {
 
@@ -24,11 +27,13 @@ Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
 
 void Answer::Done() {
   slot_->done = true;
-  session_->pipeline().Count(*slot_);
+  session_->pipeline().Answered(*slot_);
   Server& server = session_->server();
   server.Record(command_, commands_, server.loop().clock().IoNow() - began_);
   server.Wake(*session_);
 }
+
+void Answer::CountError(Code code) { session_->server().CountErrors(code, 1); }
 
 void Answer::Fail(const Error& error) {
   for (size_t i = 0; i < commands_; ++i) writer().Fail(error);
@@ -36,13 +41,33 @@ void Answer::Fail(const Error& error) {
   Done();
 }
 
-std::shared_ptr<Slot> Pipeline::NewSlot() { return slots_.emplace_back(std::make_shared<Slot>()); }
+std::shared_ptr<Slot> Pipeline::NewSlot() {
+  auto slot = std::make_shared<Slot>();
+  slot->request_bytes = std::exchange(begun_bytes_, 0);
+  in_flight_ += slot->request_bytes;
+  return slots_.emplace_back(std::move(slot));
+}
 
 std::string& Pipeline::Now() {
   Flush();
+  begun_bytes_ = 0;
+  ++at_once_;
   if (!slots_.empty()) Count(*slots_.back());
   if (slots_.empty() || !slots_.back()->done) NewSlot()->done = true;
   return slots_.back()->text;
+}
+
+void Pipeline::Answered(Slot& slot) {
+  Count(slot);
+  in_flight_ -= slot.request_bytes;
+}
+
+bool Pipeline::AwaitAll() {
+  Flush();
+  const auto open = std::ranges::find(slots_, false, [](const auto& slot) { return slot->done; });
+  if (open == slots_.end()) return true;
+  held_ = *open;
+  return false;
 }
 
 void Pipeline::Count(Slot& slot) {
@@ -105,6 +130,9 @@ void Pipeline::Dispatch(SubmitRun run) {
     if (!result) return answer.Fail(result.error());
     Writer writer = answer.writer();
     std::span<const Submitted> jobs = *result;
+    for (const Submitted& job : jobs) {
+      if (!IsStored(job.outcome)) answer.CountError(CodeOf(job.outcome));
+    }
     for (const SubmitRun::Part& part : parts) {
       WriteSubmitted(writer, jobs.first(part.items), part.own_id, part.many);
       jobs = jobs.subspan(part.items);
@@ -138,7 +166,10 @@ void Pipeline::Dispatch(AmendRun run) {
                kind = run.request.amendments.front().kind](Result<std::vector<Amended>> result) mutable {
     if (!result) return answer.Fail(result.error());
     Writer writer = answer.writer();
-    for (const Amended& amended : *result) WriteAmended(writer, amended, kind);
+    for (const Amended& amended : *result) {
+      if (const auto refusal = RefusalOf(amended.outcome)) answer.CountError(refusal->code);
+      WriteAmended(writer, amended, kind);
+    }
     answer.Done();
   };
   server.context().service.Amend(server.loop(), std::move(run.request), std::move(done));
@@ -150,7 +181,10 @@ void Pipeline::Dispatch(CountRun run) {
   auto done = [answer = std::move(answer)](Result<std::vector<Counted>> result) mutable {
     if (!result) return answer.Fail(result.error());
     Writer writer = answer.writer();
-    for (const Counted& counted : *result) WriteCounted(writer, counted);
+    for (const Counted& counted : *result) {
+      if (counted.outcome == CountOutcome::kOverloaded) answer.CountError(Code::kOverloaded);
+      WriteCounted(writer, counted);
+    }
     answer.Done();
   };
   server.context().service.Count(server.loop(), std::move(run.request), std::move(done));

@@ -28,7 +28,8 @@ class Session;
 struct Slot {
   std::string text;
   bool done = false;
-  size_t counted = 0;  // bytes of the text that Pipeline::ready_bytes has
+  size_t counted = 0;        // bytes of the text that are in Pipeline::ready_bytes_
+  size_t request_bytes = 0;  // of the commands that it answers
 };
 
 /// The promise to fill a slot, once. Keeps the session's state alive, also when the client has gone.
@@ -45,6 +46,8 @@ class Answer {
   Writer writer() { return {slot_->text, protocol_}; }
   void Done();
   void Fail(const Error& error);
+  /// One of its commands is answered with this.
+  void CountError(Code code);
 
  private:
   std::shared_ptr<Session> session_;
@@ -98,7 +101,17 @@ class Pipeline {
   void TakeReady(std::string& out);
   /// Bytes of replies that are written and not taken.
   size_t ReadyBytes();
-  void Count(Slot& slot);
+  /// A slot was answered.
+  void Answered(Slot& slot);
+
+  /// Its commands took so many bytes more.
+  void Begun(size_t bytes) { begun_bytes_ += bytes; }
+  /// Bytes of commands that are begun and not answered.
+  size_t in_flight() const { return in_flight_; }
+  /// Commands that were answered at once, since ever.
+  size_t at_once() const { return at_once_; }
+  /// True where all that was begun is answered; otherwise nothing is begun until more of it is.
+  bool AwaitAll();
   /// Whether all replies were taken.
   bool empty() const { return slots_.empty(); }
   size_t size() const { return slots_.size(); }
@@ -107,6 +120,7 @@ class Pipeline {
   void Begin(const Call& call, std::string& topic, Bytes& bytes);
   bool Fits(size_t items) const;
   std::shared_ptr<Slot> NewSlot();
+  void Count(Slot& slot);
   template <class R>
   Answer AnswerOf(const R& run, size_t commands);
   void Dispatch(SubmitRun run);
@@ -117,6 +131,9 @@ class Pipeline {
   Session& session_;
   std::deque<std::shared_ptr<Slot>> slots_;
   size_t ready_bytes_ = 0;
+  size_t begun_bytes_ = 0;  // of the open run
+  size_t in_flight_ = 0;
+  size_t at_once_ = 0;
   std::shared_ptr<Slot> held_;
   bool creating_ = false;
   const Command* open_command_ = nullptr;

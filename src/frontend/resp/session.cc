@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "base/log.h"
+#include "frontend/resp/commands/commands.h"
 #include "frontend/resp/server.h"
 #include "frontend/resp/words.h"
 
@@ -18,17 +19,19 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr SteadyTime kNoDeadline = SteadyTime::max();
 constexpr size_t kUnsentMax = 1 << 20;
 constexpr size_t kSlotsMax = 1024;
+constexpr size_t kInFlightMax = 4 << 20;  // of commands that are not answered
+constexpr size_t kAtOnceMax = 64;         // commands without a batch, before other connections have their turn
 constexpr size_t kTailMax = 16 << 10;
 constexpr size_t kAheadMax = 64 << 10;     // read behind a command that holds
 constexpr size_t kStrangerMax = 16 << 10;  // a command of somebody who is not logged in
 constexpr size_t kStrangerArguments = 64;
 constexpr size_t kOptionsMax = 128;  // arguments besides jobs or tokens
 constexpr size_t kNameMax = 128;
-constexpr size_t kOutKept = 64 << 10;
 constexpr size_t kMovedBytes = 64 << 10;  // a transfer's deadline begins anew with so many bytes
 constexpr Millis kFrameTime{60'000};
 constexpr Millis kWriteTime{60'000};
 constexpr Millis kLogInTime{30'000};
+constexpr Millis kDrainTime{2'000};
 constexpr Millis kLingerTime{2'000};
 
 }  // namespace
@@ -68,6 +71,7 @@ void Session::Close() {
 
 void Session::Drain() {
   closing_ = true;
+  drain_deadline_ = server_.loop().clock().IoNow() + kDrainTime;
   FinishIfDone();
 }
 
@@ -92,8 +96,7 @@ Status Session::LogIn(std::string_view token) {
 }
 
 void Session::LimitLogIn() {
-  const bool stranger = tokens_ != nullptr && grant_ == nullptr;
-  login_deadline_ = stranger ? std::min(login_deadline_, server_.loop().clock().IoNow() + kLogInTime) : kNoDeadline;
+  login_deadline_ = IsStranger() ? std::min(login_deadline_, server_.loop().clock().IoNow() + kLogInTime) : kNoDeadline;
 }
 
 Status Session::CheckCaller(const Command& command, std::string_view topic) const {
@@ -108,9 +111,8 @@ void Session::TokensChanged() {
   tokens_ = server_.tokens();
   grant_ = tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_);
   LimitLogIn();
-  if (tokens_ == nullptr || grant_ != nullptr) return;
-  token_.clear();
-  if (parked_) server_.context().service.CancelReserve(*parked_);
+  if (IsStranger()) token_.clear();
+  if (parked_ && !CheckCaller(kJobReserve, parked_topic_)) server_.context().service.CancelReserve(*parked_);
 }
 
 void Session::Reset() {
@@ -133,20 +135,32 @@ Status Session::SetName(std::string_view name) {
 }
 
 FrameLimits Session::Limits() const {
-  if (tokens_ != nullptr && grant_ == nullptr) return {kStrangerMax, kStrangerArguments};
+  if (IsStranger()) return {kStrangerMax, kStrangerArguments};
   return {server_.options().frame_bytes_max, server_.context().service.limits().batch + kOptionsMax};
 }
 
 // Reading.
 
 bool Session::CanBegin() {
-  return !closing_ && !pipeline_.holding() && Unsent() <= kUnsentMax && pipeline_.size() <= kSlotsMax;
+  if (closing_ || pipeline_.holding() || pipeline_.size() > kSlotsMax) return false;
+  const size_t unsent = Unsent();
+  const size_t in_flight = pipeline_.in_flight();
+  if (unsent > (IsStranger() ? kStrangerMax : kUnsentMax) || in_flight > kInFlightMax) return false;
+  // What is small is never refused; for more there has to be room, and until then the client waits.
+  constexpr size_t kSmall = net::Budget::kSmallBytes;
+  return (unsent <= kSmall || answer_charge_.Reach(unsent)) &&
+         (in_flight <= kSmall || request_charge_.Reach(in_flight));
+}
+
+void Session::LowerCharges() {
+  request_charge_.Lower(pipeline_.in_flight() + (chunk_ ? chunk_->capacity : 0));
+  answer_charge_.Lower(Unsent());
 }
 
 void Session::WaitToRead() {
   if (reading_ || closed_ || gone_ || (closing_ && !lingering_)) return;
   const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
-  if (stalled_ && waiting >= kAheadMax) return;
+  if (stalled_ && waiting >= (IsStranger() ? kStrangerMax : kAheadMax)) return;
   reading_ = true;
   socket_.async_wait(net::Socket::wait_read, [self = shared_from_this()](const error_code& error) {
     self->reading_ = false;
@@ -162,7 +176,7 @@ bool Session::MakeRoomToRead() {
     begin_ = 0;
     end_ = tail_.size();
     std::memcpy(chunk_->data.get(), tail_.data(), end_);
-    tail_.clear();
+    tail_ = {};
   }
   if (end_ < chunk_->capacity) return true;
   const size_t size = end_ - begin_;
@@ -170,7 +184,7 @@ bool Session::MakeRoomToRead() {
   // Growing as the bytes come: what a length announces costs nothing. By half at least, because behind the argument
   // whose length is known others may follow.
   const size_t room = std::max(std::clamp(needed, size + size / 2, 2 * size), ChunkPool::kBytes);
-  if (!request_charge_.Reach(room)) return false;
+  if (!request_charge_.Reach(room + pipeline_.in_flight())) return false;
   auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
   std::memcpy(larger->data.get(), chunk_->data.get() + begin_, size);
   server_.chunks().GiveBack(std::exchange(chunk_, std::move(larger)));
@@ -188,10 +202,9 @@ void Session::Receive() {
     return WaitToRead();
   }
   if (error) {
-    gone_ = true;
     KeepRest();
-    if (error != boost::asio::error::eof || parked_ || lingering_) return Close();
-    return FinishIfDone();
+    if (error != boost::asio::error::eof || lingering_) return Close();
+    return ClientGone();
   }
   if (lingering_) {
     end_ = begin_;
@@ -207,14 +220,23 @@ void Session::Receive() {
   Process();
 }
 
+void Session::ClientGone() {
+  // It gets the replies to all that it sent. A reserve that waits ends empty: most often the client is gone as a whole.
+  gone_ = true;
+  if (parked_) server_.context().service.CancelReserve(*parked_);
+  FinishIfDone();
+}
+
 void Session::Process() {
   stalled_ = false;
+  const size_t at_once_max = pipeline_.at_once() + kAtOnceMax;
+  size_t blank = 0;
   if (!chunk_ && !MakeRoomToRead()) return Refuse(server_.NoRoom());
   const Bytes of_chunk = ChunkPool::Share(chunk_);
   {
     std::optional<Service::Bundle> bundle;
     while (begin_ < end_) {
-      if (!CanBegin()) {
+      if (!CanBegin() || pipeline_.at_once() + blank >= at_once_max) {
         stalled_ = true;
         break;
       }
@@ -235,6 +257,8 @@ void Session::Process() {
         stalled_ = true;
         break;
       }
+      if (parser_.args().empty()) ++blank;
+      pipeline_.Begun(parser_.size());
       if (text) pipeline_.Flush();
       begin_ += parser_.size();
       read_deadline_ = kNoDeadline;  // what is behind it has its own
@@ -254,16 +278,17 @@ const Command* Session::Find(std::string_view word) {
 
 bool Session::Begin(std::span<const std::string_view> args, std::optional<Service::Bundle>& bundle) {
   const Command* const command = Find(args.front());
-  if (command == nullptr) {
-    const Error unknown = UnknownCommand(args.front());
-    server_.CountErrors(unknown.code, 1);
-    Writer(pipeline_.Now(), protocol_).Fail(unknown);
-    return true;
+  if (command == nullptr || refusing_) {
+    if (const auto error = RefusalOf(args.front())) {
+      server_.CountErrors(error->code, 1);
+      Writer(pipeline_.Now(), protocol_).Fail(*error);
+      return true;
+    }
   }
   Call call{*command, args.subspan(1), *this};
   const std::string_view topic = call.args.empty() ? std::string_view() : call.args.front();
-  if (const Status allowed = CheckCaller(*command, topic); !allowed) {
-    call.Fail(allowed.error());
+  if (IsStranger() && command->access != auth::Access::kOpen) {
+    call.Fail(CheckCaller(*command, topic).error());
     return true;
   }
   if (call.args.size() < command->args_min || call.args.size() > command->args_max) {
@@ -273,10 +298,15 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
                {}});
     return true;
   }
+  if (const Status allowed = CheckCaller(*command, topic); !allowed) {
+    call.Fail(allowed.error());
+    return true;
+  }
   if (pipeline_.creating() && !pipeline_.Continues(command, topic)) {
     pipeline_.Flush();
     return false;
   }
+  if (command->waits && !pipeline_.AwaitAll()) return false;
   if (command->holds) {
     pipeline_.Flush();
     bundle.reset();
@@ -285,6 +315,18 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
   }
   command->run(call);
   return true;
+}
+
+std::optional<Error> Session::RefusalOf(std::string_view word) {
+  // Of a transaction nothing may be done: the client is told that it failed, and would do all of it again.
+  if (SameWord(word, "MULTI")) refusing_ = true;
+  if (SameWord(word, "EXEC") || SameWord(word, "DISCARD")) refusing_ = false;
+  if (FindCommand(word) == nullptr) return UnknownCommand(word);
+  if (SameWord(word, "QUIT") || SameWord(word, "RESET")) {
+    refusing_ = false;
+    return std::nullopt;
+  }
+  return Error{Code::kUnknownCommand, "not done: its MULTI was refused; pipeline without a transaction", {}};
 }
 
 void Session::LimitFrame(size_t size) {
@@ -303,14 +345,14 @@ void Session::KeepRest() {
   if (size == 0) parser_.Trim();
   if (!lingering_) LimitFrame(size);
   if (size > kTailMax) {
-    if (!request_charge_.Reach(chunk_->capacity)) Refuse(server_.NoRoom());
+    if (!request_charge_.Reach(chunk_->capacity + pipeline_.in_flight())) Refuse(server_.NoRoom());
     return;
   }
-  tail_.assign(chunk_->data.get() + begin_, size);
+  tail_ = std::string(chunk_->data.get() + begin_, size);
   server_.chunks().GiveBack(std::move(chunk_));
   chunk_.reset();
   begin_ = end_ = 0;
-  request_charge_.Clear();
+  LowerCharges();
 }
 
 void Session::Refuse(const Error& error) {
@@ -323,9 +365,10 @@ void Session::Refuse(const Error& error) {
 
 // Reserves that wait.
 
-void Session::Park(ReserveId id) {
+void Session::Park(ReserveId id, std::string_view topic) {
   if (!pipeline_.holding()) return;  // it was answered at once
   parked_ = id;
+  parked_topic_ = topic;
   server_.CountParked(1);
 }
 
@@ -375,9 +418,8 @@ void Session::Write() {
   }
   sent_ = 0;
   write_deadline_ = kNoDeadline;
-  answer_charge_.Clear();
-  out_.clear();
-  if (out_.capacity() > kOutKept) out_.shrink_to_fit();
+  out_ = {};
+  LowerCharges();
 }
 
 void Session::WaitToWrite() {
@@ -412,9 +454,15 @@ void Session::Linger() {
   WaitToRead();
 }
 
-void Session::Expire(SteadyTime now) {
-  if (now >= write_deadline_ || now >= read_deadline_ || now >= login_deadline_) return Close();
-  if (parked_ && !reading_ && Gone()) Close();
+bool Session::IsLate(SteadyTime now) const {
+  if (now >= write_deadline_ || now >= read_deadline_ || now >= login_deadline_) return true;
+  // The server does not wait for a slow reader when it stops.
+  return (now >= drain_deadline_ && writing_) || (parked_ && !reading_ && !gone_ && Gone());
+}
+
+void Session::TimeOut() {
+  const bool only_gone = parked_ && !gone_ && Gone();
+  only_gone ? ClientGone() : Close();
 }
 
 }  // namespace tocsin::resp

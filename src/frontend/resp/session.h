@@ -37,9 +37,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void Turn();
   /// Its token may be known no longer: then it is a stranger's connection, and a reserve that waits is answered empty.
   void TokensChanged();
-  void Expire(std::chrono::steady_clock::time_point now);
+  /// A deadline has passed, or the client of a reserve that waits is gone: TimeOut is to be called.
+  bool IsLate(std::chrono::steady_clock::time_point now) const;
+  void TimeOut();
 
   bool open() const { return !closed_; }
+  /// The client closed its sending side.
+  bool gone() const { return gone_; }
   Server& server() { return server_; }
 
   // For commands and their answers.
@@ -47,7 +51,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// What keeps the arguments of the command alive that is being begun.
   const Bytes& bytes() const { return bytes_; }
   Status MakeRoom(size_t bytes);
-  void Park(ReserveId id);
+  void Park(ReserveId id, std::string_view topic);
   void Unpark();
   Status LogIn(std::string_view token);
   /// What the caller may do; null where everybody may do everything.
@@ -65,6 +69,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string Peer() const;
 
  private:
+  bool IsStranger() const { return tokens_ != nullptr && grant_ == nullptr; }
   FrameLimits Limits() const;
   /// Somebody who is not logged in has to be soon.
   void LimitLogIn();
@@ -79,10 +84,14 @@ class Session : public std::enable_shared_from_this<Session> {
   /// False where the command cannot be begun yet.
   bool Begin(std::span<const std::string_view> args, std::optional<Service::Bundle>& bundle);
   const Command* Find(std::string_view word);
+  /// The error for a command that does not exist, or that belongs to a transaction.
+  std::optional<Error> RefusalOf(std::string_view word);
   void KeepRest();
   /// The time for what is here of a command, which is `size` bytes.
   void LimitFrame(size_t size);
   void Refuse(const Error& error);
+  void ClientGone();
+  void LowerCharges();
   void Write();
   void WaitToWrite();
   void FinishIfDone();
@@ -111,10 +120,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Pipeline pipeline_;
   std::optional<ReserveId> parked_;
+  std::string parked_topic_;
   std::string out_;
   size_t sent_ = 0;
   net::Charge answer_charge_;
 
+  bool refusing_ = false;  // behind a MULTI, up to its EXEC
   bool reading_ = false;
   bool writing_ = false;
   bool stalled_ = false;    // there is a command that could not be begun
@@ -124,6 +135,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closed_ = false;
   std::chrono::steady_clock::time_point login_deadline_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point read_deadline_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point drain_deadline_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point write_deadline_ = std::chrono::steady_clock::time_point::max();
   // Since the deadlines were set.
   size_t moved_ = 0;

@@ -27,6 +27,7 @@ const Command kClockAdvance = {
     .args_max = 1,
     .access = auth::Access::kNodeAdmin,
     .holds = true,
+    .waits = true,  // a submit that is on its way to another shard would see the new time
     .writes = true,
     .run = Run,
 };

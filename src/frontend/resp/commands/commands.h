@@ -58,7 +58,7 @@ void SetWhen(Item& item, const When& when) {
   item.due = when.due.value_or(Time{});
 }
 
-/// TOOLARGE where a command has more jobs or tokens than one call takes.
+/// kInvalidArgument where a command has more jobs or tokens than one call takes.
 Status CheckBatch(const Call& call, std::string_view what, size_t items);
 
 /// Adds one amendment of the job that the call names to the run.

@@ -4,7 +4,15 @@
 namespace tocsin::resp {
 namespace {
 
-void Ping(Call& call) { call.args.empty() ? Reply(call).Simple("PONG") : Reply(call).Bulk(call.args[0]); }
+constexpr size_t kTextMax = 64 << 10;  // as long as an inline command can be
+
+void Echo(Call& call) {
+  const size_t size = call.args[0].size();
+  if (size <= kTextMax) return Reply(call).Bulk(call.args[0]);
+  call.Fail({Code::kTooLarge, fmt::format("the text has {} bytes: the most is {}", size, kTextMax), "text"});
+}
+
+void Ping(Call& call) { call.args.empty() ? Reply(call).Simple("PONG") : Echo(call); }
 
 void Select(Call& call) {
   if (call.args[0] == "0") return Ok(call);
@@ -37,7 +45,7 @@ const Command kEcho = {
     .summary = "Answers the text: redis-cli --pipe ends with it.",
     .args_min = 1,
     .args_max = 1,
-    .run = [](Call& call) { Reply(call).Bulk(call.args[0]); },
+    .run = Echo,
 };
 
 const Command kSelect = {

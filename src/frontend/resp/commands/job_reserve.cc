@@ -28,6 +28,7 @@ void Run(Call& call) {
   if (const Status status = ReadOptions(draft, call.args.subspan(1), kOptions); !status) {
     return call.Fail(status.error());
   }
+  if (call.session.gone()) return Reply(call).Array(0);  // most often as a whole: nobody would settle the jobs
   auto deliver = [answer = call.session.pipeline().Hold(call), session = call.session.shared_from_this(),
                   topic = draft.request.topic](Result<JobBatch> result) mutable {
     session->Unpark();
@@ -35,14 +36,14 @@ void Run(Call& call) {
     Server& server = session->server();
     Status room;
     if (answer.Wanted()) room = answer.MakeRoom(DeliveredBytesMax(*result));
-    if (!answer.Wanted() || !room) server.context().service.Release(server.loop(), std::move(topic), *result);
+    if (!answer.Wanted() || !room) server.context().service.Release(server.loop(), topic, *result);
     if (!room) return answer.Fail(room.error());
     Writer writer = answer.writer();
     WriteDelivered(writer, *result);
     answer.Done();
   };
   const ReserveId id = ServiceOf(call).Reserve(LoopOf(call), std::move(draft.request), std::move(deliver));
-  call.session.Park(id);
+  call.session.Park(id, call.topic());
 }
 
 }  // namespace

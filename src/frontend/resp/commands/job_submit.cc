@@ -6,8 +6,9 @@ namespace tocsin::resp {
 namespace {
 
 struct Draft {
-  NewJob job;
-  When when;
+  const Limits& limits;
+  NewJob job = {};
+  When when = {};
 };
 
 Status SetConflict(Draft& draft, OnConflict what) {
@@ -41,6 +42,9 @@ constexpr Option<Draft> kOptions[] = {
     {"KEEP", 0, [](Draft& d, std::string_view, Values) { return SetConflict(d, OnConflict::kKeep); }},
     {"HEADER", 2,
      [](Draft& d, std::string_view word, Values v) -> Status {
+       if (d.job.headers.size() == d.limits.headers) {
+         return FailField(Code::kTooLarge, std::string(word), "more than {} headers", d.limits.headers);
+       }
        for (const HeaderView& header : d.job.headers) {
          if (header.name != v[0]) continue;
          return FailField(Code::kInvalidArgument, std::string(word), "HEADER {} is given twice", Shown(v[0]));
@@ -52,7 +56,7 @@ constexpr Option<Draft> kOptions[] = {
 };
 
 void Run(Call& call) {
-  Draft draft;
+  Draft draft{.limits = ServiceOf(call).limits()};
   draft.job.payload = call.args[1];
   if (const Status status = ReadOptions(draft, call.args.subspan(2), kOptions); !status) {
     return call.Fail(status.error());

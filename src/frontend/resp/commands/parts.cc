@@ -26,7 +26,8 @@ Status TakeAt(When& when, std::string_view word, Values values) {
 Status CheckBatch(const Call& call, std::string_view what, size_t items) {
   const size_t most = call.session.server().context().service.limits().batch;
   if (items <= most) return {};
-  return FailField(Code::kTooLarge, std::string(what), "{} {} in one command: the most is {}", items, what, most);
+  return FailField(Code::kInvalidArgument, std::string(what), "{} {} in one command: the most is {}", items, what,
+                   most);
 }
 
 void Amend(Call& call, Amendment amendment) {
