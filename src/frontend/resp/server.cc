@@ -116,8 +116,11 @@ void Server::Tick() {
 
 void Server::Expire() {
   const auto now = loop_.clock().IoNow();
-  const auto sessions = sessions_;  // closing one removes it
-  for (const auto& [session, owned] : sessions) session->Expire(now);
+  std::vector<std::shared_ptr<Session>> late;  // closing one removes it
+  for (const auto& [session, owned] : sessions_) {
+    if (session->IsLate(now)) late.push_back(owned);
+  }
+  for (const auto& session : late) session->TimeOut();
 }
 
 Error Server::NoRoom() const {

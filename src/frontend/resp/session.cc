@@ -194,9 +194,15 @@ bool Session::MakeRoomToRead() {
 }
 
 void Session::Receive() {
-  if (!MakeRoomToRead()) return Refuse(server_.NoRoom());
+  if (!MakeRoomToRead()) {
+    if (pipeline_.in_flight() > 0) return;  // Turn reads on when that is answered
+    return Refuse(server_.NoRoom());
+  }
+  // What a stranger sends ahead is not worth a chunk of the budget.
+  const size_t most = IsStranger() ? kTailMax - std::min(kTailMax - 1, end_ - begin_) : SIZE_MAX;
   error_code error;
-  const size_t bytes = socket_.read_some(buffer(chunk_->data.get() + end_, chunk_->capacity - end_), error);
+  const size_t bytes =
+      socket_.read_some(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, most)), error);
   if (error == boost::asio::error::would_block) {
     KeepRest();
     return WaitToRead();
@@ -345,7 +351,8 @@ void Session::KeepRest() {
   if (size == 0) parser_.Trim();
   if (!lingering_) LimitFrame(size);
   if (size > kTailMax) {
-    if (!request_charge_.Reach(chunk_->capacity + pipeline_.in_flight())) Refuse(server_.NoRoom());
+    const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight());
+    if (!charged && pipeline_.in_flight() == 0) Refuse(server_.NoRoom());
     return;
   }
   tail_ = std::string(chunk_->data.get() + begin_, size);

@@ -59,14 +59,16 @@ void Hello(Call& call) {
       return call.Fail(status.error());
     }
   }
-  if (draft.name) {
-    if (const Status named = session.SetName(*draft.name); !named) return call.Fail(named.error());
-  }
   if (draft.token) {
     if (const Status known = session.LogIn(*draft.token); !known) return call.Fail(known.error());
   }
   if (session.server().tokens() != nullptr && session.grant() == nullptr) {
-    return call.Fail({Code::kUnauthenticated, "this server needs a token: HELLO 3 AUTH default TOKEN", {}});
+    return call.Fail({Code::kUnauthenticated,
+                      "this server needs a token: HELLO 3 AUTH default TOKEN (tocsin token create makes one)",
+                      {}});
+  }
+  if (draft.name) {
+    if (const Status named = session.SetName(*draft.name); !named) return call.Fail(named.error());
   }
   session.pipeline().Flush();
   session.SetProtocol(static_cast<Protocol>(protocol));
