@@ -176,5 +176,5 @@ def test_the_redis_cli_of_the_resp_page_prints_what_it_says(server):
                                  env=ENVIRONMENT).stdout
         if found := re.search(r'"([\w-]{24})"', printed):
             token = found[1]
-        told += f"$ redis-cli {command}\n{printed.replace(token or ' ', 'BAABAAAAAAAAAAEAAAAAAQAA')}"
+        told += f"$ redis-cli {command}\n{printed.replace(token or 'no token yet', 'BAABAAAAAAAAAAEAAAAAAQAA')}"
     assert re.sub(r"\b1[78]\d{11}\b", "T", told) == re.sub(r"\b1[78]\d{11}\b", "T", page)
