@@ -299,7 +299,7 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
   }
   if (call.args.size() < command->args_min || call.args.size() > command->args_max) {
     call.Fail({Code::kInvalidArgument,
-               fmt::format("{} has {} arguments; it is used as: {} {}", command->name, call.args.size(), command->name,
+               fmt::format("wrong number of arguments, {}; it is used as: {} {}", call.args.size(), command->name,
                            command->syntax),
                {}});
     return true;
