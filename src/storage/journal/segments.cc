@@ -9,7 +9,10 @@
 namespace tocsin::journal {
 namespace {
 
-constexpr size_t kFreeKept = 1;
+// Free files that are kept. One stands behind the prepared file at all times; with another, the file that a stream of
+// jobs leaves behind is there when the next one is needed. A large journal frees several at once.
+constexpr size_t kFreeKept = 2;
+constexpr size_t kUsedForEachFree = 16;
 constexpr size_t kFillBytes = 1 << 20;
 
 struct FreeAligned {
@@ -157,7 +160,7 @@ Status Segments::Free(uint64_t first_needed) {
       free_.push_back(std::move(used_.front().name));
       used_.pop_front();
     }
-    while (free_.size() > kFreeKept) {
+    while (free_.size() > kFreeKept + used_.size() / kUsedForEachFree) {
       removed.push_back(std::move(free_.back()));  // the front one may have the next number already
       free_.pop_back();
     }

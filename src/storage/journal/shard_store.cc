@@ -267,7 +267,9 @@ void ShardStore::ReportMemory() {
 bool ShardStore::Upkeep(Moment now, size_t budget) {
   Journal& journal = lane_->journal();
   const uint64_t live_bytes = node_.put_bytes.load(std::memory_order_relaxed);
-  uint64_t span_max = std::max(kSpanSegmentsMin * journal.segment_bytes(), live_bytes * kSpanPercent / 100);
+  // What the live ones fill, the segment being written and one being emptied: with less all would be copied for ever.
+  const uint64_t segments_min = std::max(kSpanSegmentsMin, live_bytes / (journal.segment_bytes() - kBlock) + 3);
+  uint64_t span_max = std::max(segments_min * journal.segment_bytes(), live_bytes * kSpanPercent / 100);
   if (!journal.has_room()) {
     // Whatever can be won is needed now. One segment at a time: copying needs room too.
     span_max = live_bytes * kFullSpanPercent / 100 + kFullSpanSegments * journal.segment_bytes();
