@@ -6,6 +6,7 @@
 # tocsin_bench(NAME x_bench SRCS ... DEPS ...)   one benchmark program
 
 # What tools/test.sh builds: it takes its lists of programs from here.
+add_custom_target(unit_tests)
 add_custom_target(concurrency_tests)
 add_custom_target(fuzzers)
 
@@ -33,6 +34,7 @@ function(tocsin_test)
   if(NOT A_LABELS)
     set(A_LABELS unit)
   endif()
+  add_dependencies(unit_tests ${A_NAME})
   if(concurrency IN_LIST A_LABELS)
     add_dependencies(concurrency_tests ${A_NAME})
   endif()

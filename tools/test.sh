@@ -34,8 +34,8 @@ run_ctest() { # folder, name of the report, further arguments
 }
 
 unit() {
-  say "unit and contract tests with ASan and UBSan (a first build takes about five minutes, the tests one or two)"
-  must tools/build.sh asan || return
+  say "unit and contract tests with ASan and UBSan (a first build takes about ten minutes, the tests two)"
+  must tools/build.sh asan unit_tests || return
   run_ctest build/asan unit -LE torture
 }
 

@@ -13,7 +13,8 @@ struct NodeInfo {
   std::string version;
   size_t shards = 1;
   std::chrono::steady_clock::time_point started;
-  std::shared_ptr<const std::atomic<size_t>> connections;  // open, over all front ends
+  std::shared_ptr<const std::atomic<size_t>> connections =  // open, over all front ends
+      std::make_shared<const std::atomic<size_t>>(0);
 };
 
 }  // namespace tocsin
