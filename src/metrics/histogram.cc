@@ -62,7 +62,8 @@ Histogram::~Histogram() {
 void Histogram::Record(std::chrono::nanoseconds took, uint64_t times) {
   const int64_t ns = std::max<int64_t>(took.count(), 0);
   Cell& cell = OwnCell();
-  cell.buckets[BucketOf(static_cast<uint64_t>(ns / 1000 + (ns % 1000 != 0)))].fetch_add(times, std::memory_order_relaxed);
+  cell.buckets[BucketOf(static_cast<uint64_t>(ns / 1000 + (ns % 1000 != 0)))].fetch_add(times,
+                                                                                        std::memory_order_relaxed);
   cell.sum_seconds.fetch_add(static_cast<double>(ns) / 1e9 * static_cast<double>(times), std::memory_order_relaxed);
 }
 

@@ -37,12 +37,11 @@ void ShowOpenApi(Call& call) { call.answer.Send({.body = std::string(OpenApiDocu
 void ShowStats(Call& call) {
   const Context& context = call.context;
   const auto uptime = context.clock.IoNow() - context.node.started;
-  const NodeFacts facts{
-      .version = context.node.version,
-      .now_ms = ToMs(context.clock.Now().utc),
-      .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
-      .shards = context.node.shards,
-      .connections = context.node.connections->load(std::memory_order_relaxed)};
+  const NodeFacts facts{.version = context.node.version,
+                        .now_ms = ToMs(context.clock.Now().utc),
+                        .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
+                        .shards = context.node.shards,
+                        .connections = context.node.connections->load(std::memory_order_relaxed)};
   context.service.Topics(call.loop, "", [answer = std::move(call.answer), facts](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     answer.Send({.body = EncodeStats(facts, *result)});

@@ -136,7 +136,8 @@ TEST_F(SessionTest, ErrorsBehindTheCreationOfATopicWaitForIt) {
   auto client = Connect();
   const auto replies =
       Ask(client, Submit("t", "a") + "NONSENSE\r\n" + Submit("t", "b") + "JOB.GET t\r\n" + Submit("t", "c"), 5);
-  EXPECT_THAT(Texts(replies), ElementsAre("a", StartsWith("ERR"), "b", HasSubstr("it is used as: JOB.GET topic id"), "c"));
+  EXPECT_THAT(Texts(replies),
+              ElementsAre("a", StartsWith("ERR"), "b", HasSubstr("it is used as: JOB.GET topic id"), "c"));
 }
 
 TEST_F(SessionTest, ATopicWithAnImpossibleNameIsRefusedToEachCommand) {
