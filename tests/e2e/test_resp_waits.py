@@ -56,7 +56,7 @@ def test_a_long_poll_ends_when_its_client_sends_no_more(server, client):
         wire.send("JOB.RESERVE", "t", "WAIT", 60_000)
         await_metric(client, server, PARKED, 1)
         wire.socket.shutdown(socket.SHUT_WR)
-        assert wire.read_all() == b""
+        assert wire.read_all() == b"*0\r\n", "it may still read"
     await_metric(client, server, PARKED, 0)
 
 
