@@ -5,6 +5,7 @@ import re
 import textwrap
 
 import figures
+import machine
 import subjects
 import svg
 
@@ -157,11 +158,11 @@ def as_text(results):
 
 
 def _machine(results):
-    machine, versions = results["machine"], results["versions"]
-    system = machine["file_system"]
+    facts, versions = results["machine"], results["versions"]
+    system = facts["file_system"]
     shown = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-    return (f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']} GiB of memory, {machine['system']}, kernel "
-            f"{machine['kernel']}, data on {system['type']}. Run of {results['started'][:10]}, revision {results['revision']}, "
+    return (f"{facts['cores']} cores ({facts['cpu']}), {facts['memory_gib']} GiB of memory, {facts['system']}, kernel "
+            f"{facts['kernel']}, data on {system['type']}. Run of {results['started'][:10]}, revision {results['revision']}, "
             f"{results['minutes']:.0f} minutes. Versions: {shown}.")
 
 
@@ -189,11 +190,20 @@ def _cores_lines(results):
     return lines
 
 
+def _disturbances(results):
+    shares = [figures.dig(run, "server", "stolen") for run in results["runs"]]
+    most = max((share for share in shares if share is not None), default=0.0)
+    return (f"The host gave other machines up to {most:.1%} of the processors' time during a run that counts; "
+            f"{len(results['disturbed'])} runs in which it was more than {machine.STOLEN_MAX:.0%} were done again, and are in the "
+            "results file.")
+
+
 def as_markdown(results):
     command = results["command"]
     parts = [
         f"Measured by `{command}`, one subject at a time, in rounds, so that a slow minute hits all alike.",
         _machine(results),
+        _disturbances(results),
         markdown_table(VERDICT_HEAD, verdict_cells(results)),
         "Ratios say how many times better: more for rates, less for lateness, RAM, disk and recovery. `fsync` and `everysec` say what a "
         "power cut may take; a peer without `fsync` is compared nevertheless. Payloads of 128 bytes. A rate that a subject did not hold "

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 
+import machine
 import procs
 import provision
 import servers
@@ -67,7 +68,7 @@ def run_cell(cell, folder):
     try:
         server.start()
         command = program + load_arguments(cell, subject, server.addresses()[subject.door])
-        before = procs.measure(server.process.pid)
+        before, stolen = procs.measure(server.process.pid), machine.Stolen()
         figures = run_load(command, environment, cell.limit_s + 10)
         after = procs.measure(server.process.pid)
         seconds = after["at"] - before["at"]
@@ -76,6 +77,7 @@ def run_cell(cell, folder):
             "memory_before_bytes": before["memory_bytes"],
             "memory_after_bytes": after["memory_bytes"],
             "written_bytes": after["written_bytes"] - before["written_bytes"],
+            "stolen": stolen.share(),
         }
         if cell.workload == "backlog":
             if subject.ours:
@@ -90,6 +92,7 @@ def run_cell(cell, folder):
         shutil.rmtree(server.folder, ignore_errors=True)
 
 
-def run_limits(folder, seconds):
+def run_limits(folder, seconds, lives):
     """What the disk and the loopback allow, and what a server with nothing but frames, appends and syncs would do."""
-    return run_load([str(provision.LOAD_BENCH), "limits", "--folder", str(folder), "--seconds", str(seconds)], None, 300)
+    return run_load([str(provision.LOAD_BENCH), "limits", "--folder", str(folder), "--seconds", str(seconds), "--jobs", str(lives)],
+                    None, 300)

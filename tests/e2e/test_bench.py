@@ -14,10 +14,13 @@ from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT
 sys.path.insert(0, str(ROOT / "bench"))
 
 import figures  # noqa: E402
+import machine  # noqa: E402
 import plan  # noqa: E402
 import procs  # noqa: E402
 import provision  # noqa: E402
 import report  # noqa: E402
+import run  # noqa: E402
+import runner  # noqa: E402
 import subjects  # noqa: E402
 import svg  # noqa: E402
 
@@ -47,7 +50,7 @@ def results_of(*runs, limits=()):
     return {"format": 1, "form": "short", "command": "make bench", "started": "2026-01-02T03:04:05", "revision": "abc",
             "minutes": 5.0, "repeats": 1, "versions": {"redis-server": "7"}, "subjects": known, "limits": list(limits),
             "machine": {"cores": 2, "cpu": "a & b <c>", "memory_gib": 8, "system": "Debian", "kernel": "6", "file_system": {"type": "ext4"}},
-            "runs": list(runs)}
+            "runs": list(runs), "disturbed": []}
 
 
 def metric_of(results, key):
@@ -237,3 +240,17 @@ def test_a_small_load_on_the_server(server, door):
     assert found["submit_per_s"] > 0 and found["drain_per_s"] > 0
     run = {"subject": f"tocsin-{door}", "key": "drain", "repeat": 0, "figures": found, "server": {"cpu_cores": 0}}
     assert figures.number(found["submit_per_s"]) in report.as_text(results_of(run))
+
+
+@pytest.mark.parametrize("shares, counts, again", [([0.01], 0.01, []), ([0.5, 0.02, 0.0], 0.02, [0.5]), ([0.3, 0.1, 0.2], 0.1, [0.2, 0.3])])
+def test_a_run_that_the_host_disturbed_is_done_again_and_the_calmest_counts(monkeypatch, tmp_path, shares, counts, again):
+    coming = iter(shares)
+    monkeypatch.setattr(machine, "settle", lambda: None)
+    monkeypatch.setattr(runner, "run_cell", lambda cell, folder: {"figures": {}, "server": {"stolen": next(coming), "cpu_cores": 0.5}})
+    results = results_of()
+    cell = plan.cells(plan.SHORT, ["tocsin-resp"], 1)[0]
+    record = run.Session(results, tmp_path / "r.json", tmp_path).attempt(cell)
+    assert record["server"]["stolen"] == counts
+    assert [each["server"]["stolen"] for each in results["disturbed"]] == again
+    results["runs"].append(record)
+    assert f"{counts:.1%}" in report.as_markdown(results) and f"{len(again)} runs in which" in report.as_markdown(results)

@@ -13,7 +13,8 @@ namespace {
 // jobs leaves behind is there when the next one is needed. A large journal frees several at once.
 constexpr size_t kFreeKept = 2;
 constexpr size_t kUsedForEachFree = 16;
-constexpr size_t kFillBytes = 1 << 20;
+// Small, so that the writes of the journal itself have to wait for no more than one of these.
+constexpr size_t kFillBytes = 256 << 10;
 
 struct FreeAligned {
   void operator()(char* p) const { std::free(p); }
@@ -75,24 +76,24 @@ Result<std::string> Segments::ReadTail(uint64_t number, uint64_t offset) {
 
 Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   const std::string path = PathOf(name);
-  auto created = fs_.Open(path, OpenMode::kCreate);
-  if (!created) return created;
+  if (auto created = fs_.Open(path, OpenMode::kCreate); !created) return created;
+  auto file = fs_.Open(path, direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
   // Zeros are written, not merely allocated: an unwritten extent would be converted, with a journal commit of the file
-  // system's own, when it is first synced.
-  const std::string zeros(std::min<uint64_t>(kFillBytes, segment_bytes_), '\0');
-  Status done;
+  // system's own, when it is first synced. Past the page cache, they never come to the disk all at once.
+  const AlignedBuffer zeros = MakeAligned(kFillBytes);
+  std::memset(zeros.get(), 0, kFillBytes);
+  Status done = file ? Status{} : std::unexpected(file.error());
   for (uint64_t offset = 0; done && offset < segment_bytes_; offset += kFillBytes) {
-    const uint64_t left = segment_bytes_ - offset;
-    done = (*created)->Write(offset, std::string_view(zeros).substr(0, std::min<uint64_t>(left, kFillBytes)));
+    done = (*file)->Write(offset, {zeros.get(), std::min<uint64_t>(segment_bytes_ - offset, kFillBytes)});
   }
-  if (done) done = (*created)->Sync();
+  if (done) done = (*file)->Sync();
   if (!done) {
-    created->reset();
+    if (file) file->reset();
     TOCSIN_TRY(fs_.Remove(path));
     return std::unexpected(std::move(done).error().Prefixed("making a journal segment"));
   }
   TOCSIN_TRY(fs_.SyncDir(folder_));
-  return fs_.Open(path, direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
+  return file;
 }
 
 Status Segments::Prepare() {
