@@ -62,6 +62,9 @@ LIBRARIES = {
 # What src/base keeps to, so that everything can stand on it.
 BASE_LIBRARIES = ("fmt/", "spdlog/")
 TEST_LIBRARIES = ("gtest/", "gmock/", "benchmark/")
+# What starts real servers for tests (tests/real): any test may include it, and nothing else.
+TEST_SERVERS = "real"
+TEST_FILE = re.compile(r"(_test|_bench|_suite|contract)\w*\.(cc|h)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
@@ -76,6 +79,8 @@ def folder_of(path):
 def project_violation(path, included):
     layer, folder = folder_of(path)
     target_layer, target_folder = folder_of(included)
+    if target_layer == TEST_SERVERS:
+        return None if TEST_FILE.search(path) else "real servers belong in tests"
     if folder == target_folder or layer == COMPOSITION_ROOT or (layer, included) in EXCEPTIONS:
         return None
     if layer == target_layer:
@@ -96,7 +101,7 @@ def library_violation(path, included):
     standard = re.fullmatch(r"[a-z_0-9]+", included) or included.endswith(".h") and not included.startswith("boost/")
     if layer == "base" and not standard and not included.startswith(BASE_LIBRARIES + TEST_LIBRARIES):
         return "base may include the standard library, fmt and spdlog alone"
-    if included.startswith(TEST_LIBRARIES) and not re.search(r"(_test|_bench|_suite|contract)\w*\.(cc|h)$", path):
+    if included.startswith(TEST_LIBRARIES) and not TEST_FILE.search(path):
         return "test libraries belong in tests"
     return None
 

@@ -57,6 +57,11 @@ class CheckLayers(unittest.TestCase):
         self.assert_allowed("core/service_test.cc", "<gtest/gtest.h>")
         self.assert_allowed("spi/store_contract.h", "<gtest/gtest.h>")
 
+    def test_real_servers_are_for_tests(self):
+        self.assert_allowed("clients/redis/client_test.cc", '"real/redis_servers.h"')
+        self.assert_forbidden("clients/redis/client.cc", '"real/redis_servers.h"', "belong in tests")
+        self.assert_forbidden("server/main.cc", '"real/redis_servers.h"', "belong in tests")
+
     def test_the_command_line_may_inspect_a_journal_but_no_more(self):
         self.assert_allowed("cli/journal.cc", '"storage/journal/inspect.h"')
         self.assert_forbidden("cli/journal.cc", '"storage/journal/store.h"', "not storage")
