@@ -4,7 +4,6 @@
 #include <bit>
 #include <string_view>
 
-#include "base/hash.h"
 #include "base/text.h"
 
 namespace tocsin {
@@ -95,7 +94,10 @@ Millis BackOff(const Topic& topic, uint32_t attempt, uint64_t seed) {
   const int64_t max_ms = topic.backoff_max.count();
   const int64_t rest_ms = base_ms > (max_ms >> doublings) ? max_ms : base_ms << doublings;
   const auto spread = static_cast<uint64_t>(rest_ms / 4) + 1;
-  return Millis(rest_ms + static_cast<int64_t>(Mix64(seed, attempt) % spread));
+  // Every product is below 2^53: a script of a store that has only doubles computes the same.
+  constexpr uint64_t kPrime = 2'147'483'647;
+  const uint64_t jitter = (seed % kPrime * 48'271 + uint64_t{attempt} * 69'621) % kPrime;
+  return Millis(rest_ms + static_cast<int64_t>(jitter % spread));
 }
 
 }  // namespace tocsin

@@ -135,6 +135,16 @@ TEST(BackOff, DoublesFromTheBaseUpToTheMaximumWithAtMostAQuarterMore) {
   }
 }
 
+// Scripts of stores compute it too: the values are fixed.
+TEST(BackOff, HasTheValuesThatEveryStoreComputes) {
+  const Topic topic = DefaultTopic("t");
+  EXPECT_EQ(BackOff(topic, 1, 0), Millis(1000 + 69'621 % 251));
+  EXPECT_EQ(BackOff(topic, 2, 1), Millis(2000 + (48'271 + 2 * 69'621) % 501));
+  EXPECT_EQ(BackOff(topic, 3, 2'147'483'648), Millis(4000 + (48'271 + 3 * 69'621) % 1001));
+  // 2^64 - 1 is 3 modulo 2^31 - 1.
+  EXPECT_EQ(BackOff(topic, 1000, UINT64_MAX), Millis(3'600'000 + (3 * 48'271 + 1000 * 69'621) % 900'001));
+}
+
 TEST(BackOff, NeitherTheLargestNorTheSmallestSettingsOverflow) {
   Topic topic = DefaultTopic("t");
   topic.backoff_base = std::chrono::hours(24);

@@ -9,6 +9,7 @@
 //  - What `done` reports as ok is durable at the configured level before `done` runs.
 //  - The move from scheduled to leased is one atomic step. Only the current token settles.
 //  - After an error the outcome is unknown: it may or may not have happened, but wholly or not at all for each job.
+//  - kUnavailable is an error that passes: a server behind the store cannot be reached. kStorageFailed does not pass.
 //  - Effects are visible to later calls at once, in the order of the calls, also before they are durable.
 //  - `now` is the caller's clock; a store with a clock of its own (Redis) may use that instead.
 //
@@ -36,6 +37,11 @@ struct Advanced {
   Time next_steady = kNever;       // when Advance has work next, on each timeline
   Time next_utc = kNever;
   bool more = false;  // the budget ran out: call again soon
+
+  // What other nodes did to topics on a store that they share; from the store of shard 0 alone, once each. One that was
+  // dropped and made again is in both: it was dropped first.
+  std::vector<Topic> topics;         // made or changed, in their new versions; Topics() has them
+  std::vector<std::string> dropped;  // Topics() has them no more
 };
 
 struct Page {
@@ -82,9 +88,13 @@ class Store {
   virtual ~Store() = default;
 
   /// Creates the topic or takes its new settings (`slots` never changes). Idempotent; called on every shard's store.
+  /// kConflict where another node has stored other settings under this version or a later one: Topics() has them then.
   virtual void PutTopic(const Topic& topic, Done<void> done) = 0;
   /// Removes the topic with all its jobs. Ok where there is none.
   virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
+  /// Another node has dropped the topic: what this object keeps of it in memory goes. What is stored is not touched: the
+  /// topic may have been made again.
+  virtual void ForgetTopic(std::string_view /*topic*/) {}
   /// The topics that it holds, each with its figures.
   virtual std::vector<TopicFigures> Topics() const = 0;
 
@@ -127,6 +137,10 @@ class Store {
   /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
   /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
+
+  /// `news` is called, on the shard's thread, when the store has found out that Advance has work before the time that it
+  /// said. It replaces the one before.
+  virtual void OnNews(std::function<void()> /*news*/) {}
 };
 
 }  // namespace tocsin
