@@ -1,0 +1,53 @@
+// Coordinator: which nodes there are. Every node computes the same assignment of groups to nodes from the members
+// (model/assignment.h); the store fences by epochs, so a node that learns of a change late does no harm.
+//
+// Threads: everything on the thread of the Loop that the coordinator was made with; `changed` and `done` run there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+struct Member {
+  std::string id;    // unique for each start of a node: name, and a random part
+  std::string http;  // its addresses, for people and tools
+  std::string resp;
+  Time joined{};     // when it was last registered, by its own clock, in UTC; set by the coordinator
+  Time heard{};      // when it was last heard of, as far as the coordinator knows
+};
+
+struct Members {
+  std::vector<Member> members;  // sorted by id
+  /// Whether this node is one of them. False while its registration is lost: it then owns nothing.
+  bool joined = false;
+};
+
+struct CoordinatorHealth {
+  std::string kind;   // local, redis, zookeeper
+  bool connected = false;
+  std::string state;  // for people: "connected", or why not
+};
+
+class Coordinator {
+ public:
+  virtual ~Coordinator() = default;
+
+  /// Registers this node, and again whenever the registration was lost. `changed` runs with the members at first and on
+  /// every change.
+  virtual void Join(Member self, std::move_only_function<void(const Members&)> changed) = 0;
+  /// The node is taken off the list at once; `done` runs when the others can see it. Nothing is called after it.
+  virtual void Leave(Done<void> done) = 0;
+  /// Reads the members anew and says `changed`, also where they are the same: a store has refused this node's epoch.
+  virtual void Refresh() = 0;
+  /// The members as last heard. `heard` may be newer than `changed` said: that a member is still there is no change.
+  virtual Members Current() const = 0;
+  virtual CoordinatorHealth Health() const = 0;
+};
+
+}  // namespace tocsin
