@@ -10,7 +10,4 @@ namespace tocsin::real {
 /// for that reason is tried with another one.
 uint16_t FreePort();
 
-/// Whether somebody accepts connections there.
-bool Listens(uint16_t port);
-
 }  // namespace tocsin::real

@@ -60,6 +60,7 @@ class Process {
   void Continue();  // SIGCONT
 
   bool running();
+  bool paused() const { return paused_; }
   pid_t pid() const { return pid_; }
   /// The end of its output.
   std::string Output() const;
@@ -76,6 +77,7 @@ class Process {
   pid_t pid_ = -1;
   int pidfd_ = -1;
   int status_ = 0;  // of waitpid
+  bool paused_ = false;
 };
 
 }  // namespace tocsin::real

@@ -43,6 +43,8 @@ class RedisServer {
   const Certificates& certificates() const { return certificates_; }
   const std::filesystem::path& folder() const { return folder_.path(); }
   bool running() { return process_->running(); }
+  /// Whether it runs and is not paused.
+  bool awake() { return process_->running() && !process_->paused(); }
   pid_t pid() const { return process_->pid(); }
 
   void Stop() { process_->Stop(); }  // SIGTERM: writes what it has
@@ -60,11 +62,13 @@ class RedisServer {
   friend class RedisCluster;
   enum class Kind : uint8_t { kServer, kClusterNode, kSentinel };
 
-  explicit RedisServer(RedisOptions options, Kind kind) : options_(std::move(options)), kind_(kind) {}
-  /// On fresh ports; again with others where one is taken. `lines` are made for the port.
+  RedisServer(RedisOptions options, Kind kind) : options_(std::move(options)), kind_(kind) {}
   static Result<std::unique_ptr<RedisServer>> MakeKind(RedisOptions options, Kind kind);
-  void TakePorts();
-  std::string Configuration() const;
+  /// Writes redis.conf for ports that nobody uses.
+  void Configure();
+  std::string ServerLines() const;
+  std::string TlsLines() const;
+  bool Ready();
 
   RedisOptions options_;
   Kind kind_;
@@ -113,7 +117,7 @@ class RedisSentinels {
   explicit RedisSentinels(SentinelOptions options) : options_(std::move(options)) {}
   Status StartServers();
   Status StartSentinels();
-  Status WaitUntilWatched(Millis within);
+  bool Watched(RedisServer& sentinel);
 
   SentinelOptions options_;
   std::vector<std::unique_ptr<RedisServer>> servers_;
@@ -138,7 +142,7 @@ class RedisCluster {
   /// Of all nodes, also of those that do not run; the first three began as masters.
   std::vector<uint16_t> Ports() const;
   RedisServer& At(uint16_t port);
-  /// As the first node that answers and knows says.
+  /// As the first node says that is awake.
   Result<uint16_t> MasterOf(int hash_slot);
   std::vector<uint16_t> Masters();
 
@@ -173,9 +177,9 @@ class RedisCluster {
   Status StartNodes();
   Status Introduce();
   Status AddReplicas();
+  bool Agreed();
+  bool KnowsAll(RedisServer& node);
   Result<std::string> IdOf(uint16_t port);
-  /// Which hash slots which port serves, as this node sees it: comparable text.
-  std::string ViewOf(RedisServer& node);
 
   ClusterOptions options_;
   std::vector<std::unique_ptr<RedisServer>> nodes_;

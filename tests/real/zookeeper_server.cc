@@ -1,0 +1,89 @@
+#include "real/zookeeper_server.h"
+
+#include <array>
+
+#include "real/ask.h"
+#include "real/ports.h"
+
+namespace tocsin::real {
+
+namespace {
+
+constexpr int kTries = 5;
+// Of Debian's libzookeeper-java and what it depends on; the first is the server.
+constexpr std::array kJars = {"zookeeper", "zookeeper-jute", "slf4j-api",   "slf4j-simple", "metrics-core",
+                              "netty-all", "snappy-java",    "commons-io", "commons-cli"};
+
+std::string Jar(std::string_view name) { return fmt::format("/usr/share/java/{}.jar", name); }
+
+std::string ClassPath() {
+  std::string path;
+  for (const char* jar : kJars) path += (path.empty() ? "" : ":") + Jar(jar);
+  return path;
+}
+
+}  // namespace
+
+std::string WhyNoZooKeeper() {
+  if (FindProgram("java").empty()) return "the program java is not installed (Debian: default-jre-headless)";
+  for (const char* jar : kJars) {
+    if (!std::filesystem::exists(Jar(jar))) return Jar(jar) + " is not installed (Debian: libzookeeper-java)";
+  }
+  return {};
+}
+
+Result<std::unique_ptr<ZooKeeperServer>> ZooKeeperServer::Make(ZooKeeperOptions options) {
+  if (const std::string why = WhyNoZooKeeper(); !why.empty()) return Fail(Code::kIo, "{}", why);
+  std::unique_ptr<ZooKeeperServer> server(new ZooKeeperServer(options));
+  // A small machine that starts fast: one compiler, one collector, no files of its own.
+  const std::vector<std::string> arguments = {FindProgram("java"),
+                                              "-Xmx128m",
+                                              "-XX:+UseSerialGC",
+                                              "-XX:TieredStopAtLevel=1",
+                                              "-XX:-UsePerfData",
+                                              "-Xshare:auto",
+                                              "-Djava.net.preferIPv4Stack=true",
+                                              "-cp",
+                                              ClassPath(),
+                                              "org.apache.zookeeper.server.ZooKeeperServerMain",
+                                              (server->folder_ / "zoo.cfg").string()};
+  server->process_ = std::make_unique<Process>(arguments, server->folder_.path(), server->folder_ / "log");
+  Status started;
+  for (int i = 0; i < kTries; ++i) {
+    server->Configure();
+    started = server->Start();
+    if (started) return server;
+    if (!started.error().message.contains("Address already in use")) break;
+  }
+  return std::unexpected(std::move(started).error());
+}
+
+void ZooKeeperServer::Configure() {
+  port_ = FreePort();
+  WriteFile(folder_ / "zoo.cfg", fmt::format("tickTime={}\n"
+                                             "minSessionTimeout={}\n"
+                                             "maxSessionTimeout={}\n"
+                                             "dataDir={}\n"
+                                             "clientPort={}\n"
+                                             "clientPortAddress=127.0.0.1\n"
+                                             "maxClientCnxns=0\n"
+                                             "admin.enableServer=false\n"
+                                             "4lw.commands.whitelist=*\n"
+                                             "preAllocSize=1024\n",  // KiB; otherwise 64 MiB for each test
+                                             options_.tick.count(), options_.session_timeout_min.count(),
+                                             options_.session_timeout_max.count(), (folder_ / "data").string(), port_));
+}
+
+// Another server may answer on the port while ours finds it taken: the answer must name our folder.
+Status ZooKeeperServer::Start() {
+  return process_->Start([this] {
+    const Result<std::string> configuration = Ask("conf");
+    return configuration && configuration->contains(folder_.path().string());
+  });
+}
+
+std::string ZooKeeperServer::Hosts() const { return fmt::format("127.0.0.1:{}", port_); }
+
+Result<std::string> ZooKeeperServer::Ask(std::string_view word) const { return AskText(port_, word, Millis(5'000)); }
+
+}  // namespace tocsin::real
