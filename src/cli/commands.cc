@@ -10,7 +10,7 @@ std::span<const Group> Groups() {
       {"Delivery", {WorkerRow(), Reserve(), Ack(), Nack(), Extend()}},
       {"Topics", {Topics(), TopicGet(), TopicSet(), TopicPause(), TopicResume(), TopicPurge(), TopicDrop()}},
       {"Dead letters", {DeadList(), DeadRedrive(), DeadPurge()}},
-      {"Server", {Stats(), Watch(), ClockAdvance()}},
+      {"Server", {Stats(), Cluster(), Watch(), ClockAdvance()}},
       {"Transfer", {Export(), Import()}},
       {"Tokens", {TokenCreate(), TokenList(), TokenRevoke()}},
       {"Offline", {Demo(), JournalVerify(), JournalRepair(), Docs()}},

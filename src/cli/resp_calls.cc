@@ -226,6 +226,7 @@ constexpr std::array kRows{
     RespRow{"POST", "topics/{}/dead/redrive", "JOB.REDRIVE", {}, Kind::kInteger, ReadRedriven},
     RespRow{"DELETE", "topics/{}", "TOPIC.DROP", {}, Kind::kText, ReadDropped},
     RespRow{"GET", "stats", "INFO", {}, Kind::kText, ReadStats},
+    RespRow{"GET", "cluster", "NODES", {}, Kind::kMap, ReadMap},
     RespRow{"POST", "clock/advance", "CLOCK.ADVANCE", kClockFields, Kind::kInteger, ReadClock},
 };
 

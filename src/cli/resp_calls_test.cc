@@ -57,6 +57,7 @@ TEST(RespCalls, EveryCallHasItsCommand) {
   EXPECT_EQ(Commands("POST", TopicPath("t", "/dead/redrive")), "JOB.REDRIVE t");
   EXPECT_EQ(Commands("DELETE", TopicPath("t")), "TOPIC.DROP t");
   EXPECT_EQ(Commands("GET", "/v1/stats"), "INFO");
+  EXPECT_EQ(Commands("GET", "/v1/cluster"), "NODES");
   EXPECT_EQ(Commands("POST", "/v1/clock/advance", R"({"ms":9})"), "CLOCK.ADVANCE 9");
   EXPECT_EQ(Commands("GET", TopicPath("t", "/jobs?state=dead&limit=7&cursor=5f%3A4")),
             "JOB.LIST t STATE dead LIMIT 7 CURSOR 5f:4");

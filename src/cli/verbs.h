@@ -31,6 +31,7 @@ Command DeadRedrive();
 Command DeadPurge();
 
 Command Stats();
+Command Cluster();
 Command ClockAdvance();
 Command TokenCreate();
 Command TokenList();

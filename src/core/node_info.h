@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "core/cluster.h"
+
 namespace tocsin {
 
 struct NodeInfo {
@@ -15,6 +17,7 @@ struct NodeInfo {
   std::chrono::steady_clock::time_point started;
   std::shared_ptr<const std::atomic<size_t>> connections =  // open, over all front ends
       std::make_shared<const std::atomic<size_t>>(0);
+  std::shared_ptr<Cluster> cluster = std::make_shared<LoneNode>();
 };
 
 }  // namespace tocsin

@@ -7,16 +7,17 @@
 #include <utility>
 
 #include "base/check.h"
+#include "core/every_shard.h"
 #include "core/list_cursor.h"
 #include "core/scatter.h"
 #include "core/shard.h"
+#include "core/sweep.h"
 #include "core/topic_registry.h"
+#include "core/topics_everywhere.h"
 #include "core/validate.h"
 
 namespace tocsin {
 namespace {
-
-constexpr size_t kSweepBatch = 1000;
 
 std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
 
@@ -32,16 +33,9 @@ Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
           .max = recorded.Quantile(1)};
 }
 
-/// Runs `work` on the shard: at once where that is the thread we are on.
-template <class Work>
-void RunOn(Shard& here, Shard& there, Work work) {
-  if (&here == &there) return work();
-  there.Send(std::move(work));
-}
-
 }  // namespace
 
-class Service::Impl final : public Node, private TopicRegistry::Everywhere {
+class Service::Impl final : public Node {
  public:
   Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits);
 
@@ -79,25 +73,13 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
   /// Has the registry on shard 0 do `change`; the call is answered on its caller's thread.
   template <class T, class Change>
   void ChangeTopics(Call<T> call, Change change);
-  /// Runs `work` on every shard, then `all` on `origin`, with the first error if there is one.
-  void OnEvery(Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all);
-
-  void Store(const Topic& topic, Done<void> done) override;
-  void Know(const Topic& topic, Task done) override;
-  void Drop(const std::string& topic, Done<void> done) override;
-
+  /// On shard 0's thread: what other nodes did to topics, and what of it is still owed.
+  void TakeNews(std::vector<Topic> topics, std::vector<std::string> dropped);
+  /// Whether calls are taken.
+  Status TakesCalls() const;
   void ListNext(std::shared_ptr<Listing> listing);
-  struct Sweeping {
-    std::string topic;
-    SweepKind kind;
-    std::string cursor;
-    size_t swept = 0;
-    Done<size_t> done;
-  };
-  /// In batches, between which other work gets its turn.
-  static void SweepAll(Shard& shard, const std::string& topic, SweepKind kind, Done<size_t> done);
-  static void SweepNext(Shard& shard, std::shared_ptr<Sweeping> sweeping);
 
+  TopicsEverywhere everywhere_{*this};
   TopicRegistry registry_;
   std::vector<std::vector<Topic>> missing_;  // what each store lacks at the start
   const uint32_t start_ = std::random_device{}();
@@ -106,9 +88,10 @@ class Service::Impl final : public Node, private TopicRegistry::Everywhere {
 Service::Impl::Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics,
                     Limits the_limits)
     : Node(parts.size(), the_clock, the_metrics, the_limits),
-      registry_(*this, the_limits.topics),
+      registry_(everywhere_, the_limits.topics),
       missing_(parts.size()) {
   TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kLanesMax);
+  on_advanced = [this](Advanced& advanced) { TakeNews(std::move(advanced.topics), std::move(advanced.dropped)); };
   // A crash between two stores leaves a change of a topic in some of them only: the newest version holds everywhere.
   std::map<std::string, Topic> newest;
   std::vector<std::map<std::string, uint64_t>> versions(parts.size());
@@ -136,7 +119,7 @@ Shard& Service::Impl::ShardOf(const Loop& loop) {
   return **at;
 }
 
-Status Service::Impl::Ready() const {
+Status Service::Impl::TakesCalls() const {
   if (failed.load(std::memory_order_relaxed)) {
     return Fail(Code::kStorageFailed, "the store has failed: the server has to be restarted");
   }
@@ -144,10 +127,15 @@ Status Service::Impl::Ready() const {
   return {};
 }
 
+Status Service::Impl::Ready() const {
+  TOCSIN_TRY(TakesCalls());
+  return troubles.First();
+}
+
 template <class T>
 std::optional<Call<T>> Service::Impl::Admit(Loop& caller, Done<T>& done) {
-  if (Status ready = Ready(); !ready) {
-    done(std::unexpected(std::move(ready).error()));
+  if (Status open = TakesCalls(); !open) {
+    done(std::unexpected(std::move(open).error()));
     return std::nullopt;
   }
   Shard& shard = ShardOf(caller);
@@ -170,10 +158,10 @@ void Service::Impl::Stop(Loop& caller, Task done) {
     shard.Stop([quiet = std::move(quiet)]() mutable { quiet({}); });
   };
   // Announcements may still be in the mailboxes of quiet shards: a second round goes behind them.
-  OnEvery(origin, stop, [this, &origin, done = std::move(done)](Result<void>) mutable {
+  OnEvery(*this, origin, stop, [this, &origin, done = std::move(done)](Result<void>) mutable {
     const auto pass = [](Shard&, Done<void> passed) { passed({}); };
     // Past the service's own frames, so that `done` may destroy it.
-    OnEvery(origin, pass,
+    OnEvery(*this, origin, pass,
             [&origin, done = std::move(done)](Result<void>) mutable { origin.loop().Post(std::move(done)); });
   });
 }
@@ -186,57 +174,25 @@ void Service::Impl::ClockMoved(Loop& caller, Task done) {
     shard.Look([looked = std::move(looked)]() mutable { looked({}); });
   };
   Shard& origin = *call->caller;
-  OnEvery(origin, look, [call = std::move(*call)](Result<void> result) mutable { call.Answer(std::move(result)); });
+  OnEvery(*this, origin, look, [call = std::move(*call)](Result<void> result) mutable { call.Answer(std::move(result)); });
 }
 
-void Service::Impl::OnEvery(Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all) {
-  struct Round {
-    size_t left;
-    Result<void> result;
-    Done<void> all;
-  };
-  auto round = std::make_shared<Round>(shards.size(), Result<void>{}, std::move(all));
-  for (auto& pointer : shards) {
-    Shard& shard = *pointer;
-    Done<void> done = [&shard, &origin, round](Result<void> result) {
-      shard.Note(result);
-      RunOn(shard, origin, [round, result = std::move(result)]() mutable {
-        if (!result && round->result) round->result = std::move(result);
-        if (--round->left == 0) round->all(std::move(round->result));
-      });
-    };
-    RunOn(origin, shard, [&shard, work, done = std::move(done)]() mutable { work(shard, std::move(done)); });
+void Service::Impl::TakeNews(std::vector<Topic> topics, std::vector<std::string> dropped) {
+  if (topics.empty() && dropped.empty() && !registry_.Owes()) return;
+  // As calls: the shard is not quiet before they are done.
+  Shard& first = *shards[0];
+  const auto taken = [&first] { first.CloseCall(); };
+  for (std::string& topic : dropped) {
+    first.OpenCall();
+    registry_.TakeDropped(std::move(topic), taken);
   }
-}
-
-void Service::Impl::Store(const Topic& topic, Done<void> done) {
-  const auto put = [topic](Shard& shard, Done<void> stored) { shard.store().PutTopic(topic, std::move(stored)); };
-  OnEvery(*shards[0], put, std::move(done));
-}
-
-void Service::Impl::Know(const Topic& topic, Task done) {
-  const auto know = [topic](Shard& shard, Done<void> known) {
-    shard.KnowTopic(topic);
-    known({});
-  };
-  OnEvery(*shards[0], know, [done = std::move(done)](Result<void>) mutable { done(); });
-}
-
-void Service::Impl::Drop(const std::string& topic, Done<void> done) {
-  const auto drop = [topic](Shard& shard, Done<void> dropped) {
-    shard.ForgetTopic(topic);
-    // In batches, because a store drops what is left in one go.
-    SweepAll(shard, topic, SweepKind::kEmpty, [&shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
-      shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
-        shard.Figures();
-        dropped(std::move(result));
-      });
-    });
-  };
-  OnEvery(*shards[0], drop, [this, topic, done = std::move(done)](Result<void> result) mutable {
-    metrics.DropSeries("topic", topic);
-    done(std::move(result));
-  });
+  std::vector<Topic> owed = registry_.TakeOwed();
+  for (auto* const list : {&owed, &topics}) {
+    for (Topic& topic : *list) {
+      first.OpenCall();
+      registry_.Take(std::move(topic), taken);
+    }
+  }
 }
 
 template <class T, class Change>
@@ -292,7 +248,7 @@ void Service::Impl::Topics(Loop& caller, std::string only, Done<Report> done) {
     looked({});
   };
   Shard& origin = *call->caller;
-  OnEvery(origin, look, [&origin, read, call = std::move(*call)](Result<void>) mutable {
+  OnEvery(*this, origin, look, [&origin, read, call = std::move(*call)](Result<void>) mutable {
     Report report;
     metrics::Histogram::Snapshot all;
     for (TopicFigures& figures : Sum(*read)) {
@@ -479,29 +435,12 @@ void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<
     });
   };
   Shard& origin = *call->caller;
-  OnEvery(origin, sweep, [total, call = std::move(*call)](Result<void> result) mutable {
+  OnEvery(*this, origin, sweep, [total, call = std::move(*call)](Result<void> result) mutable {
     if (!result) return Refuse(std::move(call), std::move(result).error());
     size_t sum = 0;
     for (const size_t part : *total) sum += part;
     call.Answer(sum);
   });
-}
-
-void Service::Impl::SweepAll(Shard& shard, const std::string& topic, SweepKind kind, Done<size_t> done) {
-  SweepNext(shard, std::make_shared<Sweeping>(topic, kind, std::string(), 0, std::move(done)));
-}
-
-void Service::Impl::SweepNext(Shard& shard, std::shared_ptr<Sweeping> sweeping) {
-  const auto take = [&shard, sweeping](Result<Swept> result) {
-    shard.Note(result);
-    shard.Changed();
-    if (!result) return sweeping->done(std::unexpected(std::move(result).error()));
-    sweeping->swept += result->changed;
-    sweeping->cursor = std::move(result->cursor);
-    if (sweeping->cursor.empty()) return sweeping->done(sweeping->swept);
-    shard.Send([&shard, sweeping] { SweepNext(shard, sweeping); });
-  };
-  shard.store().Sweep(sweeping->topic, sweeping->kind, sweeping->cursor, kSweepBatch, shard.Now(), take);
 }
 
 Service::Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits)

@@ -11,7 +11,10 @@
 // dropped on another shard's thread.
 //
 // After a store has answered kStorageFailed every call answers that: what is on disk is unknown until a restart reads
-// it.
+// it. Any other failure of a store passes: the call that met it answers it, reserves stay parked, the scans go on.
+//
+// Topics are shared with other nodes where the store is: a change made here takes effect there within a second, and the
+// other way round.
 #pragma once
 
 #include <memory>
@@ -192,7 +195,8 @@ class Service {
   /// Over all shards, in batches: every job that is there during all of it. How many it changed.
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
 
-  /// Whether calls are taken: not after a store has failed, nor once the service stops. Thread-safe.
+  /// Whether callers are best sent here: not after a store has failed, nor once the service stops, nor while a store
+  /// cannot look for due jobs. In the last case calls are taken all the same, and may work. Thread-safe.
   Status Ready() const;
   const Limits& limits() const;
 

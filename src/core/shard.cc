@@ -19,7 +19,8 @@ Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics,
       metrics(the_metrics),
       limits(the_limits),
       placement{static_cast<uint32_t>(shard_count)},
-      board(shard_count, the_metrics) {}
+      board(shard_count, the_metrics),
+      troubles(shard_count) {}
 
 Node::~Node() = default;
 
@@ -66,21 +67,30 @@ void Shard::EndBundle() {
 
 void Shard::Begin(std::vector<Topic> missing) {
   loop_.OnAlarm([this] { OnAlarm(); });
-  for (const Topic& topic : missing) {
+  store_.OnNews([this] { Changed(); });
+  missing_ = std::move(missing);
+  PutMissing();
+  Advance();
+}
+
+void Shard::PutMissing() {
+  for (const Topic& topic : std::exchange(missing_, {})) {
     ++started_;
-    store_.PutTopic(topic, [this](Result<void> result) {
+    store_.PutTopic(topic, [this, topic](Result<void> result) {
       --started_;
       Note(result);
+      // A conflict says that the store has a newer version by now.
+      if (!result && result.error().code != Code::kConflict) missing_.push_back(topic);
       CheckQuiet();
     });
   }
-  Advance();
 }
 
 void Shard::Stop(Task quiet) {
   TOCSIN_CHECK(!stopped_);
   stopped_ = true;
   loop_.OnAlarm([] {});
+  store_.OnNews([] {});
   quiet_ = std::move(quiet);
   waiters_.Close();
   for (Task& looker : std::exchange(lookers_, {})) looker();
@@ -135,11 +145,7 @@ void Shard::OnAdvanced(Result<Advanced> result) {
   Note(result);
   if (stopped_) return CheckQuiet();
   next_due_ = IoTime::max();
-  if (!result && !failing_) {
-    LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_,
-            result.error().message);
-  }
-  failing_ = !result;
+  NoteTrouble(result);
   if (result) {
     const Moment now = Now();
     // A time that has passed without `more` would have the alarm spin.
@@ -147,6 +153,7 @@ void Shard::OnAdvanced(Result<Advanced> result) {
     const Millis wait = std::min(in(result->next_steady, now.steady), in(result->next_utc, now.utc));
     if (wait < kScanEvery) next_due_ = node_.clock.IoNow() + wait;
     if (!result->ready.empty()) Announce(result->ready);
+    if (index_ == 0) node_.on_advanced(*result);
   }
   if (node_.clock.IoNow() >= next_scan_) Scan();
   if ((result && result->more) || changed_) {
@@ -157,8 +164,27 @@ void Shard::OnAdvanced(Result<Advanced> result) {
   Rearm();
 }
 
+void Shard::NoteTrouble(const Result<Advanced>& result) {
+  if (result && !failing_) return;
+  if (result) {
+    LogInfo("shard {}: the store looks for due jobs again", index_);
+    node_.troubles.Set(index_, std::nullopt);
+    waiters_.AskAgain();
+  } else {
+    if (!failing_) {
+      LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_,
+              result.error().message);
+    }
+    Error trouble = result.error();
+    node_.troubles.Set(index_, std::move(trouble).Prefixed("the store cannot look for due jobs"));
+  }
+  failing_ = !result;
+}
+
 void Shard::Scan() {
   next_scan_ = node_.clock.IoNow() + kScanEvery;
+  PutMissing();
+  waiters_.AskAgain();
   const auto figures = Figures();
   std::vector<std::string> ready;
   for (const TopicFigures& topic : *figures) {

@@ -24,6 +24,7 @@
 #include "core/figures.h"
 #include "core/service.h"
 #include "core/topic_registry.h"
+#include "core/troubles.h"
 #include "core/waiters.h"
 #include "metrics/registry.h"
 #include "model/placement.h"
@@ -47,6 +48,9 @@ struct Node {
   FiguresBoard board;
   std::vector<std::unique_ptr<Shard>> shards;
   std::move_only_function<void(const Error&)> on_failed;
+  /// On shard 0's thread, whenever its store has advanced: other nodes may have changed topics.
+  std::move_only_function<void(Advanced&)> on_advanced;
+  Troubles troubles;
   std::atomic<bool> stopping = false;
   std::atomic<bool> failed = false;
 };
@@ -79,7 +83,8 @@ class Shard final : private Waiters::Claims {
   TopicTable& topics() { return topics_; }
   Moment Now() const { return node_.clock.Now(); }
 
-  /// Begins the scans. `missing` are topics that this shard's store lacks or has in an older version.
+  /// Begins the scans. `missing` are topics that this shard's store lacks or has in an older version: it is given them,
+  /// again at every scan while it cannot take them.
   void Begin(std::vector<Topic> missing);
   /// Reserves are answered, the scans stop; `quiet` runs when the shard is.
   void Stop(Task quiet);
@@ -124,6 +129,8 @@ class Shard final : private Waiters::Claims {
   void OnAlarm();
   void Advance();
   void OnAdvanced(Result<Advanced> result);
+  void NoteTrouble(const Result<Advanced>& result);
+  void PutMissing();
   void Scan();
   void Announce(const std::vector<std::string>& topics);
   void Announced(Shard& from, std::span<const std::string> topics);
@@ -150,6 +157,7 @@ class Shard final : private Waiters::Claims {
   bool tick_posted_ = false;  // a task that will Advance is in the loop
   bool advancing_ = false;    // an Advance is under way
   bool failing_ = false;      // the last Advance failed: it has been logged
+  std::vector<Topic> missing_;  // topics that the store lacks, or has in an older version
   IoTime next_due_ = IoTime::max();
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();

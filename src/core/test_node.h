@@ -3,6 +3,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,7 +60,10 @@ class TestLoop final : public Loop {
   Task on_alarm_;
 };
 
-/// A store whose wake-ups can be lost, and which can fail.
+/// The topics of a store that several nodes share, as that store has them.
+using SharedTopics = std::map<std::string, Topic>;
+
+/// A store whose wake-ups can be lost, which can fail, and which can be one node's view of a shared one.
 class FaultyStore final : public Store {
  public:
   explicit FaultyStore(Store& inner) : inner_(inner) {}
@@ -68,13 +73,32 @@ class FaultyStore final : public Store {
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
   std::vector<Task>* held_submits = nullptr;
   bool cut_claims = false;  // a claim hands over one job and says that there are more
+  SharedTopics* shared = nullptr;
+  Advanced told;                       // the next Advance says these topics and dropped too
+  std::function<void(const Topic&)> before_put;
+  std::function<void()> news;          // of the shard
 
   void PutTopic(const Topic& topic, Done<void> done) override {
-    if (!Failed(done)) inner_.PutTopic(topic, std::move(done));
+    if (before_put) before_put(topic);
+    if (Failed(done)) return;
+    if (shared != nullptr) {
+      const Topic current = shared->try_emplace(topic.name, topic).first->second;
+      if (current.version >= topic.version && current != topic) {
+        return inner_.PutTopic(current, [done = std::move(done)](Result<void>) mutable {
+          done(Fail(Code::kConflict, "another node was faster"));
+        });
+      }
+      (*shared)[topic.name] = topic;
+    }
+    inner_.PutTopic(topic, std::move(done));
   }
   void DropTopic(std::string_view topic, Done<void> done) override {
-    if (!Failed(done)) inner_.DropTopic(topic, std::move(done));
+    if (Failed(done)) return;
+    if (shared != nullptr) shared->erase(std::string(topic));
+    inner_.DropTopic(topic, std::move(done));
   }
+  void ForgetTopic(std::string_view topic) override { inner_.DropTopic(topic, [](Result<void>) {}); }
+  void OnNews(std::function<void()> heard) override { news = std::move(heard); }
   std::vector<TopicFigures> Topics() const override { return inner_.Topics(); }
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override {
@@ -134,6 +158,8 @@ class FaultyStore final : public Store {
     if (Failed(done)) return;
     inner_.Advance(now, budget, [this, done = std::move(done)](Result<Advanced> result) mutable {
       if (lose_ready && result) result->ready.clear();
+      if (result) result->topics = std::exchange(told.topics, {});
+      if (result) result->dropped = std::exchange(told.dropped, {});
       done(std::move(result));
     });
   }

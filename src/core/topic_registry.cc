@@ -1,6 +1,11 @@
 #include "core/topic_registry.h"
 
 namespace tocsin {
+namespace {
+
+constexpr int kTriesMax = 5;  // of a change that meets newer versions
+
+}  // namespace
 
 uint32_t NextBatchSlot(Placement placement, TopicEntry& entry, uint32_t caller) {
   const uint32_t slots = entry.topic.slots;
@@ -33,16 +38,22 @@ std::unexpected<Error> NoTopic(std::string_view topic) {
 }
 
 void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
-  Change(std::move(topic), {}, IfUnknown::kCreate, [done = std::move(done)](Result<ChangedTopic> result) mutable {
+  auto changing = std::make_shared<Changing>();
+  changing->topic = std::move(topic);
+  changing->done = [done = std::move(done)](Result<ChangedTopic> result) mutable {
     if (!result) return done(std::unexpected(std::move(result).error()));
     done(std::move(result->topic));
-  });
+  };
+  Begin(std::move(changing));
 }
 
 void TopicRegistry::Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done) {
-  Enqueue(topic, [this, topic, change, if_unknown, done = std::move(done)]() mutable {
-    RunChange(topic, change, if_unknown, std::move(done));
-  });
+  Begin(std::make_shared<Changing>(std::move(topic), change, if_unknown, true, std::move(done)));
+}
+
+void TopicRegistry::Begin(std::shared_ptr<Changing> changing) {
+  const std::string topic = changing->topic;
+  Enqueue(topic, [this, changing = std::move(changing)] { RunChange(changing); });
 }
 
 void TopicRegistry::Drop(std::string topic, Done<Topic> done) {
@@ -82,39 +93,100 @@ void TopicRegistry::RunDrop(const std::string& topic, Done<Topic> done) {
   });
 }
 
-void TopicRegistry::RunChange(const std::string& topic, const TopicChange& change, IfUnknown if_unknown,
-                              Done<ChangedTopic> done) {
-  const auto refuse = [&](std::unexpected<Error> error) { Finish<ChangedTopic>(topic, error, std::move(done)); };
-  const auto at = topics_.find(topic);
-  const bool known = at != topics_.end();
-  if (!known && if_unknown == IfUnknown::kRefuse) return refuse(NoTopic(topic));
-  if (!known && topics_.size() >= topics_max_) {
-    return refuse(FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", topics_max_));
+Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {
+  if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoTopic(changing.topic);
+  if (before == nullptr && topics_.size() >= topics_max_) {
+    return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", topics_max_);
   }
-  const Topic before = known ? at->second : DefaultTopic(topic);
-  Topic after = before;
-  Apply(change, after);
-  if (Status valid = Validate(after); !valid) return refuse(std::unexpected(std::move(valid).error()));
-  if (known && after == before) return Finish<ChangedTopic>(topic, ChangedTopic{before, false}, std::move(done));
-  if (known && after.slots != before.slots) {
-    return refuse(FailField(Code::kConflict, "slots", "slots is {}: the topic has {}, fixed when it was created",
-                            after.slots, before.slots));
+  Topic after = before != nullptr ? *before : DefaultTopic(changing.topic);
+  Apply(changing.change, after);
+  TOCSIN_TRY(Validate(after));
+  if (before != nullptr && after.slots != before->slots) {
+    return FailField(Code::kConflict, "slots", "slots is {}: the topic has {}, fixed when it was created", after.slots,
+                     before->slots);
   }
-  ++after.version;
-  Store(std::move(after), !known, std::move(done));
+  if (before == nullptr || after != *before) ++after.version;
+  return after;
 }
 
-void TopicRegistry::Store(Topic topic, bool created, Done<ChangedTopic> done) {
-  const Topic& stored = topic;
-  everywhere_.Store(stored, [this, topic, created, done = std::move(done)](Result<void> result) mutable {
-    const std::string name = topic.name;
-    if (!result) return Finish<ChangedTopic>(name, std::unexpected(std::move(result).error()), std::move(done));
-    half_dropped_.erase(name);
-    topics_.insert_or_assign(name, topic);
-    everywhere_.Know(topic, [this, topic, created, done = std::move(done)]() mutable {
-      const std::string known = topic.name;
-      Finish<ChangedTopic>(known, ChangedTopic{std::move(topic), created}, std::move(done));
+void TopicRegistry::RunChange(const std::shared_ptr<Changing>& changing) {
+  const auto at = topics_.find(changing->topic);
+  const Topic* const before = at == topics_.end() ? nullptr : &at->second;
+  Result<Topic> after = Changed(*changing, before);
+  if (!after) {
+    return Finish<ChangedTopic>(changing->topic, std::unexpected(std::move(after).error()), std::move(changing->done));
+  }
+  if (before != nullptr && *after == *before && !changing->confirm) {
+    return Finish<ChangedTopic>(changing->topic, ChangedTopic{*std::move(after), false}, std::move(changing->done));
+  }
+  Store(changing, *after, before == nullptr);
+}
+
+void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created) {
+  everywhere_.Store(after, [this, changing, after, created](Result<void> result) {
+    const auto refuse = [&](std::unexpected<Error> error) {
+      Finish<ChangedTopic>(changing->topic, std::move(error), std::move(changing->done));
+    };
+    if (!result && result.error().code != Code::kConflict) return refuse(std::unexpected(std::move(result).error()));
+    if (!result && ++changing->tries == kTriesMax) {
+      return refuse(FailField(Code::kConflict, "topic", "topic {} is being changed through other nodes; try again",
+                              changing->topic));
+    }
+    if (!result) {
+      return AdoptNewest(changing->topic, kTriesMax, [this, changing](Result<void> adopted) {
+        if (adopted) return RunChange(changing);
+        Finish<ChangedTopic>(changing->topic, std::unexpected(std::move(adopted).error()), std::move(changing->done));
+      });
+    }
+    half_dropped_.erase(after.name);
+    topics_.insert_or_assign(after.name, after);
+    everywhere_.Know(after, [this, changing, after, created] {
+      Finish<ChangedTopic>(changing->topic, ChangedTopic{after, created}, std::move(changing->done));
     });
+  });
+}
+
+void TopicRegistry::Take(Topic topic, Task done) {
+  const std::string name = topic.name;
+  Enqueue(name, [this, topic = std::move(topic), done = std::move(done)]() mutable {
+    const auto at = topics_.find(topic.name);
+    if (at != topics_.end() && at->second.version >= topic.version) return Finish(topic.name, std::move(done));
+    Adopt(topic, kTriesMax, [this, topic, done = std::move(done)](Result<void> result) mutable {
+      if (!result) owed_.push_back(topic);
+      Finish(topic.name, std::move(done));
+    });
+  });
+}
+
+void TopicRegistry::TakeDropped(std::string topic, Task done) {
+  Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunTakeDropped(topic, std::move(done)); });
+}
+
+void TopicRegistry::RunTakeDropped(const std::string& topic, Task done) {
+  std::erase_if(owed_, [&](const Topic& each) { return each.name == topic; });
+  const auto at = topics_.find(topic);
+  // The same as the store has: it was made again through this node, and the word of the drop is old.
+  if (at == topics_.end() || everywhere_.Held(topic) == at->second) return Finish(topic, std::move(done));
+  topics_.erase(at);
+  everywhere_.Forget(topic, [this, topic, done = std::move(done)]() mutable { Finish(topic, std::move(done)); });
+}
+
+void TopicRegistry::Adopt(const Topic& topic, int tries, Done<void> done) {
+  everywhere_.Store(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
+    if (!result && result.error().code == Code::kConflict && tries > 1) {
+      return AdoptNewest(topic.name, tries - 1, std::move(done));
+    }
+    if (!result) return done(std::move(result));
+    half_dropped_.erase(topic.name);
+    topics_.insert_or_assign(topic.name, topic);
+    everywhere_.Know(topic, [done = std::move(done)]() mutable { done({}); });
+  });
+}
+
+void TopicRegistry::AdoptNewest(const std::string& topic, int tries, Done<void> done) {
+  everywhere_.Newest(topic, [this, tries, done = std::move(done)](Result<std::optional<Topic>> newest) mutable {
+    if (!newest || !*newest) return done({});  // dropped meanwhile: nothing stands in the way any more
+    Adopt(**newest, tries, std::move(done));
   });
 }
 
@@ -123,6 +195,10 @@ void TopicRegistry::Finish(const std::string& topic, Result<T> result, Done<T> d
   done(std::move(result));
   queues_.find(topic)->second.busy = false;
   Drain(topic);
+}
+
+void TopicRegistry::Finish(const std::string& topic, Task done) {
+  Finish<void>(topic, {}, [done = std::move(done)](Result<void>) mutable { done(); });
 }
 
 }  // namespace tocsin

@@ -3,6 +3,9 @@
 // dropped: changes of one topic happen one after another, each first in every shard's store, then in every shard's
 // table.
 //
+// Where several nodes share a store, each has its registry. The store refuses a change that meets a newer version
+// (kConflict): it is made anew on that one. What others did arrives through Take and TakeDropped.
+//
 // Invariant: a topic that is in any table is durable in every store, so a call that was routed by a table never meets a
 // store that does not know the topic, unless it is being dropped.
 #pragma once
@@ -10,11 +13,13 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/loop.h"
@@ -67,12 +72,18 @@ class TopicRegistry {
   class Everywhere {
    public:
     virtual ~Everywhere() = default;
-    /// Into every store; ok when all are durable.
+    /// Into every store; ok when all are durable. kConflict where another node was faster.
     virtual void Store(const Topic& topic, Done<void> done) = 0;
     /// Into every table.
     virtual void Know(const Topic& topic, Task done) = 0;
     /// Out of every table and every store.
     virtual void Drop(const std::string& topic, Done<void> done) = 0;
+    /// Out of every table, and out of the memory of every store; what is stored stays.
+    virtual void Forget(const std::string& topic, Task done) = 0;
+    /// As the stores know it, in the highest version.
+    virtual void Newest(const std::string& topic, Done<std::optional<Topic>> done) = 0;
+    /// As the store of shard 0 knows it now, which is the first to hear of other nodes.
+    virtual std::optional<Topic> Held(const std::string& topic) = 0;
   };
 
   TopicRegistry(Everywhere& everywhere, size_t topics_max) : everywhere_(everywhere), topics_max_(topics_max) {}
@@ -86,6 +97,14 @@ class TopicRegistry {
   void Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done);
   void Drop(std::string topic, Done<Topic> done);
 
+  /// Another node has made or changed the topic. Where a store cannot take it now, it is one of those owed.
+  void Take(Topic topic, Task done);
+  /// Another node has dropped it.
+  void TakeDropped(std::string topic, Task done);
+  bool Owes() const { return !owed_.empty(); }
+  /// Hands over those that are owed, to be taken again.
+  std::vector<Topic> TakeOwed() { return std::exchange(owed_, {}); }
+
  private:
   /// What is to be done with one topic; whoever runs it calls Finish.
   using Step = std::move_only_function<void()>;
@@ -96,16 +115,32 @@ class TopicRegistry {
   };
   void Enqueue(const std::string& topic, Step step);
   void Drain(const std::string& topic);
-  void RunChange(const std::string& topic, const TopicChange& change, IfUnknown if_unknown, Done<ChangedTopic> done);
+  struct Changing {
+    std::string topic;
+    TopicChange change;
+    IfUnknown if_unknown = IfUnknown::kCreate;
+    bool confirm = false;  // with the stores, where it alters nothing: what is known here may be old
+    Done<ChangedTopic> done;
+    int tries = 0;
+  };
+  void Begin(std::shared_ptr<Changing> changing);
+  void RunChange(const std::shared_ptr<Changing>& changing);
+  Result<Topic> Changed(const Changing& changing, const Topic* before) const;
+  void Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created);
   void RunDrop(const std::string& topic, Done<Topic> done);
-  void Store(Topic topic, bool created, Done<ChangedTopic> done);
+  void RunTakeDropped(const std::string& topic, Task done);
+  /// The stores have this version, or take it; then every table does.
+  void Adopt(const Topic& topic, int tries, Done<void> done);
+  void AdoptNewest(const std::string& topic, int tries, Done<void> done);
   template <class T>
   void Finish(const std::string& topic, Result<T> result, Done<T> done);
+  void Finish(const std::string& topic, Task done);
 
   Everywhere& everywhere_;
   const size_t topics_max_;
   TextMap<Topic> topics_;
   std::set<std::string> half_dropped_;  // a store failed to drop them: they can be dropped again
+  std::vector<Topic> owed_;             // of other nodes: a store could not take them yet
   TextMap<Queue> queues_;               // of the topics that are changing
 };
 

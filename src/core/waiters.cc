@@ -50,6 +50,7 @@ void Waiters::Forget(std::string_view topic) {
   const Use use(*this, at->second);
   at->second.lanes.clear();
   at->second.ready = 0;
+  at->second.away = 0;
   at->second.next = 0;
 }
 
@@ -61,6 +62,17 @@ void Waiters::Announce(std::string_view topic, uint32_t lane) {
   queue.ready |= Bit(lane);
   ++queue.lanes[lane].announced;
   Pump(queue);
+}
+
+void Waiters::AskAgain() {
+  for (const std::string& topic : std::exchange(away_, {})) {
+    const auto at = queues_.find(topic);
+    if (at == queues_.end()) continue;
+    Queue& queue = at->second;
+    const Use use(*this, queue);
+    queue.ready |= std::exchange(queue.away, 0) & AllOf(queue.lanes.size());
+    Pump(queue);
+  }
 }
 
 void Waiters::Add(Reserve reserve) {
@@ -112,7 +124,13 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   const size_t got = result ? result->jobs.size() : 0;
   waiter.claiming = false;
   Settle(queue, waiter, got, result && result->more);
-  if (!result && result.error().code != Code::kTopicNotFound) {
+  const bool away = !result && result.error().code == Code::kUnavailable;
+  if (away) {
+    queue.away |= Bit(waiter.lane);
+    away_.insert(queue.topic);
+  }
+  const bool stays = away && waiter.reserve.waits && !waiter.answered;
+  if (!result && !stays && result.error().code != Code::kTopicNotFound) {
     Answer(waiter, std::move(result));
   } else if (got > 0 && waiter.answered) {
     claims_.Release(queue.topic, waiter.lane, std::move(*result));

@@ -9,6 +9,9 @@
 // A lane takes few claims at first and twice as many after each one that came back full, so that one job does not cause
 // as many claims as there are reserves parked.
 //
+// A claim that fails because the store cannot be reached (kUnavailable) leaves its reserve parked, where that waits; its
+// lane is asked again when AskAgain says so.
+//
 // A reserve without a wait never parks: it asks every lane once, ready ones first, so that it misses nothing that was
 // submitted before it.
 //
@@ -62,6 +65,8 @@ class Waiters {
   void Forget(std::string_view topic);
   /// A shard says that the topic has jobs to claim there.
   void Announce(std::string_view topic, uint32_t lane);
+  /// Lanes that could not be reached are worth asking again.
+  void AskAgain();
 
   void Add(Reserve reserve);
   void Cancel(uint64_t number);
@@ -88,6 +93,7 @@ class Waiters {
     std::string topic;
     std::vector<Lane> lanes;             // none while the topic is unknown
     uint64_t ready = 0;                  // a bit for each lane
+    uint64_t away = 0;                   // those whose claim failed, until they are asked again
     uint32_t next = 0;                   // the lane to look at first
     std::map<uint64_t, Waiter*> parked;  // by arrival
     size_t waiters = 0;                  // parked, or with a claim out
@@ -119,6 +125,7 @@ class Waiters {
   Claims& claims_;
   const size_t waiters_max_;
   TextMap<Queue> queues_;
+  std::set<std::string, std::less<>> away_;          // topics with a lane that is
   std::unordered_map<uint64_t, Waiter> waiters_;     // by number
   std::set<std::pair<IoTime, uint64_t>> deadlines_;  // with their numbers
   uint64_t arrivals_ = 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "core/cluster.h"
 #include "core/service.h"
 #include "model/job.h"
 
@@ -40,5 +41,8 @@ struct NodeFacts {
   size_t connections = 0;
 };
 std::string EncodeStats(const NodeFacts& node, const Report& report);
+
+// encode_cluster.cc
+std::string EncodeCluster(const ClusterReport& report);
 
 }  // namespace tocsin::http

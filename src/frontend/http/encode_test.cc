@@ -131,6 +131,25 @@ TEST(EncodeStats, SumsTheTopicsAndShowsTheConservation) {
   EXPECT_EQ(topics.at("topics").at(0).at("figures").at("leased").as_int64(), 3);
 }
 
+TEST(EncodeCluster, ShowsWhatIsKnownAndNullForTheRest) {
+  ClusterReport report{.store = "redis", .node = "a"};
+  report.members = {{.member = {.id = "a", .http = "h:1", .resp = "h:2", .joined = FromMs(1), .heard = FromMs(2)},
+                     .self = true,
+                     .groups = 3,
+                     .slots = 4}};
+  report.groups = {{.group = 0, .owner = "a", .epoch = 7, .slots = 4, .next_due = FromMs(9)}, {.group = 1}};
+  report.coordinator = {.kind = "redis", .connected = false, .state = "\xFF"};
+  report.servers = {
+      {.endpoint = "r:6379", .role = "master", .connected = true, .state = "connected", .round_trip = Millis(2)}};
+  EXPECT_EQ(EncodeCluster(report),
+            R"({"store":"redis","node":"a","members":[{"id":"a","http":"h:1","resp":"h:2","joined_ms":1,"heard_ms":2,)"
+            R"("groups":3,"slots":4,"self":true}],"groups":[{"group":0,"owner":"a","epoch":7,"slots":4,)"
+            R"("next_due_ms":9},{"group":1,"owner":null,"epoch":null,"slots":null,"next_due_ms":null}],)"
+            R"("coordinator":{"kind":"redis","connected":false,"state":"not valid UTF-8"},)"
+            R"("servers":[{"endpoint":"r:6379","role":"master","connected":true,"state":"connected",)"
+            R"("round_trip_ms":2}]})");
+}
+
 TEST(EncodeError, NamesTheFieldWhereThereIsOne) {
   EXPECT_EQ(EncodeError({Code::kUnknownField, "no \"x\"", "x"}),
             R"({"error":{"code":"unknown_field","message":"no \"x\"","field":"x"}})");

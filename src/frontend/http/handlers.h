@@ -36,6 +36,7 @@ void ShowHealth(Call& call);
 void ShowReady(Call& call);
 void ShowMetrics(Call& call);
 void ShowStats(Call& call);
+void ShowCluster(Call& call);
 void ShowOpenApi(Call& call);
 void AdvanceClock(Call& call);
 

@@ -1,4 +1,4 @@
-// The node itself: health, figures, the clock, and the description of the API.
+// The node itself: health, figures, the cluster, the clock, and the description of the API.
 #include "frontend/http/call.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
@@ -45,6 +45,13 @@ void ShowStats(Call& call) {
   context.service.Topics(call.loop, "", [answer = std::move(call.answer), facts](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     answer.Send({.body = EncodeStats(facts, *result)});
+  });
+}
+
+void ShowCluster(Call& call) {
+  call.context.node.cluster->Describe(call.loop, [answer = std::move(call.answer)](auto result) mutable {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    answer.Send({.body = EncodeCluster(*result)});
   });
 }
 

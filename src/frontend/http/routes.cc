@@ -26,6 +26,7 @@ Router MakeRouter(bool virtual_clock) {
       {Verb::post, "/v1/topics/{topic}/dead/redrive", Access::kTopicAdmin, RedriveDead},
       {Verb::post, "/v1/topics/{topic}/dead/purge", Access::kTopicAdmin, PurgeDead},
       {Verb::get, "/v1/stats", Access::kNodeAdmin, ShowStats},
+      {Verb::get, "/v1/cluster", Access::kNodeAdmin, ShowCluster},
       {Verb::get, "/v1/openapi.json", Access::kOpen, ShowOpenApi},
       {Verb::get, "/healthz", Access::kOpen, ShowHealth},
       {Verb::get, "/readyz", Access::kOpen, ShowReady},

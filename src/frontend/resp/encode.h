@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/cluster.h"
 #include "core/service.h"
 #include "frontend/resp/writer.h"
 
@@ -23,5 +24,8 @@ size_t DeliveredBytesMax(const JobBatch& batch);
 void WriteJob(Writer& writer, const JobView& job);
 void WriteTopic(Writer& writer, const Topic& topic);
 void WriteTopic(Writer& writer, const TopicReport& report);
+
+// encode_cluster.cc
+void WriteCluster(Writer& writer, const ClusterReport& report);
 
 }  // namespace tocsin::resp

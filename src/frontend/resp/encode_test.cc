@@ -207,5 +207,26 @@ TEST(EncodeTest, ATopic) {
   EXPECT_THAT(NamesIn(ReadReply(text).reply), testing::IsSupersetOf({"figures", "lateness_ms", "paused"}));
 }
 
+TEST(EncodeTest, AClusterHasTheNamesOfHttp) {
+  ClusterReport report{.store = "redis", .node = "a"};
+  report.members = {{.member = {.id = "a", .http = "h:1", .resp = "h:2", .joined = FromMs(1), .heard = FromMs(2)},
+                     .self = true,
+                     .groups = 3,
+                     .slots = 4}};
+  report.groups = {{.group = 1, .owner = "a", .epoch = 7, .slots = 4, .next_due = FromMs(9)}, {.group = 2}};
+  report.servers = {{.endpoint = "r:6379", .role = "master", .connected = true, .state = "connected"}};
+  const auto write = [&](Writer& w) { WriteCluster(w, report); };
+  const Reply three = ReadReply(In(Protocol::kResp3, write)).reply;
+  EXPECT_THAT(NamesIn(three), ElementsAre("store", "node", "members", "groups", "coordinator", "servers"));
+  EXPECT_THAT(NamesIn(three[5][0]),
+              ElementsAre("id", "http", "resp", "joined_ms", "heard_ms", "groups", "slots", "self"));
+  EXPECT_THAT(NamesIn(three[7][0]), ElementsAre("group", "owner", "epoch", "slots", "next_due_ms"));
+  EXPECT_EQ(three[7][0][9].text, "9");
+  for (const size_t unknown : {3, 5, 7, 9}) EXPECT_TRUE(three[7][1][unknown].null) << unknown;
+  EXPECT_THAT(NamesIn(three[9]), ElementsAre("kind", "connected", "state"));
+  EXPECT_THAT(NamesIn(three[11][0]), ElementsAre("endpoint", "role", "connected", "state", "round_trip_ms"));
+  In(Protocol::kResp2, write);
+}
+
 }  // namespace
 }  // namespace tocsin::resp

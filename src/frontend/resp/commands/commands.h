@@ -37,6 +37,7 @@ extern const Command kHello;
 extern const Command kCommand;
 extern const Command kClient;
 extern const Command kInfo;
+extern const Command kNodes;
 extern const Command kSelect;
 extern const Command kQuit;
 extern const Command kReset;

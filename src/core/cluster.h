@@ -1,0 +1,73 @@
+// Cluster: what a node knows of itself and of the others on the same store, for people and tools. Implemented by what
+// stands behind the store (src/server); a node that shares its store with no other is a LoneNode.
+//
+// Threads: Describe is called on the thread of `caller`, one of the shards' loops, and `done` runs there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "spi/coordinator.h"
+
+namespace tocsin {
+
+struct ClusterMember {
+  Member member;
+  bool self = false;
+  uint32_t groups = 0;            // that it owns
+  std::optional<uint64_t> slots;  // with jobs, in those groups
+};
+
+struct ClusterGroup {
+  uint32_t group = 0;
+  std::string owner;              // a member's id; empty: nobody yet
+  std::optional<uint64_t> epoch;  // rises whenever the owner changes
+  std::optional<uint64_t> slots;  // with jobs
+  std::optional<Time> next_due;   // of those jobs, in UTC
+};
+
+/// A server of the store.
+struct ClusterServer {
+  std::string endpoint;
+  std::string role;
+  bool connected = false;
+  std::string state;  // for people: "connected", or why not
+  Millis round_trip{0};
+};
+
+struct ClusterReport {
+  std::string store;  // journal, redis
+  std::string node;   // the id of the one that reports
+  std::vector<ClusterMember> members;
+  std::vector<ClusterGroup> groups;
+  CoordinatorHealth coordinator;
+  std::vector<ClusterServer> servers;
+};
+
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+  virtual void Describe(Loop& caller, Done<ClusterReport> done) = 0;
+};
+
+class LoneNode final : public Cluster {
+ public:
+  /// `clock` outlives this; without one the node was last heard of when it joined.
+  explicit LoneNode(std::string store = "memory", Member self = {}, const Clock* clock = nullptr)
+      : store_(std::move(store)), self_(std::move(self)), clock_(clock) {}
+
+  void Describe(Loop& caller, Done<ClusterReport> done) override;
+
+ private:
+  const std::string store_;
+  const Member self_;
+  const Clock* const clock_;
+};
+
+}  // namespace tocsin
