@@ -12,7 +12,12 @@ import threading
 import time
 
 import httpx
+import netns
 import pytest
+import redis_servers
+import zookeeper_server
+from programs import LOOPBACK
+from redis_cluster import RedisCluster
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/bin"))
@@ -43,10 +48,14 @@ def now_ms():
 class Server:
     """One run of tocsind. Ready when the constructor returns."""
 
-    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0"):
+    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0", place=LOOPBACK):
         self.folder = folder
+        if place is not LOOPBACK:  # nothing but the tests reaches a namespace
+            listen = resp_listen = f"{place.host}:0"
+            flags = [*flags, "--auth-allow-unauthenticated", "true"]
+        doors = ["--http-listen", listen, "--resp-listen", resp_listen]
         self.process = subprocess.Popen(
-            [BIN / "tocsind", "--data-dir", folder, "--http-listen", listen, "--resp-listen", resp_listen, *flags],
+            [*place.prefix, BIN / "tocsind", "--data-dir", folder, *doors, *flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -102,6 +111,14 @@ class Server:
         self.process.kill()
         self.process.wait(DEADLINE_S)
 
+    def pause(self):
+        """SIGSTOP; returns when it stands still."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
 
 @pytest.fixture
 def start(tmp_path):
@@ -116,12 +133,73 @@ def start(tmp_path):
     yield make
     for server in servers:
         if server.process.returncode is None:
+            server.resume()
             assert server.stop() == 0, "".join(server.errors)
 
 
 @pytest.fixture
 def server(start):
     return start()
+
+
+def _skip_for(why):
+    if why:
+        pytest.skip(why)
+
+
+@pytest.fixture
+def redis_single(tmp_path):
+    _skip_for(redis_servers.why_not())
+    one = redis_servers.RedisServer(tmp_path / "redis")
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def redis_sentinels(tmp_path):
+    _skip_for(redis_servers.why_not())
+    all_of_them = redis_servers.RedisSentinels(tmp_path / "sentinels")
+    yield all_of_them
+    all_of_them.close()
+
+
+@pytest.fixture
+def redis_cluster(tmp_path):
+    _skip_for(redis_servers.why_not())
+    cluster = RedisCluster(tmp_path / "cluster")
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def zookeeper(tmp_path):
+    _skip_for(zookeeper_server.why_not())
+    one = zookeeper_server.ZooKeeperServer(tmp_path / "zookeeper")
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def network():
+    """Namespaces whose cables can be pulled: network.place(name) is where a server or a node may run. Ask for it before
+    what runs there, so that it goes last."""
+    _skip_for(netns.why_not())
+    one = netns.Network()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def node(start, tmp_path):
+    """Starts nodes that share a Redis, single, behind Sentinel or a Cluster: node("a", redis_single). With a ZooKeeper they
+    find each other there, otherwise in the Redis."""
+
+    def make(name, redis, *flags, zookeeper=None, **options):
+        coordination = zookeeper.flags() if zookeeper else ["--coordination", "redis"]
+        flags = [*redis.flags(), *coordination, "--node-name", name, *flags]
+        return start(*flags, folder=tmp_path / name, **options)
+
+    return make
 
 
 @pytest.fixture(scope="module")
