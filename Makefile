@@ -1,9 +1,10 @@
 # Every target installs what it needs first (Debian packages; says so, and is silent where nothing is missing).
 # What a target does is in tools/.
-.PHONY: help run build test torture bench bench-full format lint docs clean
+.PHONY: help run cluster build test torture bench bench-full format lint docs clean
 
 help:
 	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
+	@echo "make cluster  three nodes on a Redis Cluster and ZooKeeper, all on this machine, until Ctrl-C"
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
 	@echo "make torture  kill -9, 200 times on each of two set-ups, and other tests that take long (about 15 minutes)"
@@ -16,6 +17,10 @@ help:
 
 run: build
 	@exec build/release/bin/tocsind $(ARGS)
+
+cluster: build
+	@tools/install.sh cluster
+	@exec deploy/local-cluster.sh $(ARGS)
 
 build:
 	@tools/install.sh build

@@ -37,19 +37,21 @@ class NotReady(AssertionError):
     pass
 
 
+def is_free(port):
+    """Whether nobody listens there on loopback."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK.host, port))
+            return True
+        except OSError:
+            return False
+
+
 def free_port(place=LOOPBACK):
-    """A port that nobody listens on; another program may still take it first."""
-    for port in random.SystemRandom().sample(PORTS, 200):
-        if place is not LOOPBACK:
-            return port  # a namespace of its own: nobody else is there
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((place.host, port))
-                return port
-            except OSError:
-                continue
-    raise AssertionError("no free port")
+    """A port that nobody listens on; another program may still take it first. In a namespace nobody else is there."""
+    ports = random.SystemRandom().sample(PORTS, 200)
+    return next(port for port in ports if place is not LOOPBACK or is_free(port))
 
 
 def wait_for(condition, within_s=START_S, what="the condition"):
