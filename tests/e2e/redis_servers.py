@@ -95,7 +95,13 @@ class RedisServer:
         self.program.kill()
 
     def flags(self):
-        return ["--store", "redis", "--redis-mode", "single", "--redis-endpoints", self.address]
+        flags = ["--store", "redis", "--redis-mode", "single", "--redis-endpoints", self.address]
+        if self.password:
+            file = self.folder / "password"
+            file.touch(0o600)
+            file.write_text(self.password + "\n")
+            flags += ["--redis-password-file", file]
+        return flags
 
     def is_master(self):
         try:
