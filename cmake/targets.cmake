@@ -1,6 +1,7 @@
 # tocsin_library(NAME x SRCS ... DEPS ...)   one library for each folder of src/, with explicit sources
-# tocsin_test(NAME x_test SRCS ... DEPS ... [LABELS unit|contract|concurrency ...])   one GoogleTest program
+# tocsin_test(NAME x_test SRCS ... DEPS ... [LABELS unit|contract|concurrency ...] [ONE_PROCESS])   one GoogleTest program
 #   `unit` where no label is given. What has the label `concurrency` is run once more under TSan by `make test`.
+#   ctest starts a process for each test; with ONE_PROCESS one for all, for tests that share servers which start slowly.
 # tocsin_fuzzer(NAME x_fuzz SRCS ... DEPS ...)   one libFuzzer program, only in the fuzz preset
 #   `make test` runs each for a few seconds, from the inputs in tests/fuzz/corpus/<name>/.
 # tocsin_bench(NAME x_bench SRCS ... DEPS ...)   one benchmark program
@@ -27,7 +28,7 @@ function(tocsin_library)
 endfunction()
 
 function(tocsin_test)
-  cmake_parse_arguments(A "" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(A "ONE_PROCESS" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   tocsin_common(${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gmock_main)
@@ -37,6 +38,12 @@ function(tocsin_test)
   add_dependencies(unit_tests ${A_NAME})
   if(concurrency IN_LIST A_LABELS)
     add_dependencies(concurrency_tests ${A_NAME})
+  endif()
+  if(A_ONE_PROCESS)
+    add_test(NAME ${A_NAME} COMMAND ${A_NAME})
+    set_tests_properties(${A_NAME} PROPERTIES TIMEOUT 1800 LABELS "${A_LABELS}"
+      SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+    return()
   endif()
   # PRE_TEST: ctest asks the programs for their tests, so that building them does not run them. gtest_discover_tests
   # passes on one label only; joined, each of them is still found by ctest -L, which takes a regular expression.
