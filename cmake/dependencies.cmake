@@ -8,3 +8,16 @@ find_package(Boost 1.81 REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(benchmark REQUIRED)
+
+# hiredis of Debian 12 (0.14) brings no package file of CMake.
+find_path(HIREDIS_INCLUDE hiredis/read.h REQUIRED)
+find_library(HIREDIS_LIBRARY hiredis REQUIRED)
+add_library(hiredis::hiredis UNKNOWN IMPORTED)
+set_target_properties(hiredis::hiredis PROPERTIES
+  IMPORTED_LOCATION ${HIREDIS_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${HIREDIS_INCLUDE})
+
+find_path(ZOOKEEPER_INCLUDE zookeeper/zookeeper.h REQUIRED)
+find_library(ZOOKEEPER_LIBRARY zookeeper_mt REQUIRED)
+add_library(zookeeper::zookeeper UNKNOWN IMPORTED)
+set_target_properties(zookeeper::zookeeper PROPERTIES
+  IMPORTED_LOCATION ${ZOOKEEPER_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${ZOOKEEPER_INCLUDE})

@@ -62,6 +62,11 @@ class CheckLayers(unittest.TestCase):
         self.assert_forbidden("clients/redis/client.cc", '"real/redis_servers.h"', "belong in tests")
         self.assert_forbidden("server/main.cc", '"real/redis_servers.h"', "belong in tests")
 
+    def test_tests_may_run_on_the_loop_of_the_server(self):
+        self.assert_allowed("coordination/redis/coordinator_test.cc", '"net/asio_loop.h"')
+        self.assert_forbidden("coordination/redis/coordinator.cc", '"net/asio_loop.h"', "not net")
+        self.assert_forbidden("coordination/redis/coordinator_test.cc", '"net/listener.h"', "not net")
+
     def test_the_command_line_may_inspect_a_journal_but_no_more(self):
         self.assert_allowed("cli/journal.cc", '"storage/journal/inspect.h"')
         self.assert_forbidden("cli/journal.cc", '"storage/journal/store.h"', "not storage")

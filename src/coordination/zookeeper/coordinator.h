@@ -1,0 +1,114 @@
+// ZookeeperCoordinator: members as ephemeral nodes <path>/members/<id>, with the member's record as data. A watch on their
+// parent tells of changes. Besides, each node looks at its own three times a session: the answer proves that the session
+// lives and the node is its own, so that this node knows when others may begin to think it gone.
+//
+// Owned by the composition root. Threads: everything on the loop's, which runs `io`; not destroyed within its own callbacks.
+//
+// Invariants:
+//  - A node that is joined has its own ephemeral node: by its own steady clock no session has passed since it sent the last
+//    look that was answered. So it says joined = false no later than others see it gone.
+//  - After joined = true a lost registration is always said (joined = false) before the node is registered anew.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "coordination/zookeeper/roster.h"
+#include "coordination/zookeeper/session.h"
+#include "coordination/zookeeper/worker.h"
+#include "spi/coordinator.h"
+
+namespace tocsin {
+
+struct ZookeeperOptions {
+  std::string hosts;             // host:port,host:port,...
+  std::string path = "/tocsin";  // nodes with the same one are one cluster; made where it is missing
+  Millis session{6'000};         // asked for; the servers may grant another (2 to 20 of their ticks)
+  std::string username;          // of a digest; empty: none, and everybody may change what is under the path
+  std::string password;
+};
+
+class ZookeeperCoordinator final : public Coordinator {
+ public:
+  static constexpr Millis kSessionMin{400};
+  static constexpr Millis kSessionMax{60'000};
+
+  /// kInvalidArgument, with the field, for options that cannot be used. The others outlive it.
+  static Result<std::unique_ptr<ZookeeperCoordinator>> Make(Loop& loop, boost::asio::io_context& io, const Clock& clock,
+                                                            ZookeeperOptions options);
+  ~ZookeeperCoordinator() override;
+
+  void Join(Member self, std::move_only_function<void(const Members&)> changed) override;
+  void Leave(Done<void> done) override;
+  void Refresh() override;
+  Members Current() const override { return view_; }
+  CoordinatorHealth Health() const override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  ZookeeperCoordinator(Loop& loop, boost::asio::io_context& io, const Clock& clock, ZookeeperOptions options);
+
+  void OpenSession();
+  void OnEvent(zookeeper::Event event, std::string why);
+  /// The session is of no more use; another is opened after `wait`.
+  void DropSession(std::string why, Millis wait);
+
+  void Register();
+  void OnCreated(TimePoint sent, zookeeper::Answer answer);
+  void CreateParents(size_t depth);
+  /// The node is there already: this session has made it, or one of this process before.
+  void OnExisting(TimePoint sent);
+  void Registered(TimePoint sent);
+  void RegisterLater(const std::string& why);
+
+  void Look();
+  void Read();
+  void OnMembers(const zookeeper::Answer& answer, std::vector<Member> members);
+
+  void OnTimer();
+  void Arm();
+  void CheckLease();
+  void Lose(std::string_view why);
+  void Say();
+  void SetState(bool connected, std::string state);
+  void EndLeave(Status status);
+
+  Loop& loop_;
+  const Clock& clock_;
+  const ZookeeperOptions options_;
+  const std::string folder_;  // of the members' nodes
+  boost::asio::steady_timer timer_;
+  zookeeper::Worker worker_;
+  zookeeper::Roster roster_;
+  std::shared_ptr<zookeeper::Session> session_;  // null between two
+
+  Member self_;
+  std::string node_;  // the path of ours
+  std::move_only_function<void(const Members&)> changed_;
+  Members view_;
+  bool connected_ = false;
+  std::string state_ = "connecting";
+
+  bool registered_ = false;   // the node was made in this session, and not found missing since
+  bool registering_ = false;  // it is being made
+  bool looking_ = false;
+  bool read_again_ = false;   // something changed during a reading
+  bool refresh_ = false;      // the next reading is said, whatever it is
+  bool refreshing_ = false;   // this one is
+  TimePoint lease_end_{};     // while joined
+  TimePoint next_ = TimePoint::max();  // the next look, registration or session
+
+  bool left_ = false;
+  Done<void> leave_done_;
+  const std::shared_ptr<char> alive_ = std::make_shared<char>();  // what late timers and tasks look at
+};
+
+}  // namespace tocsin

@@ -1,0 +1,98 @@
+// Session: one session with ZooKeeper, by its C library. The library has two threads of its own; what they call only posts
+// to the loop. An expired session is of no more use: its owner drops it and opens another.
+//
+// Owned by the coordinator, by the only shared_ptr: answers and events of a session that it has dropped are dropped too.
+// Threads: everything on the loop's, where answers and events run as well, never within a call. The worker opens and closes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/time.h"
+#include "coordination/zookeeper/worker.h"
+
+namespace tocsin::zookeeper {
+
+enum class Event : uint8_t {
+  kConnected,     // at first, and again after kDisconnected: then the session has lived on, and its nodes with it
+  kDisconnected,  // the library looks for a server by itself
+  kExpired,       // the session is over, and so are its nodes
+  kRefused,       // the session cannot be opened, or the credentials are not taken
+  kChildren,      // what Children read last has changed
+};
+
+enum class Outcome : uint8_t {
+  kOk,
+  kNoNode,  // also where the parent of a new node is missing
+  kExists,
+  kLost,    // the connection or the session; it may have been done
+  kFailed,  // refused
+};
+
+struct Answer {
+  Outcome outcome = Outcome::kFailed;
+  std::string why = {};                 // for people, where it is not kOk
+  std::string data = {};                // of Get
+  std::vector<std::string> names = {};  // of Children
+  bool ours = false;                    // of Look: the node ends with this session
+};
+
+struct SessionOptions {
+  std::string hosts;
+  Millis timeout{};
+  std::string credentials;  // "user:password"; empty: none
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using OnEvent = std::move_only_function<void(Event, std::string why)>;
+  using OnAnswer = std::move_only_function<void(Answer)>;
+
+  /// `loop` and `worker` outlive it.
+  static std::shared_ptr<Session> Open(Loop& loop, Worker& worker, SessionOptions options, OnEvent on_event);
+  ~Session();  // closes it, on the worker
+
+  /// What the servers granted; since kConnected.
+  Millis timeout() const { return timeout_; }
+
+  /// Each for a session that has been connected.
+  void Create(const std::string& path, std::string_view data, bool ephemeral, OnAnswer answer);
+  void Delete(const std::string& path, OnAnswer answer);
+  void Look(const std::string& path, OnAnswer answer);
+  void Get(const std::string& path, OnAnswer answer);
+  void Children(const std::string& path, OnAnswer answer);
+  /// What is read after its answer is no older than this call.
+  void Sync(const std::string& path, OnAnswer answer);
+
+  /// Ends the session and its nodes where a server can be reached; `closed` runs on the loop. The last call.
+  void Close(Task closed);
+
+ private:
+  struct Request;
+  struct Native;
+
+  Session(Loop& loop, Worker& worker, SessionOptions options, OnEvent on_event);
+  void Begin();
+  void Opened();
+  /// From the library; what comes before Opened waits for it.
+  void Arrive(Event event, std::string why, Millis timeout);
+  Request* Ask(OnAnswer answer);
+  /// What the library said to a request at once: one that it did not take is answered here.
+  void Asked(Request* request, int code);
+
+  Loop& loop_;
+  Worker& worker_;
+  const SessionOptions options_;
+  OnEvent on_event_;
+  std::shared_ptr<Native> native_;
+  bool opened_ = false;
+  std::optional<Event> early_;  // the last one before Opened
+  Millis timeout_{};
+};
+
+}  // namespace tocsin::zookeeper
