@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/time.h"
@@ -13,6 +14,10 @@ namespace tocsin {
 // The order of each enum, and of LogLevel, is that of the option's choices in options.cc.
 enum class Durability : uint8_t { kFsync, kInterval, kOs };
 enum class ClockKind : uint8_t { kReal, kVirtual };
+enum class StoreKind : uint8_t { kJournal, kRedis };
+enum class RedisMode : uint8_t { kSingle, kSentinel, kCluster };
+enum class RedisChecks : uint8_t { kRefuse, kWarn };
+enum class CoordinationKind : uint8_t { kRedis, kZookeeper };
 
 struct Address {
   std::string host;   // a name or an IP address, without brackets
@@ -21,7 +26,10 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
+using Addresses = std::vector<Address>;  // at least one
+
 struct Config {
+  StoreKind store{};
   std::string data_dir;
   Address http_listen;
   Address resp_listen;
@@ -29,6 +37,7 @@ struct Config {
   uint64_t memory_limit = 0;  // bytes; resolved: never 0 once loaded
   ClockKind clock{};
   LogLevel log_level{};
+  std::string node_name;  // resolved: never empty once loaded
 
   std::string auth_token_file;  // empty: no authentication
   bool auth_allow_unauthenticated = false;
@@ -36,6 +45,27 @@ struct Config {
   Durability durability{};
   Millis durability_interval{};
   uint64_t journal_segment_size = 0;  // bytes
+
+  RedisMode redis_mode{};
+  Addresses redis_endpoints;
+  std::string redis_master;
+  std::string redis_username;
+  std::string redis_password_file;
+  std::string redis_sentinel_username;
+  std::string redis_sentinel_password_file;
+  bool redis_tls = false;
+  std::string redis_tls_ca_file;
+  std::string redis_tls_cert_file;
+  std::string redis_tls_key_file;
+  std::string redis_prefix;
+  Millis redis_timeout{};
+  RedisChecks redis_checks{};
+
+  CoordinationKind coordination{};
+  Millis session_timeout{};
+  Addresses zookeeper_hosts;
+  std::string zookeeper_path;
+  std::string zookeeper_password_file;
 
   uint64_t limits_payload_size = 0;  // bytes
   uint64_t limits_body_size = 0;     // bytes

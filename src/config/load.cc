@@ -1,16 +1,15 @@
 #include "config/load.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include "base/nearest.h"
+#include "config/check.h"
 #include "config/docs.h"
 #include "config/options.h"
 #include "config/toml_file.h"
@@ -132,7 +131,11 @@ struct Draft {
 
   /// Fills in what 0 stands for.
   void Resolve(const Machine& machine) {
-    if (config.shards == 0) config.shards = std::clamp(machine.cores / 2, 1, 64);
+    if (config.shards == 0) {
+      config.shards = std::clamp(machine.cores / 2, 1, 64);
+      if (config.store == StoreKind::kRedis) config.shards = static_cast<int>(std::bit_floor(static_cast<unsigned>(config.shards)));
+    }
+    if (config.node_name.empty()) config.node_name = machine.host.substr(0, 64);
     if (config.memory_limit == 0) config.memory_limit = (machine.memory_bytes / 10 * 7) >> 20 << 20;  // whole MiB
   }
 
@@ -162,40 +165,6 @@ Result<std::string> ReadFile(const std::string& path) {
   if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) bytes << file.rdbuf();
   if (!file.is_open() || file.bad()) return Fail(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
   return std::move(bytes).str();
-}
-
-bool IsLoopback(const std::string& host) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  in6_addr v6{};
-  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
-  return host == "localhost";
-}
-
-/// What no option can check by itself.
-Status CheckTogether(const Config& config) {
-  const bool guarded = !config.auth_token_file.empty() || config.auth_allow_unauthenticated;
-  const std::pair<std::string_view, const Address&> doors[] = {{"http.listen", config.http_listen},
-                                                               {"resp.listen", config.resp_listen}};
-  for (const auto& [key, address] : doors) {
-    if (guarded || IsLoopback(address.host)) continue;
-    return FailField(Code::kInvalidArgument, std::string(key),
-                     "{} is on {}, which other machines can reach, without authentication. Make a token with "
-                     "`tocsin token create --file F --name me --scope admin` and add `--auth-token-file F`; or bind "
-                     "127.0.0.1, localhost or [::1]",
-                     key, address.host);
-  }
-  if (config.limits_payload_size > config.limits_body_size) {
-    return FailField(Code::kInvalidArgument, "limits.payload_size",
-                     "limits.payload_size is {} bytes, but a body may have only limits.body_size, {} bytes",
-                     config.limits_payload_size, config.limits_body_size);
-  }
-  // A record, the batch that it ends and the list of topics before them share a segment.
-  constexpr uint64_t kPayloadsInSegment = 5;
-  if (config.limits_payload_size * kPayloadsInSegment <= config.journal_segment_size) return {};
-  return FailField(Code::kInvalidArgument, "journal.segment_size",
-                   "journal.segment_size is {} bytes, but has to be at least {} times limits.payload_size, {} bytes",
-                   config.journal_segment_size, kPayloadsInSegment, config.limits_payload_size);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 namespace tocsin {
 namespace {
@@ -24,6 +25,8 @@ Machine ThisMachine() {
   machine.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   struct sysinfo info{};
   if (sysinfo(&info) == 0) machine.memory_bytes = std::min(uint64_t{info.totalram} * info.mem_unit, GroupLimit());
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) == 0 && host[0] != '\0') machine.host = host;
   return machine;
 }
 

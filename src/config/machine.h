@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace tocsin {
 
 struct Machine {
   int cores = 1;
   uint64_t memory_bytes = uint64_t{1} << 30;
+  std::string host = "localhost";  // its name
 };
 
 Machine ThisMachine();

@@ -12,19 +12,28 @@
 
 namespace tocsin {
 
-/// Where a value goes. The type of the member is the type of the option: std::string is a path (empty only
+/// Where a value goes. The type of the member is the type of the option: std::string is a text (empty only
 /// where the default is), int a number, uint64_t a size in bytes.
 using Member =
-    std::variant<std::string Config::*, Address Config::*, int Config::*, uint64_t Config::*, Millis Config::*,
-                 Durability Config::*, ClockKind Config::*, LogLevel Config::*, bool Config::*>;
+    std::variant<std::string Config::*, Address Config::*, Addresses Config::*, int Config::*, uint64_t Config::*,
+                 Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*, bool Config::*,
+                 StoreKind Config::*, RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*>;
+
+/// What a std::string holds.
+enum class TextKind : uint8_t {
+  kPath,
+  kName,  // lower-case letters, digits, ".", "_" and "-"
+  kWord,  // printable ASCII without spaces
+};
 
 struct Option {
   std::string_view group;
   std::string_view key;  // as in the file, dotted
   Member member;
   std::string_view fallback;  // the default, as a user would write it
-  int64_t min = 0;            // bounds of numbers, bytes, and ms of durations; both included
+  int64_t min = 0;            // bounds of numbers, bytes, ms of durations, and letters of texts; both included
   int64_t max = 0;
+  TextKind text = TextKind::kPath;
   std::string_view zero;                      // what 0 means, where it is allowed besides min to max
   std::span<const std::string_view> choices;  // of enums
   std::string_view doc;

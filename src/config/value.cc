@@ -9,6 +9,8 @@
 namespace tocsin {
 namespace {
 
+constexpr size_t kAddressesMax = 64;
+
 struct Unit {
   std::string_view name;
   int64_t factor;
@@ -20,9 +22,9 @@ constexpr std::array kDurationUnits{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60
 constexpr std::array kByteUnits{Unit{"B", 1}, Unit{"KiB", 1LL << 10}, Unit{"MiB", 1LL << 20}, Unit{"GiB", 1LL << 30},
                                 Unit{"TiB", 1LL << 40}};
 
+/// One of the option's choices.
 template <class T>
-constexpr bool kIsEnum = std::is_same_v<T, Durability> || std::is_same_v<T, ClockKind> || std::is_same_v<T, LogLevel> ||
-                         std::is_same_v<T, bool>;
+constexpr bool kIsEnum = std::is_enum_v<T> || std::is_same_v<T, bool>;
 
 /// Calls `visitor` with the member pointer; its value type says which kind of option it is.
 template <class Visitor>
@@ -90,6 +92,59 @@ Result<Address> ParseAddress(std::string_view text) {
   return Address{.host = std::string(host), .port = static_cast<uint16_t>(*port)};
 }
 
+Result<Addresses> ParseAddresses(std::string_view text) {
+  Addresses addresses;
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    more = comma != std::string_view::npos;
+    Result<Address> address = ParseAddress(text.substr(0, comma));
+    if (!address) return std::unexpected(std::move(address).error());
+    if (address->port == 0) return Fail(Code::kInvalidArgument, "has a port 0, which nothing listens on");
+    addresses.push_back(*std::move(address));
+    if (more) text.remove_prefix(comma + 1);
+  }
+  if (addresses.size() > kAddressesMax) {
+    return Fail(Code::kInvalidArgument, "has {} addresses: the most is {}", addresses.size(), kAddressesMax);
+  }
+  return addresses;
+}
+
+std::string ShowAddress(const Address& address) {
+  const bool v6 = address.host.contains(':');
+  return fmt::format("{}{}{}:{}", v6 ? "[" : "", address.host, v6 ? "]" : "", address.port);
+}
+
+std::string_view LettersOf(TextKind kind) {
+  switch (kind) {
+    case TextKind::kName:
+      return "a-z, 0-9, \".\", \"_\" and \"-\"";
+    case TextKind::kWord:
+      return "printable ASCII without spaces";
+    case TextKind::kPath:
+      break;
+  }
+  return "";
+}
+
+bool IsLetterOf(TextKind kind, unsigned char c) {
+  if (kind == TextKind::kWord) return c > ' ' && c < 0x7F;
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || std::string_view("._-").contains(static_cast<char>(c));
+}
+
+Status CheckText(const Option& option, std::string_view text) {
+  if (option.text == TextKind::kPath) {
+    const bool missing = text.empty() && !option.fallback.empty();
+    if (missing || text.contains('\0')) return Fail(Code::kInvalidArgument, "is not a path");
+    return {};
+  }
+  if (text.empty() && option.fallback.empty()) return {};
+  const auto size = static_cast<int64_t>(text.size());
+  const bool fits = size >= option.min && size <= option.max &&
+                    std::ranges::all_of(text, [&](unsigned char c) { return IsLetterOf(option.text, c); });
+  if (!fits) return Fail(Code::kInvalidArgument, "is not {}", BoundsOf(option));
+  return {};
+}
+
 std::string ShowQuantity(int64_t value, std::span<const Unit> units) {
   Unit unit = units.front();
   for (const Unit& larger : units) {
@@ -135,9 +190,12 @@ Result<int64_t> ParseBounded(const Option& option, std::string_view text) {
 Status SetOption(const Option& option, std::string_view text, Config& config) {
   return Visit(option, [&]<class T>(T Config::* member, std::type_identity<T>) -> Status {
     if constexpr (std::is_same_v<T, std::string>) {
-      const bool missing = text.empty() && !option.fallback.empty();
-      if (missing || text.contains('\0')) return Fail(Code::kInvalidArgument, "is not a path");
+      TOCSIN_TRY(CheckText(option, text));
       config.*member = text;
+    } else if constexpr (std::is_same_v<T, Addresses>) {
+      Result<Addresses> addresses = ParseAddresses(text);
+      if (!addresses) return std::unexpected(std::move(addresses).error());
+      config.*member = *std::move(addresses);
     } else if constexpr (std::is_same_v<T, Address>) {
       Result<Address> address = ParseAddress(text);
       if (!address) return std::unexpected(std::move(address).error());
@@ -161,8 +219,11 @@ std::string ShowOption(const Option& option, const Config& config) {
     if constexpr (std::is_same_v<T, std::string>) {
       return value;
     } else if constexpr (std::is_same_v<T, Address>) {
-      if (value.host.contains(':')) return fmt::format("[{}]:{}", value.host, value.port);
-      return fmt::format("{}:{}", value.host, value.port);
+      return ShowAddress(value);
+    } else if constexpr (std::is_same_v<T, Addresses>) {
+      std::string all;
+      for (const Address& address : value) all += (all.empty() ? "" : ",") + ShowAddress(address);
+      return all;
     } else if constexpr (kIsEnum<T>) {
       return std::string(option.choices[static_cast<size_t>(value)]);
     } else if constexpr (std::is_same_v<T, Millis>) {
@@ -174,9 +235,10 @@ std::string ShowOption(const Option& option, const Config& config) {
 }
 
 std::string_view TypeOf(const Option& option) {
-  return Visit(option, []<class T>(T Config::*, std::type_identity<T>) -> std::string_view {
-    if constexpr (std::is_same_v<T, std::string>) return "path";
+  return Visit(option, [&]<class T>(T Config::*, std::type_identity<T>) -> std::string_view {
+    if constexpr (std::is_same_v<T, std::string>) return option.text == TextKind::kPath ? "path" : "text";
     if constexpr (std::is_same_v<T, Address>) return "address";
+    if constexpr (std::is_same_v<T, Addresses>) return "addresses";
     if constexpr (std::is_same_v<T, uint64_t>) return "size";
     if constexpr (std::is_same_v<T, Millis>) return "duration";
     if constexpr (kIsEnum<T>) return "choice";
@@ -204,6 +266,9 @@ std::string BoundsOf(const Option& option) {
   if (!option.choices.empty()) return Either(option.choices);
   return Visit(option, [&]<class T>(T Config::*, std::type_identity<T>) -> std::string {
     if (option.max == 0) return "";
+    if constexpr (std::is_same_v<T, std::string>) {
+      return fmt::format("{} to {} characters of {}", option.min, option.max, LettersOf(option.text));
+    }
     std::string bounds = fmt::format("{} to {}", ShowBound<T>(option.min), ShowBound<T>(option.max));
     if (!option.zero.empty()) bounds += fmt::format("; 0 means {}", option.zero);
     return bounds;

@@ -67,6 +67,32 @@ TEST(Value, AddressesAreNamesOrNumbersWithAPort) {
   }
 }
 
+TEST(Value, ListsOfAddressesHaveCommasBetweenThem) {
+  EXPECT_EQ(Through("redis.endpoints", "a:1"), "a:1");
+  EXPECT_EQ(Through("redis.endpoints", "a:1,[::1]:2,10.0.0.1:3"), "a:1,[::1]:2,10.0.0.1:3");
+  for (const char* wrong : {"", ",", "a:1,", ",a:1", "a:1,,b:2", "a:1;b:2", "a:1, b:2", "a"}) {
+    EXPECT_THAT(Through("redis.endpoints", wrong), testing::StartsWith("error: ")) << wrong;
+  }
+  EXPECT_THAT(Through("redis.endpoints", "a:0"), HasSubstr("port 0"));
+  std::string many = "a:1";
+  for (int i = 1; i < 64; ++i) many += ",a:1";
+  EXPECT_EQ(Through("redis.endpoints", many), many);
+  EXPECT_THAT(Through("redis.endpoints", many + ",a:1"), HasSubstr("the most is 64"));
+}
+
+TEST(Value, TextsHaveTheirLettersAndTheirLength) {
+  EXPECT_EQ(Through("redis.prefix", "a-z.0_9"), "a-z.0_9");
+  for (const std::string& wrong : {std::string(), std::string("A"), std::string("a b"), std::string("{a}"),
+                                   std::string("\xC3\xA9"), std::string(65, 'a')}) {
+    EXPECT_THAT(Through("redis.prefix", wrong), HasSubstr("is not 1 to 64 characters of a-z")) << wrong;
+  }
+  EXPECT_EQ(Through("redis.prefix", std::string(64, 'a')), std::string(64, 'a'));
+  EXPECT_EQ(Through("node.name", "Rack-7/a:b"), "Rack-7/a:b");
+  EXPECT_EQ(Through("node.name", ""), "");
+  EXPECT_THAT(Through("node.name", "a b"), HasSubstr("printable ASCII without spaces"));
+  EXPECT_THAT(Through("node.name", "a\n"), HasSubstr("printable ASCII without spaces"));
+}
+
 TEST(Value, ChoicesAreTheEnumeratorsInOrder) {
   Config config;
   ASSERT_TRUE(SetOption(*FindOption("durability"), "interval", config));
@@ -77,6 +103,14 @@ TEST(Value, ChoicesAreTheEnumeratorsInOrder) {
   EXPECT_EQ(config.clock, ClockKind::kVirtual);
   ASSERT_TRUE(SetOption(*FindOption("log.level"), "error", config));
   EXPECT_EQ(config.log_level, LogLevel::kError);
+  ASSERT_TRUE(SetOption(*FindOption("store"), "redis", config));
+  EXPECT_EQ(config.store, StoreKind::kRedis);
+  ASSERT_TRUE(SetOption(*FindOption("redis.mode"), "cluster", config));
+  EXPECT_EQ(config.redis_mode, RedisMode::kCluster);
+  ASSERT_TRUE(SetOption(*FindOption("redis.checks"), "warn", config));
+  EXPECT_EQ(config.redis_checks, RedisChecks::kWarn);
+  ASSERT_TRUE(SetOption(*FindOption("coordination"), "zookeeper", config));
+  EXPECT_EQ(config.coordination, CoordinationKind::kZookeeper);
   EXPECT_EQ(Through("durability", "Fsync"), "error: is not fsync, interval or os");
 }
 

@@ -9,11 +9,11 @@ std::string BannerText(const BannerFacts& facts) {
   const std::string_view token = facts.tokens ? " -H \"Authorization: Bearer $TOCSIN_TOKEN\"" : "";
   std::string text = fmt::format(
       "{}"
-      "data     {} ({})\n"
+      "{}\n"
       "http     {}\n"
       "resp     {}   ({}redis-cli -p {})\n"
       "metrics  {}/metrics\n",
-      facts.version, facts.data_dir, facts.recovery, facts.url, facts.resp,
+      facts.version, facts.store, facts.url, facts.resp,
       facts.tokens ? "REDISCLI_AUTH=$TOCSIN_TOKEN " : "", facts.resp.substr(facts.resp.rfind(':') + 1), facts.url);
   if (facts.virtual_clock) {
     text += fmt::format("clock    virtual: curl{} -d '{{\"ms\":1000}}' {}/v1/clock/advance\n", token, facts.url);

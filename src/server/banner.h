@@ -7,8 +7,7 @@ namespace tocsin {
 
 struct BannerFacts {
   std::string version;  // a line
-  std::string data_dir;
-  std::string recovery;
+  std::string store;    // a line: where jobs are, and what was there already
   std::string url;   // without a slash at the end
   std::string resp;  // host:port
   bool virtual_clock = false;

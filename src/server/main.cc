@@ -30,6 +30,10 @@ int Main(int argc, char** argv) {
   }
   SetLogLevel(loaded->config.log_level);
   auto node = ServerNode::Open(loaded->config);
+  if (!node && node.error().code == Code::kShuttingDown) {
+    Print(stderr, fmt::format("tocsind: {}\n", node.error().message));
+    return kExitOk;
+  }
   if (!node) {
     Print(stderr, fmt::format("tocsind: {}\n", node.error().message));
     return node.error().code == Code::kInvalidArgument ? kExitBadConfig : kExitCannotStart;

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <random>
 
 #include <pthread.h>
 
@@ -15,19 +16,6 @@ namespace tocsin {
 namespace {
 
 constexpr Millis kStopTime{10'000};  // for what is under way when the server is told to stop
-
-journal::Options JournalOptions(const Config& config) {
-  return {.folder = config.data_dir,
-          .shards = static_cast<uint32_t>(config.shards),
-          .durability = static_cast<journal::Durability>(config.durability),
-          .sync_interval = config.durability_interval,
-          .segment_bytes = config.journal_segment_size,
-          .memory_limit_bytes = config.memory_limit};
-}
-// The cast above: one order for both.
-static_assert(static_cast<int>(journal::Durability::kFsync) == static_cast<int>(Durability::kFsync));
-static_assert(static_cast<int>(journal::Durability::kInterval) == static_cast<int>(Durability::kInterval));
-static_assert(static_cast<int>(journal::Durability::kOs) == static_cast<int>(Durability::kOs));
 
 Limits LimitsOf(const Config& config) {
   Limits limits;
@@ -48,14 +36,13 @@ std::unique_ptr<Clock> MakeClock(ClockKind kind) {
   return std::make_unique<RealClock>();
 }
 
-std::string Recovery(const journal::Node& store) {
-  const journal::Scanned& scanned = store.scanned();
-  if (scanned.segment_bytes == 0) return "a new folder";
-  std::string text = fmt::format("jobs recovered: {}, from {} records", store.jobs_recovered(), scanned.records);
-  if (scanned.torn_tail_bytes > 0) {
-    text += fmt::format("; {} bytes of an unfinished write cut off", scanned.torn_tail_bytes);
-  }
-  return text;
+/// The id is another one after each start: a node that comes back is not the one that went.
+Member MakeSelf(const Config& config, const net::Address& http, const net::Address& resp, Time now) {
+  return {.id = fmt::format("{}-{:08x}", config.node_name, std::random_device{}()),
+          .http = http.Text(),
+          .resp = resp.Text(),
+          .joined = now,
+          .heard = now};
 }
 
 void NameThread(const std::string& name) { pthread_setname_np(pthread_self(), name.c_str()); }
@@ -69,7 +56,6 @@ ServerNode::ServerNode(const Config& config)
       main_loop_(*clock_),
       signals_(main_loop_.io(), SIGINT, SIGTERM),
       stop_timer_(main_loop_.io()),
-      file_system_(MakePosixFileSystem()),
       router_(http::MakeRouter(virtual_clock_ != nullptr)) {}
 
 ServerNode::~ServerNode() = default;
@@ -103,22 +89,34 @@ Status ServerNode::Listen(const net::Address& http, const net::Address& resp) {
 }
 
 Status ServerNode::OpenStore() {
-  for (int shard = 0; shard < config_.shards; ++shard) loops_.push_back(std::make_unique<net::AsioLoop>(*clock_));
-  auto store = journal::Node::Open(*file_system_, JournalOptions(config_), *clock_);
-  if (!store) return std::unexpected(std::move(store).error());
-  store_ = *std::move(store);
-  if (virtual_clock_ != nullptr) virtual_clock_->CatchUp();
+  std::vector<net::AsioLoop*> loops;
+  for (int shard = 0; shard < config_.shards; ++shard) {
+    loops.push_back(loops_.emplace_back(std::make_unique<net::AsioLoop>(*clock_)).get());
+  }
+  const Member self =
+      MakeSelf(config_, http_listener_->address(), resp_listener_->address(), clock_->Now().utc);
+  backing_ = MakeBacking({config_, *clock_, virtual_clock_, metrics_, main_loop_, std::move(loops), self});
+  bool listening = false;
+  bool told_to_stop = false;
+  const auto go_on = [&] {
+    if (!std::exchange(listening, true)) {
+      signals_.async_wait([&](const boost::system::error_code& error, int) { told_to_stop = !error; });
+    }
+    main_loop_.io().poll();
+    return !told_to_stop;
+  };
+  TOCSIN_TRY(backing_->Open(go_on));
+  signals_.cancel();
+  main_loop_.io().poll();
+  if (told_to_stop) return Fail(Code::kShuttingDown, "told to stop during the start");
   return {};
 }
 
 void ServerNode::MakeShards() {
   std::vector<Service::ShardParts> parts;
   for (uint32_t shard = 0; shard < loops_.size(); ++shard) {
-    store_->Bind(shard, *loops_[shard]);
-    parts.push_back({.loop = loops_[shard].get(), .store = &store_->store(shard)});
+    parts.push_back({.loop = loops_[shard].get(), .store = &backing_->store(shard)});
   }
-  store_->Observe(metrics_);
-  store_->Start();
   service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_));
   service_->OnFailed([](const Error& error) {
     // Nothing may be acknowledged any more, and no destructor may touch the files: the next start recovers.
@@ -130,7 +128,7 @@ void ServerNode::MakeShards() {
 void ServerNode::MakeServers() {
   scraper_ = std::make_unique<metrics::Scraper>(metrics_);
   budget_ = std::make_unique<net::Budget>(TransferMemory(config_), metrics_);
-  const NodeInfo node{std::string(Version()), loops_.size(), clock_->IoNow(), connections_};
+  const NodeInfo node{std::string(Version()), loops_.size(), clock_->IoNow(), connections_, backing_->cluster()};
   const http::Context http{*service_, *clock_, virtual_clock_, metrics_, *scraper_, node};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
@@ -148,8 +146,7 @@ void ServerNode::MakeServers() {
 
 std::string ServerNode::Banner() const {
   return BannerText({.version = VersionText(),
-                     .data_dir = config_.data_dir,
-                     .recovery = Recovery(*store_),
+                     .store = backing_->Describe(),
                      .url = "http://" + http_listener_->address().Text(),
                      .resp = resp_listener_->address().Text(),
                      .virtual_clock = virtual_clock_ != nullptr,
@@ -157,6 +154,7 @@ std::string ServerNode::Banner() const {
 }
 
 void ServerNode::StartThreads() {
+  backing_->Start();
   service_->Start();
   std::vector<net::AsioLoop*> loops;
   for (size_t shard = 0; shard < loops_.size(); ++shard) {
@@ -204,7 +202,7 @@ int ServerNode::Run() {
 
 int ServerNode::Finish() {
   int status = kExitOk;
-  if (const Status closed = store_->Close(); !closed) {
+  if (const Status closed = backing_->Close(); !closed) {
     LogError("cannot close the store: {}", closed.error().message);
     status = kExitStoreFailed;
   }
@@ -233,6 +231,16 @@ void ServerNode::Stop() {
   http_listener_->Close();
   resp_listener_->Close();
   parts_running_ = 1 + 2 * loops_.size();
+  backing_->Leave([this] { Drain(); });
+  stop_timer_.expires_after(kStopTime);
+  stop_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    LogWarn("some requests were not answered within {} s; stopping without them", kStopTime.count() / 1000);
+    main_loop_.Stop();
+  });
+}
+
+void ServerNode::Drain() {
   for (size_t shard = 0; shard < loops_.size(); ++shard) {
     loops_[shard]->Post([this, shard] {
       http_servers_[shard]->Drain([this] { main_loop_.Post([this] { PartStopped(); }); });
@@ -240,12 +248,6 @@ void ServerNode::Stop() {
       main_loop_.Post([this] { ShardDrains(); });
     });
   }
-  stop_timer_.expires_after(kStopTime);
-  stop_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    LogWarn("some requests were not answered within {} s; stopping without them", kStopTime.count() / 1000);
-    main_loop_.Stop();
-  });
 }
 
 void ServerNode::ShardDrains() {

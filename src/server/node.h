@@ -1,4 +1,4 @@
-// ServerNode: everything that a server consists of, put together. The only place that names a concrete store.
+// ServerNode: everything that a server consists of, put together.
 //
 // Made, run and destroyed by the main thread, whose loop accepts connections and hears signals; each shard has a thread
 // of its own. Members are declared in the order in which they depend on each other.
@@ -13,7 +13,6 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/result.h"
 #include "config/config.h"
 #include "core/service.h"
@@ -24,14 +23,15 @@
 #include "metrics/scraper.h"
 #include "net/asio_loop.h"
 #include "net/listener.h"
+#include "server/backing.h"
 #include "server/token_guard.h"
-#include "storage/journal/open.h"
 
 namespace tocsin {
 
 class ServerNode {
  public:
-  /// Takes the addresses and the data folder, and recovers what is stored. Nothing is served yet.
+  /// Takes the addresses, opens the store and learns what is in it. Nothing is served yet. kShuttingDown where a signal
+  /// came meanwhile.
   static Result<std::unique_ptr<ServerNode>> Open(const Config& config);
   ~ServerNode();
   ServerNode(const ServerNode&) = delete;
@@ -52,6 +52,7 @@ class ServerNode {
   void WatchTokens();
   void AwaitSignal();
   void Stop();
+  void Drain();
   void ShardDrains();
   void PartStopped();
   int Finish();
@@ -70,8 +71,7 @@ class ServerNode {
   const net::Listener::Count connections_ = std::make_shared<std::atomic<size_t>>(0);
   std::unique_ptr<TokenGuard> token_guard_;  // null: no authentication
 
-  std::unique_ptr<FileSystem> file_system_;
-  std::unique_ptr<journal::Node> store_;
+  std::unique_ptr<Backing> backing_;
   std::unique_ptr<Service> service_;
   http::Router router_;
   std::unique_ptr<net::Budget> budget_;

@@ -1,0 +1,131 @@
+#include "config/check.h"
+
+#include <bit>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "config/options.h"
+#include "config/value.h"
+
+namespace tocsin {
+namespace {
+
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return host == "localhost";
+}
+
+template <class... Args>
+std::unexpected<Error> Refuse(std::string_view key, fmt::format_string<Args...> format, Args&&... args) {
+  return FailField(Code::kInvalidArgument, std::string(key), "{} {}", key,
+                   fmt::format(format, std::forward<Args>(args)...));
+}
+
+Status CheckDoors(const Config& config) {
+  const bool guarded = !config.auth_token_file.empty() || config.auth_allow_unauthenticated;
+  const std::pair<std::string_view, const Address&> doors[] = {{"http.listen", config.http_listen},
+                                                               {"resp.listen", config.resp_listen}};
+  for (const auto& [key, address] : doors) {
+    if (guarded || IsLoopback(address.host)) continue;
+    return Refuse(key,
+                  "is on {}, which other machines can reach, without authentication. Make a token with "
+                  "`tocsin token create --file F --name me --scope admin` and add `--auth-token-file F`; or bind "
+                  "127.0.0.1, localhost or [::1]",
+                  address.host);
+  }
+  return {};
+}
+
+bool IsDefault(const Option& option, const Config& config) {
+  Config plain;
+  return SetOption(option, option.fallback, plain) && ShowOption(option, plain) == ShowOption(option, config);
+}
+
+/// Refuses options that have no meaning because of another one, unless they have their default.
+Status CheckIdle(const Config& config, std::span<const std::string_view> prefixes, std::string_view why) {
+  for (const Option& option : Options()) {
+    for (const std::string_view prefix : prefixes) {
+      if (option.key.starts_with(prefix) && !IsDefault(option, config)) return Refuse(option.key, "{}", why);
+    }
+  }
+  return {};
+}
+
+Status CheckJournal(const Config& config) {
+  constexpr std::string_view kOthers[] = {"redis.", "zookeeper.", "coordination", "session_timeout"};
+  TOCSIN_TRY(CheckIdle(config, kOthers, "is set, but store is journal, which has no use for it: add store = redis"));
+  // A record, the batch that it ends and the list of topics before them share a segment.
+  constexpr uint64_t kPayloadsInSegment = 5;
+  if (config.limits_payload_size * kPayloadsInSegment <= config.journal_segment_size) return {};
+  return Refuse("journal.segment_size", "is {} bytes, but has to be at least {} times limits.payload_size, {} bytes",
+                config.journal_segment_size, kPayloadsInSegment, config.limits_payload_size);
+}
+
+Status CheckSentinel(const Config& config) {
+  if (config.redis_mode == RedisMode::kSentinel) {
+    if (config.redis_master.empty()) {
+      return Refuse("redis.master", "is empty: where redis.mode is sentinel it is what the sentinels call the master");
+    }
+  } else {
+    constexpr std::string_view kSentinels[] = {"redis.master", "redis.sentinel_"};
+    TOCSIN_TRY(CheckIdle(config, kSentinels, "is set, but has a meaning where redis.mode is sentinel alone"));
+  }
+  if (!config.redis_sentinel_username.empty() && config.redis_sentinel_password_file.empty()) {
+    return Refuse("redis.sentinel_username", "needs redis.sentinel_password_file");
+  }
+  return {};
+}
+
+Status CheckTls(const Config& config) {
+  constexpr std::string_view kFiles[] = {"redis.tls_"};
+  if (!config.redis_tls) {
+    TOCSIN_TRY(CheckIdle(config, kFiles, "is set, but redis.tls is false: add redis.tls = true"));
+  }
+  if (config.redis_tls_cert_file.empty() == config.redis_tls_key_file.empty()) return {};
+  return Refuse(config.redis_tls_cert_file.empty() ? "redis.tls_cert_file" : "redis.tls_key_file",
+                "is empty: a certificate and its key are given together");
+}
+
+Status CheckRedis(const Config& config) {
+  constexpr std::string_view kEmbedded[] = {"durability", "journal."};
+  TOCSIN_TRY(CheckIdle(config, kEmbedded,
+                       "is of the embedded store and has no meaning where store is redis: how durable jobs are is set "
+                       "in Redis (appendfsync). Leave it out"));
+  if (!std::has_single_bit(static_cast<unsigned>(config.shards))) {
+    return Refuse("shards", "is {}: where store is redis it takes a power of two from 1 to 64", config.shards);
+  }
+  if (config.redis_mode == RedisMode::kSingle && config.redis_endpoints.size() != 1) {
+    return Refuse("redis.endpoints", "has {} addresses, but redis.mode is single: name one, or another mode",
+                  config.redis_endpoints.size());
+  }
+  if (!config.redis_username.empty() && config.redis_password_file.empty()) {
+    return Refuse("redis.username", "needs redis.password_file");
+  }
+  TOCSIN_TRY(CheckSentinel(config));
+  TOCSIN_TRY(CheckTls(config));
+  if (config.coordination == CoordinationKind::kRedis) {
+    constexpr std::string_view kZookeeper[] = {"zookeeper."};
+    return CheckIdle(config, kZookeeper, "is set, but coordination is redis: add coordination = zookeeper");
+  }
+  if (config.zookeeper_path.starts_with('/') && !config.zookeeper_path.ends_with('/')) return {};
+  return Refuse("zookeeper.path", "is \"{}\": it begins with a slash and does not end with one",
+                config.zookeeper_path);
+}
+
+}  // namespace
+
+Status CheckTogether(const Config& config) {
+  TOCSIN_TRY(CheckDoors(config));
+  if (config.limits_payload_size > config.limits_body_size) {
+    return Refuse("limits.payload_size", "is {} bytes, but a body may have only limits.body_size, {} bytes",
+                  config.limits_payload_size, config.limits_body_size);
+  }
+  return config.store == StoreKind::kRedis ? CheckRedis(config) : CheckJournal(config);
+}
+
+}  // namespace tocsin

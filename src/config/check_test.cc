@@ -1,0 +1,99 @@
+// Options that contradict each other. Those of the addresses and sizes are in load_test.cc.
+#include "config/check.h"
+
+#include <gmock/gmock.h>
+
+#include "config/load.h"
+
+namespace tocsin {
+namespace {
+
+using testing::HasSubstr;
+
+Result<Loaded> LoadWith(std::vector<std::string> arguments, int cores = 6) {
+  return LoadConfig({.arguments = std::move(arguments),
+                     .environment = {},
+                     .read_file = {},
+                     .machine = {.cores = cores, .memory_bytes = 10ULL << 30, .host = "rack-7"}});
+}
+
+/// "field: message", or "no error".
+std::string ErrorOf(std::vector<std::string> arguments) {
+  const Result<Loaded> loaded = LoadWith(std::move(arguments));
+  return loaded ? "no error" : loaded.error().field + ": " + loaded.error().message;
+}
+
+std::string OnRedis(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"--store", "redis"});
+  return ErrorOf(std::move(arguments));
+}
+
+TEST(Check, TheEmbeddedStoreHasNoUseForOptionsOfRedis) {
+  EXPECT_EQ(ErrorOf({}), "no error");
+  EXPECT_EQ(ErrorOf({"--redis-endpoints", "10.0.0.1:6379"}),
+            "redis.endpoints: redis.endpoints is set, but store is journal, which has no use for it: add store = redis");
+  for (const char* flag : {"--redis-tls=true", "--coordination=zookeeper", "--session-timeout=3s",
+                           "--zookeeper-path=/x", "--redis-checks=warn"}) {
+    EXPECT_THAT(ErrorOf({flag}), HasSubstr("store is journal")) << flag;
+  }
+  EXPECT_EQ(ErrorOf({"--redis-endpoints", "127.0.0.1:6379"}), "no error") << "the default says nothing";
+  EXPECT_EQ(ErrorOf({"--node-name", "x"}), "no error");
+}
+
+TEST(Check, RedisHasNoUseForOptionsOfTheEmbeddedStore) {
+  EXPECT_EQ(OnRedis({}), "no error");
+  EXPECT_EQ(OnRedis({"--data-dir", "/d"}), "no error");
+  EXPECT_THAT(OnRedis({"--durability", "os"}), HasSubstr("durability: durability is of the embedded store"));
+  EXPECT_THAT(OnRedis({"--durability-interval", "1s"}), HasSubstr("durability_interval is of the embedded store"));
+  EXPECT_THAT(OnRedis({"--journal-segment-size", "8MiB"}), HasSubstr("journal.segment_size is of"));
+  EXPECT_EQ(OnRedis({"--limits-payload-size", "16MiB"}), "no error") << "a segment need not hold five of them";
+}
+
+TEST(Check, ShardsOnRedisAreAPowerOfTwo) {
+  EXPECT_EQ(OnRedis({"--shards", "3"}), "shards: shards is 3: where store is redis it takes a power of two from 1 to 64");
+  EXPECT_EQ(OnRedis({"--shards", "64"}), "no error");
+  EXPECT_EQ(ErrorOf({"--shards", "3"}), "no error");
+  EXPECT_EQ(LoadWith({"--store", "redis"}, 6)->config.shards, 2) << "half of the cores, rounded down";
+  EXPECT_EQ(LoadWith({"--store", "redis"}, 1)->config.shards, 1);
+  EXPECT_EQ(LoadWith({"--store", "redis"}, 128)->config.shards, 64);
+  EXPECT_EQ(LoadWith({}, 6)->config.shards, 3);
+}
+
+TEST(Check, ANodeIsCalledAsItsMachineUnlessItHasAName) {
+  EXPECT_EQ(LoadWith({})->config.node_name, "rack-7");
+  EXPECT_EQ(LoadWith({"--node-name", "a"})->config.node_name, "a");
+}
+
+TEST(Check, ASingleServerHasOneAddress) {
+  EXPECT_THAT(OnRedis({"--redis-endpoints", "a:1,b:2"}), HasSubstr("redis.endpoints has 2 addresses"));
+  EXPECT_EQ(OnRedis({"--redis-endpoints", "a:1,b:2", "--redis-mode", "cluster"}), "no error");
+}
+
+TEST(Check, SentinelsNeedTheNameOfTheMaster) {
+  EXPECT_THAT(OnRedis({"--redis-mode", "sentinel"}), HasSubstr("redis.master is empty"));
+  EXPECT_EQ(OnRedis({"--redis-mode", "sentinel", "--redis-master", "m"}), "no error");
+  EXPECT_THAT(OnRedis({"--redis-master", "m"}), HasSubstr("where redis.mode is sentinel alone"));
+  EXPECT_THAT(OnRedis({"--redis-sentinel-password-file", "/p"}), HasSubstr("where redis.mode is sentinel alone"));
+  EXPECT_THAT(OnRedis({"--redis-mode", "sentinel", "--redis-master", "m", "--redis-sentinel-username", "u"}),
+              HasSubstr("needs redis.sentinel_password_file"));
+}
+
+TEST(Check, AUserNeedsAPasswordAndAKeyItsCertificate) {
+  EXPECT_THAT(OnRedis({"--redis-username", "u"}), HasSubstr("needs redis.password_file"));
+  EXPECT_EQ(OnRedis({"--redis-username", "u", "--redis-password-file", "/p"}), "no error");
+  EXPECT_THAT(OnRedis({"--redis-tls-ca-file", "/c"}), HasSubstr("add redis.tls = true"));
+  EXPECT_EQ(OnRedis({"--redis-tls", "true", "--redis-tls-ca-file", "/c"}), "no error");
+  EXPECT_THAT(OnRedis({"--redis-tls", "true", "--redis-tls-key-file", "/k"}), HasSubstr("redis.tls_cert_file is empty"));
+  EXPECT_THAT(OnRedis({"--redis-tls", "true", "--redis-tls-cert-file", "/c"}), HasSubstr("redis.tls_key_file is empty"));
+}
+
+TEST(Check, OptionsOfZookeeperNeedIt) {
+  EXPECT_THAT(OnRedis({"--zookeeper-hosts", "a:1"}), HasSubstr("add coordination = zookeeper"));
+  EXPECT_EQ(OnRedis({"--coordination", "zookeeper", "--zookeeper-hosts", "a:1,b:2"}), "no error");
+  for (const char* path : {"tocsin", "/tocsin/"}) {
+    EXPECT_THAT(OnRedis({"--coordination", "zookeeper", "--zookeeper-path", path}), HasSubstr("zookeeper.path is"));
+  }
+}
+
+}  // namespace
+}  // namespace tocsin

@@ -1,0 +1,59 @@
+// Backing: what stands behind the service: a store for each shard, and what those need. There is one for each kind of
+// store; this folder is the only one that names them.
+//
+// Made, opened, closed and destroyed by the main thread. While the loops run, Leave is called on the main loop, and the
+// stores belong to their shards.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/result.h"
+#include "config/config.h"
+#include "core/cluster.h"
+#include "metrics/registry.h"
+#include "net/asio_loop.h"
+#include "spi/coordinator.h"
+#include "spi/store.h"
+
+namespace tocsin {
+
+/// Parts of the server; they outlive the backing.
+struct BackingParts {
+  const Config& config;
+  Clock& clock;
+  VirtualClock* virtual_clock;  // null with the real clock
+  metrics::Registry& metrics;
+  net::AsioLoop& main_loop;
+  std::vector<net::AsioLoop*> loops;  // of the shards
+  Member self;
+};
+
+class Backing {
+ public:
+  virtual ~Backing() = default;
+
+  /// Knows all that is stored when it returns. The loops do not run yet. `go_on` is asked several times a second while
+  /// this waits for somebody; where it says no, the answer is kShuttingDown.
+  virtual Status Open(const std::function<bool()>& go_on) = 0;
+  virtual Store& store(uint32_t shard) = 0;
+  virtual std::shared_ptr<Cluster> cluster() = 0;
+  /// A line for the start-up message.
+  virtual std::string Describe() const = 0;
+
+  /// The loops are about to run.
+  virtual void Start() = 0;
+  /// The server begins to stop: other nodes take over what this one looked after. `done` runs on the main loop, soon in
+  /// any case.
+  virtual void Leave(Task done) = 0;
+  /// The loops run no more. What was accepted is stored when it returns.
+  virtual Status Close() = 0;
+};
+
+std::unique_ptr<Backing> MakeBacking(BackingParts parts);
+
+}  // namespace tocsin

@@ -1,0 +1,192 @@
+#include "server/ownership.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Millis kLookEvery{1'000};
+
+std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
+  std::vector<bool> owned(kGroups);
+  if (!members.joined) return owned;
+  std::vector<std::string> ids;
+  for (const Member& member : members.members) ids.push_back(member.id);
+  if (ids.empty()) return owned;
+  for (uint32_t group = 0; group < kGroups; ++group) owned[group] = ids[OwnerOf(group, ids)] == id;
+  return owned;
+}
+
+ClusterGroup ToReport(const redis::GroupState& state) {
+  ClusterGroup group{.group = state.group, .owner = state.owner, .epoch = {}, .slots = state.busy_slots, .next_due = {}};
+  if (!state.owner.empty()) group.epoch = state.epoch;
+  if (state.busy_slots > 0 && state.next != kNever) group.next_due = state.next;
+  return group;
+}
+
+/// Several clients know the same server: the worst that one of them says counts.
+void Merge(std::vector<ClusterServer>& servers, const redis::ServerHealth& health) {
+  const std::string endpoint = health.endpoint.Text();
+  auto at = std::ranges::find(servers, endpoint, &ClusterServer::endpoint);
+  if (at == servers.end()) {
+    servers.push_back({.endpoint = endpoint,
+                       .role = health.role,
+                       .connected = health.connected,
+                       .state = health.state,
+                       .round_trip = health.last_round_trip});
+    return;
+  }
+  at->round_trip = std::max(at->round_trip, health.last_round_trip);
+  if (health.connected || !at->connected) return;
+  at->connected = false;
+  at->state = health.state;
+}
+
+}  // namespace
+
+Ownership::Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
+                     std::unique_ptr<Coordinator> coordinator, Member self, metrics::Registry& metrics)
+    : main_loop_(main_loop),
+      shards_(std::move(shards)),
+      coordinator_(std::move(coordinator)),
+      self_(std::move(self)),
+      metrics_(metrics),
+      look_timer_(main_loop.io()),
+      leave_timer_(main_loop.io()) {
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    owned_slots_.push_back(metrics.GetGauge("tocsin_owned_slots", "Slots with jobs in the groups that are owned.",
+                                            {{"shard", std::to_string(shard)}}));
+  }
+}
+
+void Ownership::Start() {
+  for (const OwnedShard& shard : shards_) {
+    shard.store->OnRefused([this] { main_loop_.Post([this] { Refresh(); }); });
+  }
+  coordinator_->Join(self_, [this](const Members& members) { OnMembers(members); });
+  Look();
+}
+
+void Ownership::Refresh() {
+  if (refreshing_ || leaving_) return;
+  refreshing_ = true;
+  coordinator_->Refresh();
+}
+
+void Ownership::OnMembers(const Members& members) {
+  if (leaving_) return;
+  refreshing_ = false;
+  const std::vector<bool> owned = OwnedBy(self_.id, members);
+  uint64_t gained = 0;
+  for (uint32_t group = 0; group < kGroups; ++group) gained += owned[group] && !owned_[group] ? 1 : 0;
+  const auto count = std::ranges::count(owned, true);
+  if (owned != owned_) {
+    LogInfo("members: {}; this node looks after {} of {} groups{}", members.members.size(), count, kGroups,
+            members.joined ? "" : ", because its registration is lost");
+  }
+  metrics_.members->Set(static_cast<double>(members.members.size()));
+  metrics_.takeovers->Add(gained);
+  Own(owned);
+}
+
+void Ownership::Own(const std::vector<bool>& owned) {
+  owned_ = owned;
+  metrics_.owned_groups->Set(static_cast<double>(std::ranges::count(owned, true)));
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    std::vector<uint32_t> groups;
+    for (uint32_t group = shard; group < kGroups; group += static_cast<uint32_t>(shards_.size())) {
+      if (owned[group]) groups.push_back(group);
+    }
+    // Also where they are the same: one may have been refused.
+    shards_[shard].loop->Post([store = shards_[shard].store, groups = std::move(groups)] { store->Own(groups); });
+  }
+}
+
+void Ownership::Look() {
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    shards_[shard].loop->Post([store = shards_[shard].store, gauge = owned_slots_[shard]] {
+      size_t slots = 0;
+      for (const redis::GroupState& group : store->Groups()) slots += group.mine ? group.busy_slots : 0;
+      gauge->Set(static_cast<double>(slots));
+    });
+  }
+  look_timer_.expires_after(kLookEvery);
+  look_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) Look();
+  });
+}
+
+void Ownership::Leave(Task done) {
+  leaving_ = true;
+  left_ = std::move(done);
+  Own(std::vector<bool>(kGroups));
+  const auto leave = [this](const Status& status) {
+    if (!left_) return;
+    if (!status) LogWarn("cannot leave the cluster, others notice it later: {}", status.error().message);
+    leave_timer_.cancel();
+    std::exchange(left_, nullptr)();
+  };
+  leave_timer_.expires_after(kLeaveTime);
+  leave_timer_.async_wait([leave](const boost::system::error_code& error) {
+    if (!error) leave(Fail(Code::kTimedOut, "no answer within {} s", kLeaveTime.count() / 1000));
+  });
+  coordinator_->Leave([leave](Result<void> result) { leave(result); });
+}
+
+struct Ownership::Gathering {
+  Loop& caller;
+  Done<ClusterReport> done;
+  ClusterReport report;
+  size_t left = 0;  // shards that have not answered
+};
+
+void Ownership::Describe(Loop& caller, Done<ClusterReport> done) {
+  auto gathering = std::make_shared<Gathering>(caller, std::move(done), ClusterReport{}, shards_.size());
+  main_loop_.Post([this, gathering = std::move(gathering)]() mutable { DescribeHere(std::move(gathering)); });
+}
+
+void Ownership::DescribeHere(std::shared_ptr<Gathering> gathering) {
+  ClusterReport& report = gathering->report;
+  report.store = "redis";
+  report.node = self_.id;
+  report.coordinator = coordinator_->Health();
+  for (Member& member : coordinator_->Current().members) {
+    const bool self = member.id == self_.id;
+    report.members.push_back({.member = std::move(member), .self = self, .groups = 0, .slots = 0});
+  }
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    shards_[shard].loop->Post([this, shard, gathering] { LookAt(shard, gathering); });
+  }
+}
+
+void Ownership::LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering) {
+  main_loop_.Post([gathering, groups = shards_[shard].store->Groups(), servers = shards_[shard].client->Health()] {
+    for (const redis::GroupState& group : groups) gathering->report.groups.push_back(ToReport(group));
+    for (const redis::ServerHealth& server : servers) Merge(gathering->report.servers, server);
+    if (--gathering->left == 0) Finish(*gathering);
+  });
+}
+
+void Ownership::Finish(Gathering& gathering) {
+  ClusterReport& report = gathering.report;
+  std::ranges::sort(report.groups, {}, &ClusterGroup::group);
+  std::ranges::sort(report.servers, {}, &ClusterServer::endpoint);
+  for (const ClusterGroup& group : report.groups) {
+    const auto owner = std::ranges::find_if(
+        report.members, [&](const ClusterMember& member) { return member.member.id == group.owner; });
+    if (owner == report.members.end()) continue;
+    ++owner->groups;
+    *owner->slots += group.slots.value_or(0);
+  }
+  gathering.caller.Post([done = std::move(gathering.done), result = std::move(report)]() mutable {
+    done(std::move(result));
+  });
+}
+
+}  // namespace tocsin

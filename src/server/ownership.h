@@ -1,0 +1,72 @@
+// Ownership: which groups of slots this node looks after on a Redis that it shares. It registers the node with the
+// coordinator, computes the assignment anew on every change of the members, and tells each shard's store what is its
+// own. Every node computes the same; while two differ, the epochs in Redis decide.
+//
+// Threads: everything on the main loop, but Describe, which any shard may call. A store and its client are touched on
+// their shard's thread alone.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "clients/redis/client.h"
+#include "core/cluster.h"
+#include "metrics/registry.h"
+#include "model/assignment.h"
+#include "net/asio_loop.h"
+#include "server/cluster_metrics.h"
+#include "spi/coordinator.h"
+#include "storage/redis/store.h"
+
+namespace tocsin {
+
+/// One shard's part. Group g belongs to shard g mod the number of shards.
+struct OwnedShard {
+  net::AsioLoop* loop = nullptr;
+  redis::Client* client = nullptr;
+  redis::RedisStore* store = nullptr;
+};
+
+class Ownership final : public Cluster {
+ public:
+  Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards, std::unique_ptr<Coordinator> coordinator,
+            Member self, metrics::Registry& metrics);
+
+  /// Before the loops run.
+  void Start();
+  /// This node owns nothing any more, and others see that it goes. `done` runs after at most kLeaveTime.
+  void Leave(Task done);
+  void Describe(Loop& caller, Done<ClusterReport> done) override;
+
+  static constexpr Millis kLeaveTime{2'000};
+
+ private:
+  struct Gathering;
+
+  void OnMembers(const Members& members);
+  void Refresh();
+  /// `owned`: for each group whether it is this node's.
+  void Own(const std::vector<bool>& owned);
+  /// The figures of what is owned, once a second.
+  void Look();
+  void DescribeHere(std::shared_ptr<Gathering> gathering);
+  void LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering);
+  static void Finish(Gathering& gathering);
+
+  net::AsioLoop& main_loop_;
+  const std::vector<OwnedShard> shards_;
+  const std::unique_ptr<Coordinator> coordinator_;
+  const Member self_;
+  const ClusterMetrics metrics_;
+  std::vector<std::shared_ptr<metrics::Gauge>> owned_slots_;  // by shard
+  boost::asio::steady_timer look_timer_;
+  boost::asio::steady_timer leave_timer_;
+  std::vector<bool> owned_ = std::vector<bool>(kGroups);
+  bool refreshing_ = false;
+  bool leaving_ = false;
+  Task left_;  // until others can see it
+};
+
+}  // namespace tocsin

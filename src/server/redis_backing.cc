@@ -1,0 +1,173 @@
+#include "server/redis_backing.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "config/options.h"
+#include "config/value.h"
+#include "coordination/redis/coordinator.h"
+#include "coordination/zookeeper/coordinator.h"
+#include "server/redis_options.h"
+#include "storage/redis/checks.h"
+
+namespace tocsin {
+namespace {
+
+constexpr Millis kOpenTime{60'000};   // for Redis to be there
+constexpr Millis kFirstWord{1'000};   // then it is said what is waited for,
+constexpr Millis kNextWord{5'000};    // and again
+constexpr Millis kTryEvery{200};
+constexpr Millis kPoll{5};
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
+}  // namespace
+
+RedisBacking::~RedisBacking() {
+  (void)Close();  // of one that could not be opened
+}
+
+Status RedisBacking::Open(const std::function<bool()>& go_on) {
+  auto options = RedisOptionsOf(parts_.config);
+  if (!options) return std::unexpected(std::move(options).error());
+  TOCSIN_TRY(MakeStores(*options));
+  TOCSIN_TRY(OpenStores(go_on));
+  TOCSIN_TRY(CheckServers());
+  if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
+  auto coordinator = MakeCoordinator(*std::move(options));
+  if (!coordinator) return std::unexpected(std::move(coordinator).error());
+  std::vector<OwnedShard> shards;
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards.push_back({parts_.loops[i], shards_[i].client.get(), shards_[i].store.get()});
+  }
+  ownership_ = std::make_shared<Ownership>(parts_.main_loop, std::move(shards), *std::move(coordinator), parts_.self,
+                                           parts_.metrics);
+  return {};
+}
+
+Status RedisBacking::MakeStores(const redis::Options& options) {
+  const auto clock = parts_.virtual_clock != nullptr ? redis::ClockSource::kCaller : redis::ClockSource::kRedis;
+  for (net::AsioLoop* const loop : parts_.loops) {
+    auto client = redis::Client::Make(loop->io(), options, parts_.metrics);
+    if (!client) return std::unexpected(std::move(client).error().Prefixed("redis"));
+    Part& part = shards_.emplace_back();
+    part.client = *std::move(client);
+    part.store = std::make_unique<redis::RedisStore>(
+        *part.client, parts_.clock,
+        redis::StoreOptions{.prefix = parts_.config.redis_prefix,
+                            .node = parts_.self.id,
+                            .shard = static_cast<uint32_t>(shards_.size() - 1),
+                            .shards = static_cast<uint32_t>(parts_.loops.size()),
+                            .clock = clock});
+  }
+  return {};
+}
+
+template <class Until>
+void RedisBacking::Drive(Millis most, Until done) {
+  const auto end = parts_.clock.IoNow() + most;
+  while (!done() && parts_.clock.IoNow() < end) {
+    size_t ran = 0;
+    for (net::AsioLoop* const loop : parts_.loops) ran += loop->io().poll();
+    if (ran == 0) parts_.loops.front()->io().run_one_for(kPoll);
+  }
+}
+
+void RedisBacking::AskToOpen() {
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    if (shards_[i].open || shards_[i].asked) continue;
+    shards_[i].asked = true;
+    parts_.loops[i]->Post([&part = shards_[i]] {
+      part.store->Open([&part](Result<void> result) {
+        part.asked = false;
+        part.open = result.has_value();
+        part.error = result ? std::nullopt : std::optional(std::move(result).error());
+      });
+    });
+  }
+}
+
+Status RedisBacking::OpenStores(const std::function<bool()>& go_on) {
+  const auto begin = parts_.clock.IoNow();
+  auto next_word = begin + kFirstWord;
+  const std::string place = AddressesText(parts_.config.redis_endpoints);
+  const auto all_open = [this] { return std::ranges::all_of(shards_, &Part::open); };
+  while (true) {
+    AskToOpen();
+    Drive(kTryEvery, all_open);
+    if (all_open()) return {};
+    if (!go_on()) return Fail(Code::kShuttingDown, "told to stop while waiting for Redis");
+    for (const Part& part : shards_) {
+      if (part.error && part.error->code != Code::kUnavailable) return std::unexpected(*part.error);
+    }
+    const auto now = parts_.clock.IoNow();
+    if (now - begin >= kOpenTime) {
+      return Fail(Code::kUnavailable, "Redis at {} could not be reached within {} s: {}", place,
+                  kOpenTime.count() / 1000, Trouble());
+    }
+    if (now < next_word) continue;
+    next_word = now + kNextWord;
+    LogWarn("waiting for Redis at {}: {}", place, Trouble());
+  }
+}
+
+std::string RedisBacking::Trouble() const {
+  for (const redis::ServerHealth& server : shards_.front().client->Health()) {
+    if (!server.connected) return fmt::format("{}: {}", server.endpoint.Text(), server.state);
+  }
+  for (const Part& part : shards_) {
+    if (part.error) return part.error->message;
+  }
+  return "no answer yet";
+}
+
+Status RedisBacking::CheckServers() {
+  std::optional<Result<std::vector<std::string>>> found;
+  parts_.loops.front()->Post([this, &found] {
+    redis::CheckServer(*shards_.front().client,
+                       [&found](Result<std::vector<std::string>> warnings) { found.emplace(std::move(warnings)); });
+  });
+  while (!found) Drive(kTryEvery, [&found] { return found.has_value(); });  // the client has a deadline
+  if (!*found) return std::unexpected(std::move(found->error()).Prefixed("cannot check Redis"));
+  if ((*found)->empty()) return {};
+  if (parts_.config.redis_checks == RedisChecks::kRefuse) {
+    return FailField(Code::kInvalidArgument, "redis.checks",
+                     "{}. Set Redis right, or start with redis.checks = warn to go on all the same", Joined(**found));
+  }
+  for (const std::string& warning : **found) LogWarn("redis.checks: {}", warning);
+  return {};
+}
+
+Result<std::unique_ptr<Coordinator>> RedisBacking::MakeCoordinator(redis::Options options) {
+  const Config& config = parts_.config;
+  if (config.coordination == CoordinationKind::kZookeeper) {
+    auto zookeeper = ZookeeperOptionsOf(config);
+    if (!zookeeper) return std::unexpected(std::move(zookeeper).error());
+    auto made =
+        ZookeeperCoordinator::Make(parts_.main_loop, parts_.main_loop.io(), parts_.clock, *std::move(zookeeper));
+    if (!made) return std::unexpected(std::move(made).error().Prefixed("zookeeper"));
+    return *std::move(made);
+  }
+  auto made = RedisCoordinator::Make(parts_.main_loop.io(), parts_.clock, std::move(options), parts_.metrics,
+                                     {.prefix = config.redis_prefix, .session = config.session_timeout});
+  if (!made) return std::unexpected(std::move(made).error().Prefixed("coordination"));
+  return *std::move(made);
+}
+
+std::string RedisBacking::Describe() const {
+  return fmt::format("redis    {} ({}, prefix {}; this node is {})", AddressesText(parts_.config.redis_endpoints),
+                     ShowOption(*FindOption("redis.mode"), parts_.config), parts_.config.redis_prefix, parts_.self.id);
+}
+
+Status RedisBacking::Close() {
+  if (std::exchange(closed_, true)) return {};
+  for (const Part& part : shards_) part.client->Close();
+  return {};
+}
+
+}  // namespace tocsin
