@@ -130,6 +130,9 @@ class HttpDoor:
     def stats(self):
         return self.call("GET", "/v1/stats")
 
+    def cluster(self):
+        return self.call("GET", "/v1/cluster")
+
     def advance(self, ms):
         return self.call("POST", "/v1/clock/advance", {"ms": ms})["now_ms"]
 
@@ -322,6 +325,9 @@ class CommandDoor:
 
     def stats(self):
         return self.call("stats")[0]
+
+    def cluster(self):
+        return self.call("cluster")[0]
 
     def advance(self, ms):
         return self.call("clock", "advance", "--by", f"{ms}ms")[0]["now_ms"]

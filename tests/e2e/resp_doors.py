@@ -89,6 +89,18 @@ def stats_of(text):
     return stats
 
 
+def cluster_of(fields):
+    cluster = mapping(fields)
+    for name in ("members", "groups", "servers"):
+        cluster[name] = [mapping(one) for one in cluster[name]]
+    cluster["coordinator"] = mapping(cluster["coordinator"])
+    for one in (*cluster["members"], *cluster["servers"], cluster["coordinator"]):
+        for name in ("self", "connected"):
+            if name in one:
+                one[name] = bool(one[name])
+    return cluster
+
+
 class RespDoor:
     """The calls as commands; subclasses send them. A reply has text, numbers, None, lists, and maps in either form."""
 
@@ -181,6 +193,9 @@ class RespDoor:
 
     def stats(self):
         return stats_of(self.send("INFO"))
+
+    def cluster(self):
+        return cluster_of(self.send("NODES"))
 
     def advance(self, ms):
         return self.send("CLOCK.ADVANCE", ms)

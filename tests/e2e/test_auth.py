@@ -40,6 +40,7 @@ ROUTES = [
     ("DELETE", "/v1/topics/{topic}", None, ADMIN),
     ("GET", "/v1/topics", None, LIST),
     ("GET", "/v1/stats", None, NODE),
+    ("GET", "/v1/cluster", None, NODE),
     ("GET", "/metrics", None, NODE),
     ("POST", "/v1/clock/advance", {"ms": 1}, NODE),
 ]

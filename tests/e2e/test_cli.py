@@ -271,6 +271,21 @@ def test_stats_balance(virtual):
     assert stats["conservation"] == {"in": 4, "out": 4, "difference": 0}
 
 
+def test_the_embedded_store_is_a_cluster_of_one(virtual):
+    cluster = virtual.one("cluster")
+    assert cluster["store"] == "journal"
+    assert cluster["coordinator"] == {"kind": "local", "connected": True, "state": "connected"}
+    [member] = cluster["members"]
+    assert member["id"] == cluster["node"] and member["self"] and member["groups"] == 64
+    assert member["heard_ms"] >= member["joined_ms"] > 0
+    assert [group["group"] for group in cluster["groups"]] == list(range(64))
+    assert {group["owner"] for group in cluster["groups"]} == {member["id"]}
+    out = virtual("cluster").stdout
+    assert "store journal, coordination local: connected\n" in out
+    assert member["id"] in out and "this one" in out and "GROUP " not in out
+    assert "GROUP  OWNER" in virtual("cluster", "--groups").stdout
+
+
 def test_thirty_days_in_a_second(virtual, cli):
     virtual("submit", "t", "a month later", "--in", "30d")
     virtual("reserve", "t", status=NO)

@@ -98,6 +98,14 @@ def test_stats_are_the_same_but_for_the_time_and_the_connections(both):
     assert "it balances" in resp("stats").stdout and resp.url in resp("stats").stdout
 
 
+def test_the_cluster_is_the_same(both):
+    one, other = [cli.one("cluster") for cli in both]
+    for cluster in (one, other):
+        assert cluster["members"][0].pop("heard_ms") > 0
+    assert json.dumps(one) == json.dumps(other)
+    assert same(both, "cluster", "--groups").count("\n") > 64
+
+
 CALLS = [
     ["submit", "t", "x", "--id", "i", "--in", "1h"],
     ["submit", "t", "x", "--id", "i", "--in", "1h"],
@@ -191,7 +199,7 @@ def test_tokens_are_asked_for_and_their_scopes_hold(start, tmp_path):
 
     (tmp_path / "token").write_text(admin + "\n")
     for token in (None, "tocsin_wrong", submit, narrow, admin):
-        for words in (["submit", "t", "x"], ["submit", "shop.a", "x"], ["reserve", "shop.a"], ["topics"], ["stats"],
+        for words in (["submit", "t", "x"], ["submit", "shop.a", "x"], ["reserve", "shop.a"], ["topics"], ["stats"], ["cluster"],
                       ["topic", "get", "t"], ["topic", "set", "shop.a", "--attempts", "3"]):
             http, resp = [tocsin(url, *words, token=token) for url in (server.url, resp_url(server))]
             assert resp == http, (token, words)

@@ -102,6 +102,7 @@ def test_every_operation_answers_as_described(virtual):
     door.set_topic("all")
     door.topics()
     door.stats()
+    door.cluster()
     door.advance(1)
     for path in ("/healthz", "/readyz", "/metrics", "/v1/openapi.json"):
         door.send("GET", path)

@@ -380,7 +380,7 @@ SHORTEST = {
     "AUTH": 1, "CLIENT": 1, "SELECT": 1,
 }
 LONGEST = {"JOB.REDRIVE": 1, "TOPIC.GET": 1, "TOPIC.LIST": 0, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 2,
-           "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1, "PING": 1, "AUTH": 2, "SELECT": 1, "RESET": 0}
+           "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1, "PING": 1, "AUTH": 2, "SELECT": 1, "RESET": 0, "NODES": 0}
 
 
 @pytest.mark.parametrize("name", SHORTEST | LONGEST)

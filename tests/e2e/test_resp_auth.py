@@ -38,6 +38,7 @@ COMMANDS = [
     (["TOPIC.DROP", "{topic}"], ADMIN),
     (["TOPIC.LIST"], LIST),
     (["CLOCK.ADVANCE", "1"], NODE),
+    (["NODES"], NODE),
 ]
 OPEN = {"auth", "hello", "quit", "reset"}  # to everybody
 KNOWN = {"ping", "echo", "command", "client", "select", "info"}  # to every token

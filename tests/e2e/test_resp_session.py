@@ -19,7 +19,7 @@ COMMANDS = {
     "job.submit", "job.msubmit", "job.reserve", "job.ack", "job.nack", "job.extend", "job.cancel", "job.amend",
     "job.fire", "job.count", "job.get", "job.list", "job.redrive", "topic.set", "topic.get", "topic.list",
     "topic.pause", "topic.resume", "topic.purge", "topic.drop", "clock.advance", "ping", "echo", "auth", "hello", "command",
-    "client", "info", "select", "quit", "reset",
+    "client", "info", "nodes", "select", "quit", "reset",
 }
 
 

@@ -354,3 +354,6 @@ def test_the_figures_balance(door, topic):
     assert stats["conservation"]["in"] == stats["totals"]["recovered"] + stats["totals"]["accepted"]
     assert stats["topics"] == len(door.topics())
     assert stats["version"][0].isdigit()
+    cluster = door.cluster()
+    assert [member["id"] for member in cluster["members"] if member["self"]] == [cluster["node"]]
+    assert sum(member["groups"] for member in cluster["members"]) == len(cluster["groups"]) == 64
