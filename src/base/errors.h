@@ -22,6 +22,7 @@ enum class Code : uint8_t {
   kConflict,
   kOverCapacity,
   kOverloaded,
+  kUnavailable,
   kStorageFull,
   kStorageFailed,
   kCorrupt,

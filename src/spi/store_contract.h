@@ -41,6 +41,8 @@ class StoreHarness {
   virtual bool durable() const { return true; }
   /// False where the store has a clock of its own that a test cannot step.
   virtual bool supports_clock_steps() const { return true; }
+  /// Whether leases outlive the store's object: others may hold them, through other nodes.
+  virtual bool keeps_leases() const { return false; }
   /// The next write to stable storage fails, and what it would have saved is lost. False: this store cannot show it.
   virtual bool FailNextSync() { return false; }
   /// The largest payload that it takes, as it is set up here.
@@ -98,6 +100,9 @@ class StoreContract : public testing::TestWithParam<StoreMaker> {
   void Scan();
   /// Time passes.
   void Pass(Millis by);
+  /// After a restart or a crash: what was leased is due again, at once or, where leases outlive it, when they have run
+  /// out.
+  void LoseLeases();
   /// Scans and claims.
   JobBatch Claim(size_t max = 1000, Millis lease = std::chrono::seconds(30), std::string_view topic = kTopic);
   /// Claims, and returns the ids in the order of delivery.

@@ -1,0 +1,68 @@
+// Small things that the calls of the Redis store share.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "clients/redis/command.h"
+#include "model/job.h"
+#include "storage/redis/record.h"
+#include "storage/redis/rooms.h"
+
+namespace tocsin::redis {
+
+inline std::unexpected<Error> NoTopic(std::string_view topic) {
+  return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", topic);
+}
+
+/// The member that a reference by server id means on this slot; empty where it is not one.
+inline std::string MemberIn(const JobRef& job, uint32_t slot) {
+  const auto uid = ParseUid(job.id);
+  return uid && SlotOf(*uid) == slot ? MemberOf(*uid >> kSlotBits) : std::string();
+}
+
+/// A moment that the scripts take for an absolute one; what is smaller is a delay to them.
+constexpr int64_t kAbsoluteMin = 1'000'000'000'000;
+
+/// A due time as the scripts take it.
+inline int64_t WhenOf(Timeline timeline, Millis delay, Time due) {
+  return timeline == Timeline::kSteady ? delay.count() : std::max(ToMs(due), kAbsoluteMin);
+}
+
+/// A limit of a topic; empty where there is none.
+inline void AddLimit(Command& command, uint64_t limit) {
+  if (limit == 0) {
+    command.Add("");
+  } else {
+    command.Add(static_cast<int64_t>(std::min<uint64_t>(limit, std::numeric_limits<int64_t>::max())));
+  }
+}
+
+/// Where the slots have allowances: from when on those count.
+inline void AddEra(Command& command, const Topic& topic) {
+  if (Rooms::Shared(topic)) {
+    command.Add(static_cast<int64_t>(topic.version));
+  } else {
+    command.Add("");
+  }
+}
+
+/// A number that Redis gives as text; -1 for anything else.
+inline int64_t ParseMs(std::string_view text) {
+  int64_t number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// Values that the script Find gives for each job.
+constexpr size_t kFindFields = 7;
+
+/// As the scripts say it: -1 and 0 are never.
+inline Time DueOf(int64_t ms) { return ms <= 0 ? kNever : FromMs(ms); }
+
+}  // namespace tocsin::redis

@@ -1,0 +1,219 @@
+// RedisStore: claim and settle.
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+#include "storage/redis/calls.h"
+#include "storage/redis/gather.h"
+#include "storage/redis/record.h"
+#include "storage/redis/scripts.h"
+#include "storage/redis/store.h"
+
+namespace tocsin::redis {
+namespace {
+
+// What one script takes at most, and what one call gives back at most.
+constexpr size_t kJobsMax = 1000;
+constexpr int64_t kScriptBytesMax = 4 << 20;
+constexpr size_t kClaimBytesMax = 16 << 20;
+constexpr uint32_t kNoSlot = UINT32_MAX;
+
+bool OnlyAcks(std::span<const Settlement> settlements, const std::vector<uint32_t>& places) {
+  return std::ranges::all_of(places, [&](uint32_t at) { return settlements[at].kind == SettleKind::kAck; });
+}
+
+void AddSettlement(Command& command, const Settlement& settlement, const Topic& topic) {
+  switch (settlement.kind) {
+    case SettleKind::kAck:
+      command.Add("a").Add("");
+      break;
+    case SettleKind::kNack:
+      command.Add("n");
+      if (settlement.delay) {
+        command.Add(settlement.delay->count());
+      } else {
+        command.Add("");
+      }
+      break;
+    case SettleKind::kExtend:
+      command.Add("e").Add((settlement.lease > Millis(0) ? settlement.lease : topic.lease).count());
+      break;
+    case SettleKind::kRelease:
+      command.Add("r").Add("");
+      break;
+  }
+  command.Add(settlement.reason);
+}
+
+}  // namespace
+
+/// A claim under way: it goes from slot to slot until it has enough.
+struct RedisStore::Claiming {
+  std::string topic;
+  size_t max = 0;
+  Millis lease{0};
+  Moment now;
+  bool looked = false;  // at the groups of the topic, because no slot was known to be ready
+  size_t bytes = 0;
+  JobBatch batch;
+  Done<JobBatch> done;
+};
+
+void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
+  if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
+  auto claiming = std::make_shared<Claiming>();
+  claiming->topic = topic;
+  claiming->max = max;
+  claiming->lease = lease;
+  claiming->now = now;
+  claiming->done = std::move(done);
+  ClaimNext(std::move(claiming));
+}
+
+void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
+  Shelf* shelf = FindShelf(claiming->topic);
+  const bool enough = claiming->batch.jobs.size() >= claiming->max || claiming->bytes >= kClaimBytesMax;
+  if (shelf == nullptr || shelf->topic.paused || enough) {
+    claiming->batch.more = claiming->bytes >= kClaimBytesMax;
+    return claiming->done(std::move(claiming->batch));
+  }
+  if (shelf->ready.empty()) {
+    shelf->reported = false;
+    if (!claiming->looked && claiming->batch.jobs.empty()) return LookFirst(std::move(claiming));
+    return claiming->done(std::move(claiming->batch));
+  }
+  auto at = shelf->ready.lower_bound(shelf->turn);
+  if (at == shelf->ready.end()) at = shelf->ready.begin();
+  const uint32_t number = *at;
+  shelf->turn = number + 1;
+  const Slot& slot = *shelf->Find(number);
+  Command command =
+      slot.keys.Call(scripts::Claim(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
+                                        Part::kEnded, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
+  AddNow(command, claiming->now);
+  const size_t most = std::min(claiming->max - claiming->batch.jobs.size(), kJobsMax);
+  const Millis lease = claiming->lease > Millis(0) ? claiming->lease : shelf->topic.lease;
+  command.Add(slot.name).Add(static_cast<int64_t>(most)).Add(lease.count()).Add(kScriptBytesMax);
+  Send(std::move(command), [this, claiming = std::move(claiming), name = slot.name, number](Result<Reply> reply) {
+    if (!reply) {
+      // What other slots have given is leased: it has to reach somebody.
+      if (claiming->batch.jobs.empty()) return claiming->done(std::unexpected(std::move(reply).error()));
+      return claiming->done(std::move(claiming->batch));
+    }
+    const ReplyView root = reply->root();
+    LearnSlot(name, root[0].integer(), root[1].integer(), root[5]);
+    if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[4].integer() > 0) group.Chore(root[4].integer());
+    Claimed(*claiming, number, root);
+    ClaimNext(claiming);
+  });
+}
+
+void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply) {
+  const ReplyView jobs = reply[6];
+  size_t size = 0;
+  for (size_t i = 0; i + 3 < jobs.size(); i += 4) size += jobs[i + 2].text().size() + jobs[i + 3].text().size();
+  if (size == 0) return;
+  claiming.bytes += size;
+  claiming.batch.bytes.push_back(std::make_unique<char[]>(size));
+  char* at = claiming.batch.bytes.back().get();
+  const auto keep = [&at](std::string_view text) {
+    std::memcpy(at, text.data(), text.size());
+    const std::string_view kept(at, text.size());
+    at += text.size();
+    return kept;
+  };
+  for (size_t i = 0; i + 3 < jobs.size(); i += 4) {
+    JobView view;
+    const uint64_t sequence = SequenceOf(jobs[i].text()).value_or(0);
+    const std::string_view note = keep(jobs[i + 2].text());
+    if (const Status whole = DecodeJob(keep(jobs[i + 3].text()), note, view); !whole) {
+      // It stays leased and comes back with its attempts, in the end as a dead letter: it holds up nobody.
+      LogError("job {} of topic {} cannot be delivered: {}", UidText(sequence << kSlotBits | slot), claiming.topic,
+               whole.error().message);
+      continue;
+    }
+    ++view.attempt;
+    view.uid = sequence << kSlotBits | slot;
+    view.state = State::kLeased;
+    view.due = DueOf(ParseMs(jobs[i + 1].text()));
+    view.token = {slot, sequence, static_cast<uint64_t>(reply[3].integer())};
+    view.lease_deadline = FromMs(reply[4].integer());
+    claiming.batch.jobs.push_back(std::move(view));
+  }
+}
+
+/// A reserve without a wait misses nothing that was submitted before it, through whichever node.
+void RedisStore::LookFirst(std::shared_ptr<Claiming> claiming) {
+  claiming->looked = true;
+  std::set<uint32_t> groups;
+  for (const auto& [number, slot] : FindShelf(claiming->topic)->slots) groups.insert(slot->group);
+  auto advancing = MakeAdvancing(claiming->now, [this, claiming](Result<Advanced> looked) {
+    if (!looked) return claiming->done(std::unexpected(std::move(looked).error()));
+    ClaimNext(claiming);
+  });
+  for (const uint32_t group : groups) ScanGroup(*groups_[group], advancing);
+  LeaveAdvance(advancing);
+}
+
+void RedisStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
+                        Done<std::vector<SettleOutcome>> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return done(NoTopic(topic));
+  auto gather = std::make_shared<Gather<SettleOutcome>>(settlements.size(), std::move(done));
+  std::ranges::fill(gather->outcomes, SettleOutcome::kStale);
+  // A token of no lease, or with numbers that no token has, is stale; so is one of a slot that is not there.
+  const auto slot_of = [](const Settlement& each) {
+    const bool possible = each.token.fence != 0 && each.token.handle >> (8 * kMemberBytes) == 0;
+    return possible ? each.token.slot : kNoSlot;
+  };
+  for (const auto& [number, all] : BySlot(settlements, slot_of)) {
+    const Slot* slot = shelf->Find(number);
+    if (slot == nullptr) continue;
+    for (size_t begin = 0; begin < all.size(); begin += kJobsMax) {
+      const size_t end = std::min(begin + kJobsMax, all.size());
+      SettlePart(*shelf, *slot, settlements, {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)}, now,
+                 gather);
+    }
+  }
+  gather->Leave();
+}
+
+void RedisStore::SettlePart(const Shelf& shelf, const Slot& slot, std::span<const Settlement> settlements,
+                            std::vector<uint32_t> places, Moment now,
+                            const std::shared_ptr<Gather<SettleOutcome>>& gather) {
+  const Topic& topic = shelf.topic;
+  const bool acks = OnlyAcks(settlements, places);
+  Command command = acks ? slot.keys.Call(scripts::Ack(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare,
+                                                           Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kChore})
+                         : slot.keys.Call(scripts::Settle(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext,
+                                                              Part::kPrepare, Part::kDead, Part::kEnded, Part::kId,
+                                                              Part::kNote, Part::kChore});
+  AddNow(command, now);
+  command.Add(slot.name);
+  if (!acks) command.Add(int64_t{slot.number});
+  command.Add(topic.retention.count());
+  if (!acks) {
+    command.Add(topic.backoff_base.count()).Add(topic.backoff_max.count()).Add(keys_.channel).Add(int64_t{slot.group});
+  }
+  for (const uint32_t at : places) {
+    const Settlement& settlement = settlements[at];
+    command.Add(MemberOf(settlement.token.handle)).Add(MemberOf(settlement.token.fence));
+    if (!acks) AddSettlement(command, settlement, topic);
+  }
+  ++gather->left;
+  Send(std::move(command), [this, gather, acks, name = slot.name, places = std::move(places)](Result<Reply> reply) {
+    if (!reply) return gather->Fail(std::move(reply).error());
+    const ReplyView root = reply->root();
+    for (size_t i = 0; i < places.size(); ++i) {
+      gather->outcomes[places[i]] = static_cast<SettleOutcome>(root[1][i].integer());
+    }
+    if (acks) {
+      LearnFigures(name, root[2]);
+    } else {
+      LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+    }
+    gather->Leave();
+  });
+}
+
+}  // namespace tocsin::redis

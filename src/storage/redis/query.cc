@@ -1,0 +1,228 @@
+// RedisStore: list and sweep. Both go through the slots of this shard one after the other; the cursor says where they are.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "storage/redis/calls.h"
+#include "storage/redis/gather.h"
+#include "storage/redis/record.h"
+#include "storage/redis/scripts.h"
+#include "storage/redis/store.h"
+
+namespace tocsin::redis {
+namespace {
+
+constexpr size_t kStepsMax = 50;  // commands for one page, however few jobs they find
+constexpr size_t kPageBytesMax = 16 << 20;
+
+std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
+
+/// Numbers with dots between them.
+template <size_t N>
+std::optional<std::array<uint64_t, N>> ParseNumbers(std::string_view text) {
+  std::array<uint64_t, N> numbers{};
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (size_t i = 0; i < N; ++i) {
+    if (i > 0 && (at == end || *at++ != '.')) return std::nullopt;
+    const auto [stop, error] = std::from_chars(at, end, numbers[i]);
+    if (error != std::errc()) return std::nullopt;
+    at = stop;
+  }
+  if (at != end) return std::nullopt;
+  return numbers;
+}
+
+/// The zsets that hold jobs of a state; scheduled jobs that wait for a count alone are in the second one.
+std::vector<Part> PartsOf(State state) {
+  switch (state) {
+    case State::kScheduled:
+      return {Part::kStore, Part::kCount};
+    case State::kLeased:
+      return {Part::kPrepare};
+    case State::kDead:
+      return {Part::kDead};
+    case State::kDone:
+    case State::kCancelled:
+      return {Part::kEnded};
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Where a listing is: ZSCAN's own cursor, and within what it gave (which may be more than a page) the last one shown.
+struct RedisStore::Listing {
+  std::string topic;
+  State state = State::kScheduled;
+  size_t limit = 0;
+  Moment now;
+  uint64_t slot = 0;
+  uint64_t part = 0;
+  uint64_t scan = 0;
+  uint64_t shown = 0;  // the sequence number of that one, plus 1
+  size_t steps = 0;
+  size_t bytes = 0;
+  Page page;
+  Done<Page> done;
+
+  std::string Cursor() const { return fmt::format("{}.{}.{}.{}", slot, part, scan, shown); }
+};
+
+void RedisStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+                      Done<Page> done) {
+  if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
+  auto listing = std::make_shared<Listing>();
+  if (!cursor.empty()) {
+    const auto at = ParseNumbers<4>(cursor);
+    if (!at || (*at)[1] >= PartsOf(state).size()) return done(NoCursor());
+    std::tie(listing->slot, listing->part, listing->scan, listing->shown) = std::tuple_cat(*at);
+  }
+  listing->topic = topic;
+  listing->state = state;
+  listing->limit = limit;
+  listing->now = now;
+  listing->done = std::move(done);
+  ListNext(std::move(listing));
+}
+
+void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
+  Shelf* shelf = FindShelf(listing->topic);
+  if (shelf == nullptr) return listing->done(NoTopic(listing->topic));
+  const auto at = shelf->slots.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(listing->slot, kSlotsMax)));
+  if (at == shelf->slots.end()) return listing->done(std::move(listing->page));
+  if (at->first != listing->slot) {
+    listing->slot = at->first;
+    listing->part = listing->scan = listing->shown = 0;
+  }
+  const bool full = listing->page.jobs.jobs.size() >= listing->limit || listing->bytes >= kPageBytesMax;
+  if (full || ++listing->steps > kStepsMax) {
+    listing->page.cursor = listing->Cursor();
+    return listing->done(std::move(listing->page));
+  }
+  Command command = at->second->keys.Call("ZSCAN", PartsOf(listing->state)[listing->part]);
+  command.Add(static_cast<int64_t>(listing->scan)).Add("COUNT").Add(static_cast<int64_t>(std::max<size_t>(listing->limit, 10)));
+  Send(std::move(command), [this, listing](Result<Reply> reply) {
+    if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
+    ListFound(listing, reply->root());
+  });
+}
+
+void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& scanned) {
+  const uint64_t next_scan = static_cast<uint64_t>(ParseMs(scanned[0].text()));
+  std::vector<uint64_t> found;
+  for (size_t i = 0; i < scanned[1].size(); i += 2) {
+    const auto sequence = SequenceOf(scanned[1][i].text());
+    if (sequence && *sequence + 1 > listing->shown) found.push_back(*sequence);
+  }
+  std::ranges::sort(found);
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
+  const size_t room = listing->limit - listing->page.jobs.jobs.size();
+  const bool whole = found.size() <= room;
+  if (!whole) found.resize(room);
+  const auto go_on = [this, listing, next_scan, whole, last = found.empty() ? 0 : found.back() + 1] {
+    listing->shown = whole ? 0 : last;
+    if (whole) listing->scan = next_scan;
+    if (whole && next_scan == 0) {
+      const bool more = ++listing->part < PartsOf(listing->state).size();
+      if (!more) ++listing->slot;
+      if (!more) listing->part = 0;
+    }
+    ListNext(listing);
+  };
+  if (found.empty()) return go_on();
+  Shelf* shelf = FindShelf(listing->topic);
+  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(static_cast<uint32_t>(listing->slot));
+  if (slot == nullptr) return listing->done(NoTopic(listing->topic));
+  Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded,
+                                                      Part::kId, Part::kNote, Part::kCount});
+  AddNow(command, listing->now);
+  for (const uint64_t sequence : found) command.Add(MemberOf(sequence)).Add("");
+  Send(std::move(command), [listing, go_on, size = found.size()](Result<Reply> reply) {
+    if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
+    const ReplyView list = reply->root()[1];
+    for (size_t i = 0; i < size; ++i) {
+      JobView view;
+      if (Status shown = ShowFound(list, kFindFields * i, static_cast<uint32_t>(listing->slot), listing->page.jobs, view);
+          !shown) {
+        return listing->done(std::unexpected(std::move(shown).error()));
+      }
+      // One that waits for either is in both zsets: it is shown with the first.
+      const bool again = listing->part == 1 && view.due != kNever;
+      if (view.uid == 0 || view.state != listing->state || again) continue;
+      listing->bytes += view.payload.size();
+      listing->page.jobs.jobs.push_back(std::move(view));
+    }
+    go_on();
+  });
+}
+
+struct RedisStore::Sweeping {
+  std::string topic;
+  SweepKind kind = SweepKind::kRedrive;
+  size_t limit = 0;
+  Moment now;
+  uint64_t slot = 0;
+  std::string began;  // as the script gave it; empty at the beginning of a slot
+  uint64_t kept = 0;
+  size_t steps = 0;
+  Swept swept;
+  Done<Swept> done;
+};
+
+void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
+                       Done<Swept> done) {
+  if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
+  auto sweeping = std::make_shared<Sweeping>();
+  if (!cursor.empty()) {
+    const auto at = ParseNumbers<3>(cursor);
+    if (!at) return done(NoCursor());
+    sweeping->slot = (*at)[0];
+    if ((*at)[1] != 0) sweeping->began = fmt::format("{}", (*at)[1]);
+    sweeping->kept = (*at)[2];
+  }
+  sweeping->topic = topic;
+  sweeping->kind = kind;
+  sweeping->limit = limit;
+  sweeping->now = now;
+  sweeping->done = std::move(done);
+  SweepNext(std::move(sweeping));
+}
+
+void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
+  Shelf* shelf = FindShelf(sweeping->topic);
+  if (shelf == nullptr) return sweeping->done(NoTopic(sweeping->topic));
+  const auto at = shelf->slots.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(sweeping->slot, kSlotsMax)));
+  if (at == shelf->slots.end()) return sweeping->done(std::move(sweeping->swept));
+  if (at->first != sweeping->slot) {
+    sweeping->slot = at->first;
+    sweeping->began.clear();
+    sweeping->kept = 0;
+  }
+  if (sweeping->swept.changed >= sweeping->limit || ++sweeping->steps > kStepsMax) {
+    sweeping->swept.cursor = fmt::format("{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began, sweeping->kept);
+    return sweeping->done(std::move(sweeping->swept));
+  }
+  const Slot& slot = *at->second;
+  Command command = slot.keys.Call(scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare,
+                                                      Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kCount,
+                                                      Part::kEvent});
+  AddNow(command, sweeping->now);
+  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group}).Add(static_cast<int64_t>(sweeping->kind));
+  command.Add(static_cast<int64_t>(std::min<size_t>(sweeping->limit - sweeping->swept.changed, 500)));
+  command.Add(sweeping->began).Add(static_cast<int64_t>(sweeping->kept));
+  Send(std::move(command), [this, sweeping, name = slot.name](Result<Reply> reply) {
+    if (!reply) return sweeping->done(std::unexpected(std::move(reply).error()));
+    const ReplyView root = reply->root();
+    sweeping->swept.changed += static_cast<size_t>(root[1].integer());
+    const bool more = root[4].integer() != 0;
+    sweeping->began = more ? fmt::format("{}", root[2].integer()) : "";
+    sweeping->kept = more ? static_cast<uint64_t>(root[3].integer()) : 0;
+    if (!more) ++sweeping->slot;
+    LearnSlot(name, root[0].integer(), root[5].integer(), root[6]);
+    SweepNext(sweeping);
+  });
+}
+
+}  // namespace tocsin::redis

@@ -1,0 +1,166 @@
+#include "storage/redis/record.h"
+
+#include <array>
+#include <utility>
+
+namespace tocsin::redis {
+namespace {
+
+constexpr uint8_t kVersion = 1;
+constexpr size_t kRecordHead = 24;
+constexpr size_t kNoteHead = 23;
+constexpr uint8_t kWaitsForEither = 4;  // a flag of the note: rescheduled, though it was to wait for a count alone
+
+void PutBig(std::string& out, uint64_t value, size_t bytes) {
+  for (size_t i = bytes; i-- > 0;) out.push_back(static_cast<char>(value >> (8 * i)));
+}
+
+uint64_t Big(std::string_view text, size_t at, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<uint8_t>(text[at + i]);
+  return value;
+}
+
+std::unexpected<Error> Torn(std::string_view what) {
+  return Fail(Code::kCorrupt, "a job's {} in Redis is not whole", what);
+}
+
+/// Cuts `size` bytes off the front; false where there are fewer.
+bool Cut(std::string_view& rest, size_t size, std::string_view& out) {
+  if (rest.size() < size) return false;
+  out = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return true;
+}
+
+bool DecodeHeaders(std::string_view bytes, std::vector<HeaderView>& headers) {
+  while (!bytes.empty()) {
+    std::string_view sizes;
+    HeaderView header;
+    if (!Cut(bytes, 6, sizes)) return false;
+    if (!Cut(bytes, Big(sizes, 0, 2), header.name) || !Cut(bytes, Big(sizes, 2, 4), header.value)) return false;
+    headers.push_back(header);
+  }
+  return true;
+}
+
+/// The numbers of a topic, in the order in which they are stored.
+template <class Visit>
+void VisitTopic(Topic& topic, Visit visit) {
+  const auto millis = [&](Millis& value) {
+    auto number = static_cast<uint64_t>(value.count());
+    visit(number);
+    value = Millis(static_cast<int64_t>(number));
+  };
+  const auto number = [&](auto& value) {
+    auto wide = static_cast<uint64_t>(value);
+    visit(wide);
+    value = static_cast<std::remove_reference_t<decltype(value)>>(wide);
+  };
+  number(topic.version);  // first: a script compares it
+  number(topic.slots);
+  number(topic.capacity_jobs);
+  number(topic.capacity_bytes);
+  millis(topic.lease);
+  number(topic.max_attempts);
+  millis(topic.backoff_base);
+  millis(topic.backoff_max);
+  number(topic.count_limit);
+  millis(topic.retention);
+  number(topic.paused);
+}
+
+}  // namespace
+
+std::string MemberOf(uint64_t sequence) {
+  std::string member;
+  PutBig(member, sequence, kMemberBytes);
+  return member;
+}
+
+std::optional<uint64_t> SequenceOf(std::string_view member) {
+  if (member.size() != kMemberBytes) return std::nullopt;
+  return Big(member, 0, kMemberBytes);
+}
+
+std::string IdField(const JobRef& job) {
+  std::string field;
+  if (job.id.empty()) return field;
+  PutBig(field, job.key.size(), 2);
+  field += job.key;
+  field += job.id;
+  return field;
+}
+
+void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out) {
+  out.clear();
+  uint64_t count = 0;
+  if (job.trigger != Trigger::kTime) count = job.count != 0 ? job.count : topic.count_limit;
+  size_t headers = 0;
+  for (const HeaderView& header : job.headers) headers += 6 + header.name.size() + header.value.size();
+  out.reserve(kRecordHead + job.key.size() + job.id.size() + headers + job.payload.size());
+  PutBig(out, kVersion, 1);
+  PutBig(out, static_cast<uint64_t>(job.trigger), 1);
+  PutBig(out, job.max_attempts != 0 ? job.max_attempts : topic.max_attempts, 2);
+  PutBig(out, count, 4);
+  PutBig(out, Fingerprint(job), 8);
+  PutBig(out, job.key.size(), 2);
+  PutBig(out, job.id.size(), 2);
+  PutBig(out, headers, 4);
+  out += job.key;
+  out += job.id;
+  for (const HeaderView& header : job.headers) {
+    PutBig(out, header.name.size(), 2);
+    PutBig(out, header.value.size(), 4);
+    out += header.name;
+    out += header.value;
+  }
+  out += job.payload;
+}
+
+Status DecodeJob(std::string_view record, std::string_view note, JobView& view) {
+  if (record.size() < kRecordHead) return Torn("record");
+  if (Big(record, 0, 1) != kVersion) {
+    return Fail(Code::kUnsupportedFormat, "a job in Redis has format {}, this program reads {}", Big(record, 0, 1),
+                kVersion);
+  }
+  view.trigger = static_cast<Trigger>(Big(record, 1, 1));
+  view.max_attempts = static_cast<uint32_t>(Big(record, 2, 2));
+  std::string_view rest = record.substr(kRecordHead);
+  std::string_view headers;
+  if (!Cut(rest, Big(record, 16, 2), view.key) || !Cut(rest, Big(record, 18, 2), view.own_id) ||
+      !Cut(rest, Big(record, 20, 4), headers) || !DecodeHeaders(headers, view.headers)) {
+    return Torn("record");
+  }
+  view.payload = rest;
+  if (note.empty()) return {};
+  if (note.size() < kNoteHead || note.size() < kNoteHead + Big(note, 21, 2)) return Torn("note");
+  view.attempt = static_cast<uint32_t>(Big(note, 7, 2));
+  if ((Big(note, 16, 1) & kWaitsForEither) != 0) view.trigger = Trigger::kEither;
+  view.reason = note.substr(kNoteHead + Big(note, 21, 2));
+  return {};
+}
+
+std::string EncodeTopic(const Topic& topic) {
+  std::string out;
+  Topic copy = topic;
+  VisitTopic(copy, [&](uint64_t& number) { PutBig(out, number, 8); });
+  return out;
+}
+
+Result<Topic> DecodeTopic(std::string_view name, std::string_view text) {
+  Topic topic;
+  topic.name = name;
+  size_t at = 0;
+  VisitTopic(topic, [&](uint64_t& number) {
+    if (at + 8 <= text.size()) number = Big(text, at, 8);
+    at += 8;
+  });
+  if (at != text.size()) {
+    return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis have {} bytes, this program reads {}", name,
+                text.size(), at);
+  }
+  return topic;
+}
+
+}  // namespace tocsin::redis

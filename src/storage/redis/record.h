@@ -1,0 +1,38 @@
+// The bytes that Redis holds of a job. The record is what was asked for; only its payload ever changes. The note is what
+// became of it. Both are read and cut by the scripts too (script_parts.h): big end first, at fixed places.
+//
+//   record  u8 version | u8 trigger | u16 max attempts | u32 events to wait for | u64 fingerprint | u16 key size |
+//           u16 id size | u32 size of the headers | key | id | headers: u16 name size, u32 value size, both | payload
+//   note    u56 fence, 0 when not leased | u16 attempts used up | u56 due | u8 flags | u32 bytes accounted |
+//           u16 size of the id's field | the id's field | reason
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/job.h"
+#include "model/topic.h"
+
+namespace tocsin::redis {
+
+constexpr size_t kMemberBytes = 7;
+/// A sequence number as the member of a zset: in the order of the numbers.
+std::string MemberOf(uint64_t sequence);
+/// Nothing where `member` is not one.
+std::optional<uint64_t> SequenceOf(std::string_view member);
+
+/// The field of the hash of own ids: empty for a job without one.
+std::string IdField(const JobRef& job);
+
+void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out);
+
+/// Fills the view from a record and a note; its views point into both. kCorrupt where they are not whole.
+Status DecodeJob(std::string_view record, std::string_view note, JobView& view);
+
+std::string EncodeTopic(const Topic& topic);
+Result<Topic> DecodeTopic(std::string_view name, std::string_view text);
+
+}  // namespace tocsin::redis

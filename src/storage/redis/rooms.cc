@@ -1,0 +1,174 @@
+#include "storage/redis/rooms.h"
+
+#include <algorithm>
+
+#include "model/assignment.h"
+#include "storage/redis/calls.h"
+#include "storage/redis/gather.h"
+#include "storage/redis/scripts.h"
+
+namespace tocsin::redis {
+namespace {
+
+// A full topic would otherwise ask all its slots for every job that it refuses.
+constexpr Millis kTakeBackEvery{50};
+// What a slot gets besides what it asks for, so that not every submit has to ask: a share of what a slot would have if all
+// had the same.
+constexpr uint64_t kShareOfSlot = 8;
+constexpr int kTries = 3;
+
+std::shared_ptr<Gather<char>> GatherFor(std::move_only_function<void(Status)> next) {
+  return std::make_shared<Gather<char>>(0, [next = std::move(next)](Result<std::vector<char>> all) mutable {
+    if (!all) return next(std::unexpected(std::move(all).error()));
+    next({});
+  });
+}
+
+}  // namespace
+
+struct Rooms::Request {
+  Topic topic;
+  uint32_t slot = 0;
+  uint64_t jobs = 0;
+  uint64_t bytes = 0;
+  uint64_t more_jobs = 0;  // on top, given up first
+  uint64_t more_bytes = 0;
+  int tries = 0;
+  bool took_back = false;
+  Done<bool> done;
+};
+
+SlotKeys Rooms::KeysOf(const Topic& topic, uint32_t slot) const {
+  return {prefix_, GroupOf(topic.name, slot), fmt::format("{}/{}", topic.name, slot)};
+}
+
+Command Rooms::AtHome(const Script& script, const Topic& topic) const {
+  Command command = KeysOf(topic, 0).Call(script, {Part::kRoom});
+  command.Add(static_cast<int64_t>(topic.version));
+  return command;
+}
+
+Command Rooms::AtSlot(const Topic& topic, uint32_t slot) const {
+  Command command = KeysOf(topic, slot).Call(scripts::Allow(), {Part::kMeta, Part::kJob, Part::kEnded});
+  command.Add(static_cast<int64_t>(topic.version));
+  return command;
+}
+
+void Rooms::Ask(const Topic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done) {
+  auto request = std::make_shared<Request>();
+  request->topic = topic;
+  request->slot = slot;
+  request->jobs = jobs;
+  request->bytes = bytes;
+  request->more_jobs = topic.capacity_jobs / topic.slots / kShareOfSlot;
+  request->more_bytes = topic.capacity_bytes / topic.slots / kShareOfSlot;
+  request->done = std::move(done);
+  Grant(std::move(request));
+}
+
+void Rooms::Grant(std::shared_ptr<Request> request) {
+  const Topic& topic = request->topic;
+  Command command = AtHome(scripts::Grant(), topic);
+  command.Add(int64_t{request->slot});
+  command.Add(static_cast<int64_t>(request->jobs + request->more_jobs));
+  command.Add(static_cast<int64_t>(request->bytes + request->more_bytes));
+  command.Add(int64_t{topic.slots});
+  AddLimit(command, topic.capacity_jobs);
+  AddLimit(command, topic.capacity_bytes);
+  command.Add(int64_t{request->took_back});
+  call_(std::move(command), [this, request = std::move(request)](Result<Reply> reply) {
+    if (!reply) return request->done(std::unexpected(std::move(reply).error()));
+    Granted(request, reply->root());
+  });
+}
+
+void Rooms::Granted(const std::shared_ptr<Request>& request, const ReplyView& reply) {
+  const auto again = [this, request](Status status) {
+    if (!status) return request->done(std::unexpected(std::move(status).error()));
+    Grant(request);
+  };
+  switch (reply[0].integer()) {
+    case 1:
+      return Allow(request, reply);
+    case -1:
+      if (++request->tries > kTries) break;
+      return Register(request->topic, again);
+    case 0:
+      if (request->more_jobs + request->more_bytes > 0) {
+        request->more_jobs = request->more_bytes = 0;
+        return Grant(request);
+      }
+      if (request->took_back) break;
+      request->took_back = true;
+      return TakeBack(request->topic, again);
+    default:
+      break;  // the settings have changed: with the new ones it may succeed
+  }
+  request->done(false);
+}
+
+void Rooms::Allow(std::shared_ptr<Request> request, const ReplyView& reply) {
+  Command command = AtSlot(request->topic, request->slot);
+  command.Add(reply[3].integer()).Add(reply[1].integer()).Add(reply[2].integer());
+  call_(std::move(command), [request = std::move(request)](Result<Reply> allowed) {
+    if (!allowed) return request->done(std::unexpected(std::move(allowed).error()));
+    request->done(allowed->root()[0].integer() >= 0);
+  });
+}
+
+void Rooms::Register(const Topic& topic, Next next) {
+  auto gather = GatherFor(std::move(next));
+  for (uint32_t slot = 0; slot < topic.slots; ++slot) {
+    Command command = AtSlot(topic, slot);
+    command.Add(int64_t{0}).Add("").Add("");
+    ++gather->left;
+    call_(std::move(command), [this, topic, slot, gather](Result<Reply> reply) {
+      if (!reply) return gather->Fail(std::move(reply).error());
+      if (reply->root()[0].integer() < 0) return gather->Leave();  // a newer era has begun
+      Command record = AtHome(scripts::Record(), topic);
+      record.Add(int64_t{slot}).Add(reply->root()[0].integer()).Add(reply->root()[1].integer()).Add("");
+      call_(std::move(record), [gather](Result<Reply> recorded) {
+        if (!recorded) return gather->Fail(std::move(recorded).error());
+        gather->Leave();
+      });
+    });
+  }
+  gather->Leave();
+}
+
+void Rooms::TakeBack(const Topic& topic, Next next) {
+  const auto now = clock_.IoNow();
+  const auto [last, first] = taken_back_.try_emplace(topic.name, now);
+  if (!first && now - last->second < kTakeBackEvery) return next({});
+  last->second = now;
+  auto gather = GatherFor(std::move(next));
+  for (uint32_t slot = 0; slot < topic.slots; ++slot) {
+    ++gather->left;
+    TakeBackFrom(topic, slot, gather);
+  }
+  gather->Leave();
+}
+
+void Rooms::TakeBackFrom(const Topic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather) {
+  Command mark = AtHome(scripts::Mark(), topic);
+  mark.Add(int64_t{slot});
+  call_(std::move(mark), [this, topic, slot, gather](Result<Reply> marked) {
+    if (!marked) return gather->Fail(std::move(marked).error());
+    const int64_t serial = marked->root().integer();
+    if (serial < 0) return gather->Leave();
+    Command lower = AtSlot(topic, slot);
+    lower.Add(serial).Add("").Add("");
+    call_(std::move(lower), [this, topic, slot, serial, gather](Result<Reply> lowered) {
+      if (!lowered) return gather->Fail(std::move(lowered).error());
+      if (lowered->root()[0].integer() < 0) return gather->Leave();
+      Command record = AtHome(scripts::Record(), topic);
+      record.Add(int64_t{slot}).Add(lowered->root()[0].integer()).Add(lowered->root()[1].integer()).Add(serial);
+      call_(std::move(record), [gather](Result<Reply> recorded) {
+        if (!recorded) return gather->Fail(std::move(recorded).error());
+        gather->Leave();
+      });
+    });
+  });
+}
+
+}  // namespace tocsin::redis

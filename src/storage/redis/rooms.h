@@ -1,0 +1,63 @@
+// Rooms: keeps a topic within its capacity, though its slots may live on different servers of a Cluster and no script sees
+// them all. Each slot has an allowance, kept with it and checked by the scripts that add jobs; the topic's home (a hash in
+// the group of its slot 0) knows what every slot was allowed, and grants more only while the sum stays within the
+// capacity. A slot is raised at the home first and lowered at the slot first, so that a crash in between can only make
+// the topic stricter, until the slot's unused room is taken back.
+//
+// A topic of one slot needs none of this: its scripts see all of it. Every change of the settings begins a new era, in
+// which all slots are registered anew with what they hold.
+//
+// Owned by a RedisStore, on its thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "clients/redis/client.h"
+#include "model/topic.h"
+#include "spi/store.h"
+#include "storage/redis/gather.h"
+#include "storage/redis/keys.h"
+
+namespace tocsin::redis {
+
+class Rooms {
+ public:
+  using Call = std::function<void(Command, std::move_only_function<void(Result<Reply>)>)>;
+
+  Rooms(std::string prefix, const Clock& clock, Call call) : prefix_(std::move(prefix)), clock_(clock), call_(std::move(call)) {}
+
+  static bool Bounded(const Topic& topic) { return topic.capacity_jobs != 0 || topic.capacity_bytes != 0; }
+  /// Whether its slots have allowances.
+  static bool Shared(const Topic& topic) { return Bounded(topic) && topic.slots > 1; }
+
+  /// Room for `jobs` and `bytes` more on a slot, or for a part of them: false when the topic is full.
+  void Ask(const Topic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done);
+
+ private:
+  struct Request;
+  using Next = std::move_only_function<void(Status)>;
+
+  SlotKeys KeysOf(const Topic& topic, uint32_t slot) const;
+  Command AtHome(const Script& script, const Topic& topic) const;
+  Command AtSlot(const Topic& topic, uint32_t slot) const;
+  void Grant(std::shared_ptr<Request> request);
+  void Granted(const std::shared_ptr<Request>& request, const ReplyView& reply);
+  void Allow(std::shared_ptr<Request> request, const ReplyView& reply);
+  /// Every slot tells the home what it holds.
+  void Register(const Topic& topic, Next next);
+  /// What slots were allowed and do not use goes back to the home.
+  void TakeBack(const Topic& topic, Next next);
+  void TakeBackFrom(const Topic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather);
+
+  const std::string prefix_;
+  const Clock& clock_;
+  const Call call_;
+  std::map<std::string, std::chrono::steady_clock::time_point> taken_back_;  // when, by topic
+};
+
+}  // namespace tocsin::redis

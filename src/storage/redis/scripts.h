@@ -1,0 +1,49 @@
+// The Lua scripts of the Redis store: every move of jobs is one of them, over a bounded batch of one slot. Keys and data
+// come in KEYS and ARGV alone, and every key that is touched is declared, so that Cluster never runs one on half of them
+// while a hash slot moves.
+//
+// What Redis holds of one slot (keys.h):
+//   store    zset   member -> due ms        scheduled jobs, but those that wait for a count alone
+//   count    zset   member -> events left   jobs whose count still matters (the countdown bucket)
+//   prepare  zset   member -> lease ends    leased jobs
+//   dead     zset   member -> died at
+//   ended    zset   member -> forget at     done and cancelled jobs that are retained
+//   job      hash   member -> record        what was asked for (record.h)
+//   note     hash   member -> note          what became of it (record.h); none for a job that nothing happened to yet
+//   id       hash   own id -> member
+//   event    zset   member .. event -> 0    events counted, as long as they matter
+//   meta     hash   seq, bytes, the counts of TopicFigures, and what the slot may hold (rooms.h)
+//   room     hash   of the topic's slot 0 alone: what each slot was allowed
+// and of its group:
+//   next     zset   slot -> due ms of the first job in store
+//   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late
+//   owner    hash   epoch, node
+// A member is the job's sequence number in 7 bytes, big end first: jobs of one due time leave in the order of arrival.
+#pragma once
+
+#include "clients/redis/command.h"
+
+namespace tocsin::redis::scripts {
+
+const Script& SubmitPlain();
+const Script& Submit();
+const Script& Claim();
+const Script& Ack();
+const Script& Settle();
+const Script& Amend();
+const Script& Count();
+const Script& Find();
+const Script& Sweep();
+const Script& Scan();
+const Script& Chores();
+const Script& Take();
+const Script& Figures();
+const Script& PutTopic();
+const Script& DropTopic();
+const Script& DropSlot();
+const Script& Grant();
+const Script& Record();
+const Script& Mark();
+const Script& Allow();
+
+}  // namespace tocsin::redis::scripts

@@ -1,0 +1,323 @@
+#include "storage/redis/script_parts.h"
+#include "storage/redis/scripts.h"
+
+namespace tocsin::redis::scripts {
+namespace {
+
+// A job by its member or its own id, and the state that it is in.
+constexpr const char* kLookUp = R"lua(
+local function found(m, own)
+  if m ~= '' and call('HEXISTS', job, m) == 1 then return m end
+  return own ~= '' and call('HGET', id, own) or nil
+end
+local function state_of(m, text)
+  if call('ZSCORE', prepare, m) then return 1 end
+  if call('ZSCORE', dead, m) then return 2 end
+  if call('ZSCORE', ended, m) then return upack('>I1', text, 17) % 4 == 1 and 3 or 4 end
+  return 0
+end
+)lua";
+
+// The head of the slot has moved: the group's index follows, and who sleeps longer is woken.
+constexpr const char* kMoved = R"lua(
+local old_head, earliest = num(call('ZSCORE', next, slot) or math.huge), head(next) or math.huge
+local function moved()
+  local least = touch(store, next, slot)
+  if least >= 0 and least < old_head and (least < earliest or (least <= now and old_head > now)) then
+    call('PUBLISH', channel, group .. ' ' .. least)
+  end
+  return least
+end
+)lua";
+
+}  // namespace
+
+// Kinds and outcomes as in AmendKind and AmendOutcome.
+const Script& Amend() {
+  static const Script script = Make("amend", {kCommon, kNotes, kLimits, R"lua(
+local meta, store, job, next, prepare, dead, ended, id, note, count, event, chore = unpack(KEYS)
+local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
+local retention = num(ARGV[5])
+)lua",
+                                                kLookUp, kMoved, R"lua(
+local bytes, cancelled, results = num(call('HGET', meta, 'bytes') or 0), 0, {}
+local _, max_bytes = limits(meta, '', ARGV[6], ARGV[7], 0, bytes)
+local function cancel(m, rec, n)
+  call('ZREM', store, m)
+  uncount(count, event, m)
+  bytes, cancelled = bytes - (#rec - 24), cancelled + 1
+  if retention > 0 then
+    n.flags = 2
+    call('HSET', note, m, note_text(n))
+    call('ZADD', ended, now + retention, m)
+    call('ZADD', chore, 'LT', now + retention, slot)
+  else
+    call('HDEL', job, m)
+    call('HDEL', note, m)
+    if n.id ~= '' then call('HDEL', id, n.id) end
+  end
+end
+local function new_payload(m, rec, payload)
+  local kl, il, hl = upack('>I2I2I4', rec, 17)
+  local changed = sub(rec, 1, 24 + kl + il + hl) .. payload
+  local grows = #changed - #rec
+  if grows > 0 and max_bytes and bytes + grows > max_bytes then return false end
+  bytes = bytes + grows
+  call('HSET', job, m, changed)
+  local text = call('HGET', note, m)
+  if text then
+    local n = read_note(text)
+    n.size = n.size + grows
+    call('HSET', note, m, note_text(n))
+  end
+  return true
+end
+local function reschedule(m, rec, at)
+  local due = when(at)
+  local old = call('ZSCORE', store, m)
+  if old and num(old) <= now then uncount(count, event, m) end
+  if upack('>I1', rec, 2) == 1 then
+    local text = call('HGET', note, m)
+    local n = text and read_note(text) or new_note(rec)
+    n.flags = 4
+    call('HSET', note, m, note_text(n))
+  end
+  call('ZADD', store, due, m)
+  return due
+end
+for i = 8, #ARGV, 6 do
+  local kind, m, at, has, payload = ARGV[i], found(ARGV[i + 1], ARGV[i + 2]), ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+  local outcome, due = 0, 0
+  if not m then
+    outcome = 3
+  else
+    local text, rec = call('HGET', note, m), call('HGET', job, m)
+    local state = state_of(m, text)
+    if state == 1 then
+      outcome = 1
+    elseif state ~= 0 then
+      outcome = (state == 4 and kind == '0') and 0 or 2
+    elseif kind == '0' then
+      cancel(m, rec, text and read_note(text) or new_note(rec))
+    elseif kind == '1' then
+      if has == '1' and not new_payload(m, rec, payload) then outcome = 4 else due = reschedule(m, rec, at) end
+    elseif kind == '2' then
+      if not new_payload(m, rec, payload) then outcome = 4 end
+    else
+      due = now
+      uncount(count, event, m)
+      call('ZADD', store, now, m)
+    end
+  end
+  results[#results + 1] = outcome
+  results[#results + 1] = due
+end
+call('HSET', meta, 'bytes', bytes)
+add(meta, 'can', cancelled)
+return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
+)lua"});
+  return script;
+}
+
+// Outcomes as in CountOutcome.
+const Script& Count() {
+  static const Script script = Make("count", {kCommon, kNotes, R"lua(
+local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
+local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
+)lua",
+                                                kLookUp, kMoved, R"lua(
+local results = {}
+local function counted(m, name, by)
+  local state = state_of(m, call('HGET', note, m))
+  if state > 1 then return 4, 0 end
+  local left, due = call('ZSCORE', count, m), call('ZSCORE', store, m)
+  if state == 1 or not left or (due and num(due) <= now) then return 3, 0 end
+  left = num(left)
+  if call('ZADD', event, 'NX', 0, m .. name) == 0 then return 2, left end
+  left = math.max(left - by, 0)
+  if left > 0 then
+    call('ZADD', count, left, m)
+    return 0, left
+  end
+  uncount(count, event, m)
+  call('ZADD', store, now, m)
+  return 1, 0
+end
+for i = 5, #ARGV, 4 do
+  local m = found(ARGV[i], ARGV[i + 1])
+  local outcome, left = 5, 0
+  if m then outcome, left = counted(m, ARGV[i + 2], num(ARGV[i + 3])) end
+  results[#results + 1] = outcome
+  results[#results + 1] = left
+end
+return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
+)lua"});
+  return script;
+}
+
+// For each reference: member, record, note, state, due (-1: never), lease end, events left. An empty member: not stored.
+const Script& Find() {
+  static const Script script = Make("find", {kCommon, R"lua(
+local store, job, prepare, dead, ended, id, note, count = unpack(KEYS)
+)lua",
+                                               kLookUp, R"lua(
+local out = {}
+local function put(...)
+  for _, value in ipairs({...}) do out[#out + 1] = value end
+end
+for i = 2, #ARGV, 2 do
+  local m = found(ARGV[i], ARGV[i + 1])
+  if not m then
+    put('', '', '', 0, 0, 0, 0)
+  else
+    local text = call('HGET', note, m) or ''
+    local state, due = state_of(m, text), num(call('ZSCORE', store, m) or -1)
+    if state ~= 0 and text ~= '' then due = upack('>I7', text, 10) end
+    put(m, call('HGET', job, m), text, state, due, num(call('ZSCORE', prepare, m) or 0), num(call('ZSCORE', count, m) or 0))
+  end
+end
+return {now, out}
+)lua"});
+  return script;
+}
+
+// Kinds as in SweepKind. `began` bounds it: a redrive to the dead jobs that there were, the others to the jobs with a
+// sequence number up to it; `kept` younger ones stand before the rest of the store.
+const Script& Sweep() {
+  static const Script script = Make("sweep", {kCommon, kNotes, R"lua(
+local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
+local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
+local kind, limit, began, kept = ARGV[5], num(ARGV[6]), num(ARGV[7]), num(ARGV[8])
+began = began or (kind == '0' and call('ZCARD', dead)) or num(call('HGET', meta, 'seq') or 0)
+)lua",
+                                                kMoved, R"lua(
+local changed, purged, bytes, more = 0, 0, 0, 0
+local function erase(m)
+  local rec = call('HGET', job, m)
+  local retained = call('ZREM', ended, m) == 1
+  if rec then
+    local own = id_of(rec)
+    if own ~= '' then call('HDEL', id, own) end
+    if not retained then bytes, purged = bytes + #rec - 24, purged + 1 end
+  end
+  call('ZREM', store, m)
+  call('ZREM', prepare, m)
+  call('ZREM', dead, m)
+  uncount(count, event, m)
+  call('HDEL', job, m)
+  call('HDEL', note, m)
+  changed = changed + 1
+end
+local function erase_all(key, from)
+  local room = limit - changed
+  if room <= 0 then
+    more = 1
+    return
+  end
+  local members = call('ZRANGE', key, from, from + room - 1)
+  if #members == room then more = 1 end
+  for _, m in ipairs(members) do
+    if upack('>I7', m) <= began then erase(m) elseif key == store then kept = kept + 1 end
+  end
+end
+if kind == '0' then
+  for _, m in ipairs(call('ZRANGE', dead, 0, math.min(limit, began) - 1)) do
+    local n = read_note(call('HGET', note, m))
+    n.tries, n.due = 0, now
+    call('HSET', note, m, note_text(n))
+    call('ZREM', dead, m)
+    call('ZADD', store, now, m)
+    changed = changed + 1
+  end
+  add(meta, 'red', changed)
+  began = began - changed
+  if began > 0 and changed > 0 then more = 1 end
+else
+  erase_all(dead, 0)
+  if kind ~= '1' then
+    erase_all(store, kept)
+    erase_all(count, 0)
+  end
+  if kind == '3' then
+    erase_all(prepare, 0)
+    erase_all(ended, 0)
+  end
+  add(meta, 'bytes', -bytes)
+  add(meta, 'pur', purged)
+end
+return {now, changed, began, kept, more, moved(), figures(meta, store, prepare, dead, ended, job)}
+)lua"});
+  return script;
+}
+
+// What a group has to do now: slots with jobs to claim, slots with chores, and when there is more. For every node.
+const Script& Scan() {
+  static const Script script = Make("scan", {kCommon, R"lua(
+local next, chore, owner = unpack(KEYS)
+local most = num(ARGV[2])
+local function later(key)
+  local l = call('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return l[2] and num(l[2]) or -1
+end
+return {now, call('ZRANGEBYSCORE', next, '-inf', now, 'LIMIT', 0, most), later(next),
+  call('ZRANGEBYSCORE', chore, '-inf', now, 'LIMIT', 0, most), later(chore),
+  num(call('HGET', owner, 'epoch') or 0), call('HGET', owner, 'node') or '', call('ZCARD', next)}
+)lua"});
+  return script;
+}
+
+// A new owner: whatever the old one still sends with its epoch is refused from here on.
+const Script& Take() {
+  static const Script script = Make("take", {R"lua(
+redis.call('HSET', KEYS[1], 'node', ARGV[1])
+return redis.call('HINCRBY', KEYS[1], 'epoch', 1)
+)lua"});
+  return script;
+}
+
+const Script& Figures() {
+  static const Script script = Make("figures", {kCommon, R"lua(
+local meta, store, job, prepare, dead, ended = unpack(KEYS)
+return {now, figures(meta, store, prepare, dead, ended, job)}
+)lua"});
+  return script;
+}
+
+// Compare and set: an older version, or another content of the same one, changes nothing and gets what is stored.
+const Script& PutTopic() {
+  static const Script script = Make("put_topic", {R"lua(
+local name, text, channel = ARGV[1], ARGV[2], ARGV[3]
+local old = redis.call('HGET', KEYS[1], name)
+if old == text then return {1, ''} end
+if old and struct.unpack('>I8', old) >= struct.unpack('>I8', text) then return {0, old} end
+redis.call('HSET', KEYS[1], name, text)
+redis.call('INCR', KEYS[2])
+redis.call('PUBLISH', channel, 'topics')
+return {1, ''}
+)lua"});
+  return script;
+}
+
+const Script& DropTopic() {
+  static const Script script = Make("drop_topic", {R"lua(
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 1 then
+  redis.call('INCR', KEYS[2])
+  redis.call('PUBLISH', ARGV[2], 'topics')
+end
+return 1
+)lua"});
+  return script;
+}
+
+// UNLINK frees in the background: no time is spent on the number of jobs here.
+const Script& DropSlot() {
+  static const Script script = Make("drop_slot", {R"lua(
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+return 1
+)lua"});
+  return script;
+}
+
+}  // namespace tocsin::redis::scripts

@@ -1,0 +1,94 @@
+// What one shard's Redis store keeps in memory: of each topic its settings and slots, of each group when it has work
+// next. All of it is a copy of what Redis holds, as new as the last answer; losing it costs one scan.
+//
+// Owned by a RedisStore, and touched on its thread alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/assignment.h"
+#include "model/topic.h"
+#include "spi/store.h"
+#include "storage/redis/keys.h"
+
+namespace tocsin::redis {
+
+/// As the scripts give them: jobs held, leased, dead, retained, ready, bytes, and the counts of TopicFigures.
+struct SlotFigures {
+  static constexpr size_t kNumbers = 15;
+  std::array<uint64_t, kNumbers> numbers{};
+
+  uint64_t retained() const { return numbers[3]; }
+  /// Scheduled, leased and dead.
+  uint64_t live() const { return numbers[0] - numbers[3]; }
+};
+
+struct Slot {
+  Slot(std::string_view prefix, std::string_view topic, uint32_t the_number)
+      : number(the_number),
+        group(GroupOf(topic, the_number)),
+        name(fmt::format("{}/{}", topic, the_number)),
+        keys(prefix, group, name) {}
+
+  const uint32_t number;
+  const uint32_t group;
+  const std::string name;  // in the indexes of its group
+  const SlotKeys keys;
+  SlotFigures figures;
+  bool seen = false;
+  SlotFigures opened;  // its figures when this store first saw it
+};
+
+/// A topic, with those of its slots that belong to this shard.
+struct Shelf {
+  Topic topic;
+  std::map<uint32_t, std::unique_ptr<Slot>> slots;
+  std::set<uint32_t> ready;  // slots that have, or had when last heard of, jobs to claim
+  uint32_t turn = 0;         // the slot that is claimed from first
+  bool reported = false;     // as ready, and not found empty since
+
+  Slot* Find(uint32_t slot) {
+    const auto found = slots.find(slot);
+    return found == slots.end() ? nullptr : found->second.get();
+  }
+  TopicFigures Figures() const;
+};
+
+struct Group {
+  Group(std::string_view prefix, uint32_t the_number) : number(the_number), keys(prefix, the_number, "") {}
+
+  /// Something in it is due at `ms`, of Redis' clock; -1: nothing.
+  void Due(int64_t ms) {
+    if (ms >= 0 && (next_ms < 0 || ms < next_ms)) next_ms = ms;
+  }
+
+  void Chore(int64_t ms) {
+    if (ms >= 0 && (chore_ms < 0 || ms < chore_ms)) chore_ms = ms;
+  }
+  /// Whether a scan will find something, at this time of Redis' clock.
+  bool Expects(int64_t ms) const {
+    const auto comes = [ms](int64_t at) { return at >= 0 && at <= ms; };
+    return stale || comes(next_ms) || (mine && epoch != 0 && comes(chore_ms));
+  }
+
+  const uint32_t number;
+  const SlotKeys keys;
+  bool stale = true;       // to be scanned whatever is known of it
+  int64_t next_ms = -1;    // the first job that comes due
+  int64_t chore_ms = -1;   // the first lease that ends, or retained job that is forgotten
+  size_t busy_slots = 0;   // with jobs in their store
+  bool mine = false;       // this node is its owner
+  bool taking = false;
+  uint64_t epoch = 0;      // ours, when mine; 0 until it is taken
+  uint64_t seen_epoch = 0; // Redis'
+  std::string owner;       // as Redis has it
+};
+
+}  // namespace tocsin::redis

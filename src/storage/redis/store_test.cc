@@ -1,0 +1,331 @@
+// Several nodes on one real Redis: what the contract of a single Store cannot show.
+#include "storage/redis/store.h"
+
+#include <chrono>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "real/redis_servers.h"
+#include "storage/redis/checks.h"
+#include "storage/redis/test_world.h"
+
+namespace tocsin::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+real::RedisServer& Server() {
+  static const std::unique_ptr<real::RedisServer> server = [] {
+    auto made = real::RedisServer::Make();
+    TOCSIN_CHECK(made);
+    return *std::move(made);
+  }();
+  return *server;
+}
+
+NewJob Job(std::string_view id, Millis delay = 0ms, uint32_t slot = 0) {
+  NewJob job;
+  job.id = id;
+  job.delay = delay;
+  job.payload = "payload";
+  job.slot = slot;
+  return job;
+}
+
+class RedisNodes : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(Server().Ask({"FLUSHALL"}));
+    topic_ = DefaultTopic("orders");
+    topic_.slots = 1;
+  }
+
+  std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller) {
+    Options options;
+    options.endpoints = {{"127.0.0.1", Server().port()}};
+    return std::make_unique<TestNode>(io_, options, clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_,
+                                      metrics_, StoreOptions{.node = name, .clock = clock});
+  }
+
+  template <class T>
+  Result<T> Await(TestNode& node, const std::function<void(Done<T>)>& call) {
+    std::optional<Result<T>> answer;
+    call([&](Result<T> result) { answer.emplace(std::move(result)); });
+    while (!answer) TOCSIN_CHECK(io_.run_one() > 0);
+    node.Pump();
+    return *std::move(answer);
+  }
+  Result<void> Put(TestNode& node, const Topic& topic) {
+    return Await<void>(node, [&](Done<void> done) { node.store().PutTopic(topic, std::move(done)); });
+  }
+  SubmitOutcome Submit(TestNode& node, const NewJob& job) {
+    const auto outcomes = Await<std::vector<Submitted>>(node, [&](auto done) {
+      node.store().Submit("orders", {&job, 1}, clock_.Now(), std::move(done));
+    });
+    EXPECT_TRUE(outcomes) << outcomes.error().message;
+    return outcomes ? (*outcomes)[0].outcome : SubmitOutcome::kOverloaded;
+  }
+  Advanced Advance(TestNode& node) {
+    auto advanced = Await<Advanced>(node, [&](auto done) { node.store().Advance(clock_.Now(), 1000, std::move(done)); });
+    EXPECT_TRUE(advanced) << advanced.error().message;
+    return advanced ? *std::move(advanced) : Advanced{};
+  }
+  std::vector<JobView> Claim(TestNode& node, size_t max = 100, Millis lease = 30s) {
+    batch_ = *Await<JobBatch>(node, [&](auto done) { node.store().Claim("orders", max, lease, clock_.Now(), std::move(done)); });
+    return batch_.jobs;
+  }
+  SettleOutcome Ack(TestNode& node, const Token& token) {
+    const Settlement settlement{.token = token};
+    return (*Await<std::vector<SettleOutcome>>(node, [&](auto done) {
+      node.store().Settle("orders", {&settlement, 1}, clock_.Now(), std::move(done));
+    }))[0];
+  }
+
+  boost::asio::io_context io_;
+  metrics::Registry metrics_;
+  VirtualClock clock_;
+  RealClock real_clock_;
+  Topic topic_;
+  JobBatch batch_;
+};
+
+TEST_F(RedisNodes, AJobOfOneNodeIsClaimedAndSettledThroughAnother) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_TRUE(Put(*b, topic_));
+  EXPECT_EQ(Submit(*a, Job("x")), SubmitOutcome::kAccepted);
+  EXPECT_EQ(Submit(*b, Job("x")), SubmitOutcome::kDuplicate);
+  const auto claimed = Claim(*b);
+  ASSERT_EQ(claimed.size(), 1U);
+  EXPECT_THAT(Claim(*a), IsEmpty());
+  EXPECT_EQ(Ack(*a, claimed[0].token), SettleOutcome::kOk);
+  EXPECT_EQ(Ack(*b, claimed[0].token), SettleOutcome::kStale);
+}
+
+TEST_F(RedisNodes, ANodeThatSleepsLongerIsWokenByAnEarlierJob) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_TRUE(Put(*b, topic_));
+  EXPECT_EQ(Submit(*a, Job("far", 1h)), SubmitOutcome::kAccepted);
+  EXPECT_LE(Advance(*b).next_utc, clock_.Now().utc + 1h);
+  bool news = false;
+  b->store().OnNews([&] { news = true; });
+  EXPECT_EQ(Submit(*a, Job("near", 5s)), SubmitOutcome::kAccepted);
+  while (!news) ASSERT_GT(io_.run_one_for(10s), 0U) << "no news";
+  EXPECT_LE(Advance(*b).next_utc, clock_.Now().utc + 5s);
+}
+
+TEST_F(RedisNodes, PeerBug02_AfterALostConnectionTheScanComesFirst) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_TRUE(Put(*b, topic_));
+  Advance(*b);
+  int news = 0;
+  b->store().OnNews([&] { ++news; });
+  ASSERT_TRUE(Server().Ask({"CLIENT", "KILL", "TYPE", "pubsub"}));
+  ASSERT_TRUE(Server().Ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
+  while (news == 0) ASSERT_GT(io_.run_one_for(10s), 0U) << "it does not look after its connection is back";
+  EXPECT_EQ(Submit(*a, Job("x")), SubmitOutcome::kAccepted);
+  EXPECT_THAT(Advance(*b).ready, ElementsAre("orders"));
+}
+
+TEST_F(RedisNodes, Invariant08_AStaleOwnerIsRefused) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  topic_.backoff_base = topic_.backoff_max = 0ms;
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_TRUE(Put(*b, topic_));
+  a->OwnAll();
+  const auto epoch = a->store().Groups()[0].epoch;
+  EXPECT_EQ(Submit(*a, Job("x")), SubmitOutcome::kAccepted);
+  ASSERT_EQ(Claim(*a, 1, 10s).size(), 1U);
+  b->OwnAll();  // a does not know
+  bool refused = false;
+  a->store().OnRefused([&] { refused = true; });
+  clock_.Advance(10s);
+  Advance(*a);
+  EXPECT_TRUE(refused);
+  EXPECT_THAT(Claim(*a), IsEmpty()) << "its roll-back was not carried out";
+  Advance(*b);
+  EXPECT_EQ(Claim(*b).size(), 1U) << "the new owner's was";
+  Advance(*b);
+  EXPECT_GT(b->store().Groups()[0].epoch, epoch);
+}
+
+TEST_F(RedisNodes, ANodeThatOwnsNothingStillDeliversWhatIsDue) {
+  const auto a = Node("a");
+  const auto dead = Node("dead");
+  ASSERT_TRUE(Put(*a, topic_));
+  dead->OwnAll();
+  EXPECT_EQ(Submit(*a, Job("x", 5s)), SubmitOutcome::kAccepted);
+  Advance(*a);
+  clock_.Advance(5s);
+  EXPECT_THAT(Advance(*a).ready, ElementsAre("orders"));
+  EXPECT_EQ(Claim(*a).size(), 1U);
+}
+
+TEST_F(RedisNodes, TopicsOfOtherNodesAreSeen) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  Advance(*b);
+  ASSERT_TRUE(Put(*a, topic_));
+  clock_.Advance(1s);
+  EXPECT_THAT(Advance(*b).topics, ElementsAre(topic_));
+  ASSERT_TRUE(Put(*b, topic_));
+  Topic here = topic_;
+  here.version = 1;
+  here.retention = 1h;
+  Topic there = here;
+  there.retention = 2h;
+  ASSERT_TRUE(Put(*a, here));
+  const auto late = Put(*b, there);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kConflict);
+  EXPECT_EQ(b->store().Topics()[0].topic, here) << "what it lost to";
+  there.version = 2;
+  ASSERT_TRUE(Put(*b, there));
+  clock_.Advance(1s);
+  EXPECT_THAT(Advance(*a).topics, ElementsAre(there));
+  ASSERT_TRUE(Await<void>(*a, [&](Done<void> done) { a->store().DropTopic("orders", std::move(done)); }));
+  clock_.Advance(1s);
+  EXPECT_THAT(Advance(*b).dropped, ElementsAre("orders"));
+  EXPECT_THAT(b->store().Topics(), IsEmpty());
+}
+
+TEST_F(RedisNodes, Invariant10_ACapacityOverManySlotsAndNodesIsNeverExceeded) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  topic_.slots = 8;
+  topic_.capacity_jobs = 37;
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_TRUE(Put(*b, topic_));
+  std::vector<std::string> ids;
+  for (int i = 0; i < 200; ++i) ids.push_back(fmt::format("j{}", i));
+  size_t accepted = 0;
+  size_t answered = 0;
+  for (int i = 0; i < 200; ++i) {
+    TestNode& node = i % 2 == 0 ? *a : *b;
+    const NewJob job = Job(ids[static_cast<size_t>(i)], 0ms, static_cast<uint32_t>(i * 5 % 8));
+    node.store().Submit("orders", {&job, 1}, clock_.Now(), [&](Result<std::vector<Submitted>> outcomes) {
+      ASSERT_TRUE(outcomes);
+      accepted += (*outcomes)[0].outcome == SubmitOutcome::kAccepted;
+      ++answered;
+    });
+  }
+  while (answered < 200) ASSERT_GT(io_.run_one(), 0U);
+  EXPECT_EQ(accepted, 37U);
+  // What is acked on one slot makes room on every other.
+  size_t acked = 0;
+  for (const JobView& job : Claim(*a, 10)) acked += Ack(*b, job.token) == SettleOutcome::kOk;
+  EXPECT_EQ(acked, 10U);
+  size_t again = 0;
+  for (uint32_t i = 0; i < 400 && again < 10; ++i) again += Submit(*a, Job(fmt::format("n{}", i), 1h, i % 8)) == SubmitOutcome::kAccepted;
+  EXPECT_EQ(again, 10U);
+}
+
+TEST_F(RedisNodes, ALoweredCapacityRefusesWhatIsNewOnEverySlot) {
+  const auto a = Node("a");
+  topic_.slots = 4;
+  topic_.capacity_jobs = 100;
+  ASSERT_TRUE(Put(*a, topic_));
+  for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(Submit(*a, Job({}, 1h, i % 4)), SubmitOutcome::kAccepted);
+  topic_.capacity_jobs = 20;
+  topic_.version = 1;
+  ASSERT_TRUE(Put(*a, topic_));
+  for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(Submit(*a, Job({}, 1h, i % 4)), SubmitOutcome::kOverCapacity);
+}
+
+TEST_F(RedisNodes, AThousandIdleSlotsCostFewCommands) {
+  const auto a = Node("a");
+  for (int i = 0; i < 100; ++i) {
+    Topic topic = DefaultTopic(fmt::format("t{}", i));
+    topic.slots = i % 10 == 0 ? 16 : 8;
+    ASSERT_TRUE(Put(*a, topic));
+  }
+  a->OwnAll();
+  Advance(*a);
+  const size_t before = a->client().calls();
+  for (int second = 0; second < 10; ++second) {
+    clock_.Advance(1s);
+    Advance(*a);
+  }
+  EXPECT_LE(a->client().calls() - before, 10 * 95U);
+}
+
+TEST_F(RedisNodes, WithRedisOwnClockNothingIsEarly) {
+  const auto a = Node("a", ClockSource::kRedis);
+  ASSERT_TRUE(Put(*a, topic_));
+  const NewJob job = Job("x", 300ms);
+  const auto began = std::chrono::steady_clock::now();
+  const auto submitted = Await<std::vector<Submitted>>(*a, [&](auto done) {
+    a->store().Submit("orders", {&job, 1}, real_clock_.Now(), std::move(done));
+  });
+  ASSERT_TRUE(submitted);
+  size_t claimed = 0;
+  while (claimed == 0) {
+    Await<Advanced>(*a, [&](auto done) { a->store().Advance(real_clock_.Now(), 100, std::move(done)); });
+    const auto batch = Await<JobBatch>(*a, [&](auto done) { a->store().Claim("orders", 1, 1s, real_clock_.Now(), std::move(done)); });
+    ASSERT_TRUE(batch);
+    claimed = batch->jobs.size();
+    ASSERT_LT(std::chrono::steady_clock::now() - began, 20s);
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 299ms);
+}
+
+TEST_F(RedisNodes, PeerBug14_AMillionJobsDueAtOnceDrainWithoutALongScript) {
+  const auto a = Node("a");
+  topic_.slots = 4;
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_TRUE(Server().Ask({"CONFIG", "SET", "slowlog-log-slower-than", "50000"}));
+  ASSERT_TRUE(Server().Ask({"SLOWLOG", "RESET"}));
+  constexpr size_t kJobs = 1'000'000;
+  const Time due = clock_.Now().utc + 1h;
+  std::vector<NewJob> jobs(1000, Job({}));
+  for (size_t sent = 0; sent < kJobs; sent += jobs.size()) {
+    for (NewJob& job : jobs) {
+      job.timeline = Timeline::kUtc;
+      job.due = due;
+      job.slot = static_cast<uint32_t>(sent / jobs.size() % 4);
+    }
+    ASSERT_TRUE(Await<std::vector<Submitted>>(*a, [&](auto done) { a->store().Submit("orders", jobs, clock_.Now(), std::move(done)); }));
+  }
+  clock_.Advance(1h);
+  Advance(*a);
+  size_t acked = 0;
+  std::vector<Settlement> settlements;
+  while (acked < kJobs) {
+    const auto claimed = Claim(*a, 1000);
+    ASSERT_FALSE(claimed.empty()) << acked;
+    settlements.clear();
+    for (const JobView& job : claimed) settlements.push_back({.token = job.token});
+    const auto outcomes = Await<std::vector<SettleOutcome>>(*a, [&](auto done) { a->store().Settle("orders", settlements, clock_.Now(), std::move(done)); });
+    ASSERT_TRUE(outcomes);
+    for (const SettleOutcome outcome : *outcomes) ASSERT_EQ(outcome, SettleOutcome::kOk);
+    acked += claimed.size();
+  }
+  const auto slow = Server().Ask({"SLOWLOG", "LEN"});
+  ASSERT_TRUE(slow);
+  EXPECT_EQ(slow->integer, 0) << "a script took longer than 50 ms";
+}
+
+TEST_F(RedisNodes, TheChecksSayWhatIsWrongWithAServer) {
+  EXPECT_THAT(Findings("s", "redis_version:7.0.15\r\n", {{"appendonly", "yes"}, {"appendfsync", "everysec"}, {"maxmemory-policy", "noeviction"}}), IsEmpty());
+  EXPECT_THAT(Findings("s", "redis_version:6.0.9\r\n", {{"appendonly", "no"}, {"maxmemory-policy", "allkeys-lru"}}),
+              ElementsAre(HasSubstr("6.0.9"), HasSubstr("appendonly no"), HasSubstr("allkeys-lru")));
+  EXPECT_THAT(Findings("s", "redis_version:7.2.0\r\n", {}), ElementsAre(HasSubstr("CONFIG GET")));
+  const auto a = Node("a");
+  const auto found = Await<std::vector<std::string>>(*a, [&](auto done) { CheckServers(a->client(), std::move(done)); });
+  ASSERT_TRUE(found);
+  EXPECT_THAT(*found, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tocsin::redis

@@ -1,0 +1,177 @@
+// RedisStore: submit.
+#include <algorithm>
+#include <array>
+
+#include "storage/redis/calls.h"
+#include "storage/redis/gather.h"
+#include "storage/redis/record.h"
+#include "storage/redis/scripts.h"
+#include "storage/redis/store.h"
+
+namespace tocsin::redis {
+namespace {
+
+// What one script takes at most: so that none keeps Redis from others for long.
+constexpr size_t kJobsMax = 1000;
+constexpr size_t kBytesMax = 4 << 20;
+
+int64_t WhenOf(const NewJob& job) { return redis::WhenOf(job.timeline, job.delay, job.due); }
+
+/// A job as the script takes it.
+using Arguments = std::array<std::string, 6>;
+
+Arguments ArgumentsOf(const NewJob& job, const Topic& topic) {
+  const int64_t events = job.count != 0 ? job.count : topic.count_limit;
+  const JobRef ref{job.id, job.key};
+  Arguments arguments{job.trigger == Trigger::kCount ? "" : fmt::format("{}", WhenOf(job)),
+                      fmt::format("{}", job.trigger == Trigger::kTime ? 0 : events),
+                      fmt::format("{}", static_cast<int>(job.on_conflict)),
+                      MemberIn(ref, job.slot),
+                      IdField(ref),
+                      {}};
+  EncodeRecord(job, topic, arguments.back());
+  return arguments;
+}
+
+Submitted OutcomeAt(const ReplyView& results, size_t i, uint32_t slot) {
+  Submitted submitted;
+  submitted.outcome = static_cast<SubmitOutcome>(results[3 * i].integer());
+  if (submitted.outcome == SubmitOutcome::kOverCapacity) return submitted;
+  submitted.uid = static_cast<uint64_t>(results[3 * i + 1].integer()) << kSlotBits | slot;
+  submitted.due = DueOf(results[3 * i + 2].integer());
+  return submitted;
+}
+
+bool Plain(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
+  return std::ranges::all_of(places, [&](uint32_t at) { return jobs[at].id.empty() && jobs[at].trigger == Trigger::kTime; });
+}
+
+/// How many of `places` go into one script.
+size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
+  size_t bytes = 0;
+  size_t count = 0;
+  for (; count < places.size() && count < kJobsMax; ++count) {
+    bytes += jobs[places[count]].payload.size();
+    if (count > 0 && bytes > kBytesMax) break;
+  }
+  return count;
+}
+
+}  // namespace
+
+/// Jobs of one slot that are submitted by the script for any job. They are kept where a lack of room may have to be mended.
+struct RedisStore::Submitting {
+  std::string topic;
+  uint32_t slot = 0;
+  Moment now;
+  std::vector<uint32_t> at;  // their places in the call
+  std::vector<Arguments> jobs;
+  bool asked = false;  // for room
+  std::shared_ptr<Gather<Submitted>> gather;
+};
+
+void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
+                        Done<std::vector<Submitted>> done) {
+  Shelf* shelf = FindShelf(topic);
+  if (shelf == nullptr) return done(NoTopic(topic));
+  auto gather = std::make_shared<Gather<Submitted>>(jobs.size(), std::move(done));
+  for (const auto& [number, all] : BySlot(jobs, [](const NewJob& job) { return job.slot; })) {
+    std::span<const uint32_t> places = all;
+    while (!places.empty()) {
+      const auto some = places.first(Fitting(jobs, places));
+      places = places.subspan(some.size());
+      ++gather->left;
+      if (!Rooms::Bounded(shelf->topic) && Plain(jobs, some)) {
+        SubmitPlain(*shelf, *shelf->Find(number), jobs, some, now, gather);
+        continue;
+      }
+      auto submitting = std::make_shared<Submitting>();
+      submitting->topic = topic;
+      submitting->slot = number;
+      submitting->now = now;
+      submitting->at.assign(some.begin(), some.end());
+      for (const uint32_t at : some) submitting->jobs.push_back(ArgumentsOf(jobs[at], shelf->topic));
+      submitting->gather = gather;
+      SubmitAny(std::move(submitting));
+    }
+  }
+  gather->Leave();
+}
+
+void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<const NewJob> jobs,
+                             std::span<const uint32_t> places, Moment now,
+                             const std::shared_ptr<Gather<Submitted>>& gather) {
+  Command command = slot.keys.Call(scripts::SubmitPlain(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext,
+                                                            Part::kPrepare, Part::kDead, Part::kEnded});
+  AddNow(command, now);
+  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
+  std::vector<std::pair<uint32_t, int64_t>> whens;  // with their places in the call
+  whens.reserve(places.size());
+  for (const uint32_t at : places) {
+    whens.emplace_back(at, WhenOf(jobs[at]));
+    EncodeRecord(jobs[at], shelf.topic, record_);
+    command.Add(whens.back().second).Add(record_);
+  }
+  Send(std::move(command), [this, gather, name = slot.name, number = slot.number,
+                            whens = std::move(whens)](Result<Reply> reply) {
+    if (!reply) return gather->Fail(std::move(reply).error());
+    const ReplyView root = reply->root();
+    const int64_t now_ms = root[0].integer();
+    auto sequence = static_cast<uint64_t>(root[1].integer());
+    for (const auto& [at, when] : whens) {
+      const int64_t due = when < kAbsoluteMin ? now_ms + when : std::max(when, now_ms);
+      gather->outcomes[at] = {SubmitOutcome::kAccepted, sequence++ << kSlotBits | number, FromMs(due)};
+    }
+    LearnSlot(name, now_ms, root[2].integer(), root[3]);
+    gather->Leave();
+  });
+}
+
+void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
+  Shelf* shelf = FindShelf(submitting->topic);
+  if (shelf == nullptr) return submitting->gather->Fail(NoTopic(submitting->topic).error());
+  const Slot& slot = *shelf->Find(submitting->slot);
+  Command command = slot.keys.Call(
+      scripts::Submit(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                          Part::kId, Part::kNote, Part::kCount, Part::kEvent});
+  AddNow(command, submitting->now);
+  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
+  AddLimit(command, shelf->topic.capacity_jobs);
+  AddLimit(command, shelf->topic.capacity_bytes);
+  AddEra(command, shelf->topic);
+  for (const Arguments& job : submitting->jobs) {
+    for (const std::string& argument : job) command.Add(argument);
+  }
+  Send(std::move(command), [this, submitting = std::move(submitting), name = slot.name](Result<Reply> reply) {
+    if (!reply) return submitting->gather->Fail(std::move(reply).error());
+    const ReplyView root = reply->root();
+    for (size_t i = 0; i < submitting->at.size(); ++i) {
+      submitting->gather->outcomes[submitting->at[i]] = OutcomeAt(root[1], i, submitting->slot);
+    }
+    LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+    FindRoom(submitting);
+  });
+}
+
+void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
+  Shelf* shelf = FindShelf(submitting->topic);
+  auto refused = std::make_shared<Submitting>(Submitting{.topic = submitting->topic, .slot = submitting->slot, .now = submitting->now, .at = {}, .jobs = {}, .asked = true, .gather = submitting->gather});
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < submitting->at.size(); ++i) {
+    if (submitting->gather->outcomes[submitting->at[i]].outcome != SubmitOutcome::kOverCapacity) continue;
+    refused->at.push_back(submitting->at[i]);
+    bytes += submitting->jobs[i].back().size();
+    refused->jobs.push_back(std::move(submitting->jobs[i]));
+  }
+  if (refused->at.empty() || submitting->asked || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
+    return submitting->gather->Leave();
+  }
+  const size_t jobs = refused->at.size();
+  rooms_.Ask(shelf->topic, refused->slot, jobs, bytes, [this, refused](Result<bool> room) {
+    if (!room) return refused->gather->Fail(std::move(room).error());
+    if (!*room) return refused->gather->Leave();
+    SubmitAny(refused);
+  });
+}
+
+}  // namespace tocsin::redis

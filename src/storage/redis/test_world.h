@@ -1,0 +1,94 @@
+// For tests of the Redis store: a real Redis, and nodes on it whose thread is the test's and whose clock it moves.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "clients/redis/client.h"
+#include "metrics/registry.h"
+#include "storage/redis/store.h"
+
+namespace tocsin::redis {
+
+/// Counts what is under way, so that a test knows when everything has been answered.
+class CountingClient final : public Client {
+ public:
+  explicit CountingClient(std::unique_ptr<Client> client) : client_(std::move(client)) {}
+
+  size_t pending() const { return *pending_; }
+  size_t calls() const { return calls_; }
+  void Close() override { client_->Close(); }
+  void Call(Command command, Answer answer) override {
+    ++*pending_;
+    ++calls_;
+    client_->Call(std::move(command), [pending = pending_, answer = std::move(answer)](Result<Reply> reply) mutable {
+      answer(std::move(reply));
+      --*pending;
+    });
+  }
+  void CallEach(const Command& command,
+                std::move_only_function<void(Result<std::vector<std::pair<Endpoint, Reply>>>)> answer) override {
+    ++*pending_;
+    client_->CallEach(command, [pending = pending_, answer = std::move(answer)](auto replies) mutable {
+      answer(std::move(replies));
+      --*pending;
+    });
+  }
+  void Subscribe(std::string channel, Message message) override {
+    client_->Subscribe(std::move(channel), std::move(message));
+  }
+  void OnUp(std::move_only_function<void()> up) override { client_->OnUp(std::move(up)); }
+  std::vector<ServerHealth> Health() const override { return client_->Health(); }
+
+ private:
+  std::unique_ptr<Client> client_;
+  std::shared_ptr<size_t> pending_ = std::make_shared<size_t>(0);
+  size_t calls_ = 0;
+};
+
+/// One node: its client and the store of its only shard.
+class TestNode {
+ public:
+  TestNode(boost::asio::io_context& io, const Options& options, const Clock& clock, metrics::Registry& metrics,
+           StoreOptions store_options)
+      : io_(io) {
+    auto client = Client::Make(io, options, metrics);
+    TOCSIN_CHECK(client);
+    client_ = std::make_unique<CountingClient>(*std::move(client));
+    store_ = std::make_unique<RedisStore>(*client_, clock, std::move(store_options));
+    Status opened = Fail(Code::kInternal, "not opened");
+    store_->Open([&](Result<void> result) { opened = std::move(result); });
+    Pump();
+    if (!opened) LogError("{}", opened.error().message);
+    TOCSIN_CHECK(opened);
+  }
+  ~TestNode() { client_->Close(); }
+  TestNode(const TestNode&) = delete;
+  TestNode& operator=(const TestNode&) = delete;
+
+  /// Until every call has its answer.
+  void Pump() {
+    while (client_->pending() > 0) TOCSIN_CHECK(io_.run_one() > 0);
+  }
+  void OwnAll() {
+    std::vector<uint32_t> all;
+    for (uint32_t group = 0; group < kGroups; ++group) all.push_back(group);
+    store_->Own(all);
+    Pump();
+  }
+  RedisStore& store() { return *store_; }
+  CountingClient& client() { return *client_; }
+
+ private:
+  boost::asio::io_context& io_;
+  std::unique_ptr<CountingClient> client_;
+  std::unique_ptr<RedisStore> store_;
+};
+
+}  // namespace tocsin::redis
