@@ -129,7 +129,7 @@ std::string RedisBacking::Trouble() const {
 Status RedisBacking::CheckServers() {
   std::optional<Result<std::vector<std::string>>> found;
   parts_.loops.front()->Post([this, &found] {
-    redis::CheckServer(*shards_.front().client,
+    redis::CheckServers(*shards_.front().client,
                        [&found](Result<std::vector<std::string>> warnings) { found.emplace(std::move(warnings)); });
   });
   while (!found) Drive(kTryEvery, [&found] { return found.has_value(); });  // the client has a deadline
