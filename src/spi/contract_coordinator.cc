@@ -38,6 +38,7 @@ TEST_P(CoordinatorContract, TellsWhenItWasLastHeardOf) {
   // It gets newer by itself, and that is no change.
   const TimePoint deadline = Now() + session() + kSoon;
   while (Now() < deadline) {
+    StaysQuiet(a, session() / 10);
     a->AskCurrent();
     const std::optional<Report> next = a->Next(deadline);
     ASSERT_TRUE(next);

@@ -141,7 +141,7 @@ void RedisCoordinator::Apply(TimePoint sent, Roster roster) {
 }
 
 void RedisCoordinator::CheckLease() {
-  if (view_.joined && clock_.IoNow() >= lease_end_) Lose("its lease in Redis has run out");
+  if (view_.joined && !left_ && clock_.IoNow() >= lease_end_) Lose("its lease in Redis has run out");
 }
 
 void RedisCoordinator::Lose(std::string_view why) {

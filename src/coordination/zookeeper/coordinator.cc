@@ -315,7 +315,8 @@ void ZookeeperCoordinator::Arm() {
 }
 
 void ZookeeperCoordinator::CheckLease() {
-  if (view_.joined && clock_.IoNow() >= lease_end_) Lose("ZooKeeper has not answered for a whole session");
+  if (!view_.joined || left_ || clock_.IoNow() < lease_end_) return;
+  Lose("ZooKeeper has not answered for a whole session");
 }
 
 void ZookeeperCoordinator::Lose(std::string_view why) {

@@ -58,11 +58,10 @@ struct Session::Native {
   }
 
   /// The end of a request, on any thread.
-  static void Finish(const void* request, Answer answer) {
-    Native* native = static_cast<const Request*>(request)->native;
-    native->loop->Post([session = native->session, request = native->Take(request),
-                        answer = std::move(answer)]() mutable {
-      if (const std::shared_ptr<Session> held = session.lock()) request->answer(std::move(answer));
+  static void Finish(const void* raw, Answer answer) {
+    Native* native = static_cast<const Request*>(raw)->native;
+    native->loop->Post([to = native->session, request = native->Take(raw), answer = std::move(answer)]() mutable {
+      if (const std::shared_ptr<Session> held = to.lock()) request->answer(std::move(answer));
     });
   }
 
