@@ -1,0 +1,56 @@
+// Inquiry: one question to several servers, the first good answer counts. They are asked in turn; one that has not
+// answered within kPatience does not hold up the next, so that a server that hangs costs little.
+//
+// Owned by who asks, on its thread; destroying it ends it without a word. `done` runs once, never within the constructor,
+// and may destroy the Inquiry.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "clients/redis/connection.h"
+
+namespace tocsin::redis {
+
+class Inquiry final : private Connection::Owner {
+ public:
+  static constexpr Millis kPatience{250};
+
+  struct Question {
+    std::vector<Endpoint> servers;
+    Login login;
+    Command command;
+    /// Why the answer is of no use; then the next server is asked.
+    std::move_only_function<Status(const Endpoint& server, const Reply& reply)> check;
+  };
+  /// An Error where no server gave a good answer: what the last one said.
+  using Done = std::move_only_function<void(Status)>;
+
+  Inquiry(Context& context, Question question, Done done);
+  ~Inquiry();
+  Inquiry(const Inquiry&) = delete;
+  Inquiry& operator=(const Inquiry&) = delete;
+
+ private:
+  void Ready(Connection& connection) override;
+  void Replied(Connection& connection, RequestPtr request, Reply reply) override;
+  void Pushed(Connection& /*connection*/, const Reply& /*reply*/) override {}
+  void Overdue(Connection& connection, Requests requests) override;
+  void Lost(Connection& connection, const Error& why, Requests sent, Requests unsent) override;
+
+  void AskNext();
+  void Useless(Connection& connection, const Error& why);
+  void End(Status status);
+  void CloseAll();
+
+  Context& context_;
+  Question question_;
+  Done done_;
+  size_t next_ = 0;
+  std::vector<std::shared_ptr<Connection>> open_;
+  Error trouble_{Code::kUnavailable, "no server is known", {}};
+  Alarm patience_;
+};
+
+}  // namespace tocsin::redis

@@ -1,0 +1,66 @@
+#include "clients/redis/lane.h"
+
+namespace tocsin::redis {
+
+Lane::Lane(Context& context, bool master_only, Owner& owner)
+    : Link(context, {.login = {context.options.username, context.options.password}, .master_only = master_only}),
+      owner_(owner),
+      deadline_(context.io, [this] { Expire(TakeLate()); }) {}
+
+void Lane::Send(RequestPtr request) {
+  used_ = true;
+  if (up()) return connection().Send(std::move(request));
+  deadline_.SetEarlier(request->deadline);
+  waiting_.push_back(std::move(request));
+}
+
+void Lane::Up() {
+  Requests late = TakeLate();
+  for (RequestPtr& request : waiting_) connection().Send(std::move(request));
+  waiting_.clear();
+  owner_.LaneUp(*this);
+  // Last, since the callers that hear it may do anything.
+  Expire(std::move(late));
+}
+
+void Lane::GiveBack(Requests unsent) {
+  for (RequestPtr& request : unsent) deadline_.SetEarlier(request->deadline);
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(unsent.begin()), std::make_move_iterator(unsent.end()));
+}
+
+Requests Lane::TakeLate() {
+  const TimePoint now = std::chrono::steady_clock::now();
+  Requests late;
+  TimePoint next = TimePoint::max();
+  for (RequestPtr& request : waiting_) {
+    if (request->deadline <= now) {
+      late.push_back(std::move(request));
+    } else {
+      next = std::min(next, request->deadline);
+    }
+  }
+  std::erase(waiting_, nullptr);
+  deadline_.Set(next);
+  return late;
+}
+
+void Lane::Expire(Requests late) {
+  if (late.empty()) return;
+  const std::string why = trouble().empty() ? "there is no connection to Redis yet" : trouble();
+  owner_.Failed(std::move(late), Error{Code::kUnavailable, fmt::format("not sent: {}", why), {}});
+}
+
+Requests Lane::TakeWaiting() {
+  Requests taken(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+  waiting_.clear();
+  return taken;
+}
+
+void Lane::Close(Requests& sent, Requests& unsent) {
+  Link::Close(sent, unsent);
+  for (RequestPtr& request : waiting_) unsent.push_back(std::move(request));
+  waiting_.clear();
+  deadline_.Cancel();
+}
+
+}  // namespace tocsin::redis

@@ -1,0 +1,49 @@
+// ReplyBuilder: bytes of a connection -> Replies. hiredis' reader finds the replies (RESP2); it calls back for each part,
+// and the parts go straight into a Reply, so that no redisReply is ever made. Owned by one connection, on its thread.
+//
+// Invariants: a reply holds at most kElementsMax elements and kBytesMax bytes, so that a broken length cannot take all
+// memory; after an Error nothing more can be read. hiredis itself refuses arrays that are nested deeper than seven.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "clients/redis/reply.h"
+
+struct redisReader;    // of hiredis, like the next one: its header is for the .cc file alone
+struct redisReadTask;
+
+namespace tocsin::redis {
+
+class ReplyBuilder {
+ public:
+  static constexpr size_t kElementsMax = size_t{1} << 20;
+  static constexpr size_t kBytesMax = size_t{512} << 20;
+
+  ReplyBuilder();
+  ~ReplyBuilder();
+  ReplyBuilder(const ReplyBuilder&) = delete;
+  ReplyBuilder& operator=(const ReplyBuilder&) = delete;
+
+  void Feed(std::string_view bytes);
+  /// The next whole reply; nothing where some of it is still missing; kCorrupt for what is no RESP2.
+  Result<std::optional<Reply>> Next();
+
+ private:
+  struct Free {
+    void operator()(redisReader* reader) const;
+  };
+  struct Hooks;
+
+  /// Puts a node where the task says. Null, which ends the reading, where the reply becomes too large.
+  void* Put(const redisReadTask& task, Kind kind, size_t size, int64_t value);
+  void* PutText(const redisReadTask& task, Kind kind, std::string_view text);
+  void* PutArray(const redisReadTask& task, size_t elements);
+
+  std::unique_ptr<redisReader, Free> reader_;
+  Reply reply_;  // as far as it has been read
+  bool too_large_ = false;
+};
+
+}  // namespace tocsin::redis

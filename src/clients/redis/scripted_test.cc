@@ -1,0 +1,172 @@
+// The client and a server whose every byte the test decides: what real servers do too rarely to wait for.
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "clients/redis/client.h"
+
+namespace tocsin::redis {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+const std::string kRole = "*1\r\n$4\r\nROLE\r\n";
+const std::string kMaster = "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n";
+
+/// Accepts one connection after the other, and keeps what arrives on the last one.
+class ScriptedServer {
+ public:
+  explicit ScriptedServer(asio::io_context& io) : acceptor_(io, {asio::ip::address_v4::loopback(), 0}) { Accept(); }
+
+  uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  void Say(std::string_view text) { asio::write(*socket_, asio::buffer(text)); }
+
+  std::string got;
+  int connections = 0;
+  bool closed = false;  // by the client
+
+ private:
+  void Accept() {
+    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+      if (error) return;
+      socket_ = std::make_shared<tcp::socket>(std::move(socket));
+      got.clear();
+      closed = false;
+      ++connections;
+      Read(socket_);
+      Accept();
+    });
+  }
+  void Read(const std::shared_ptr<tcp::socket>& socket) {
+    socket->async_read_some(asio::buffer(buffer_), [this, socket](const error_code& error, size_t count) {
+      if (socket != socket_) return;
+      if (error) {
+        closed = true;
+        return;
+      }
+      got.append(buffer_.data(), count);
+      Read(socket);
+    });
+  }
+
+  tcp::acceptor acceptor_;
+  std::shared_ptr<tcp::socket> socket_;
+  std::array<char, 4096> buffer_{};
+};
+
+class ScriptedTest : public testing::Test {
+ protected:
+  void Connect(Millis command_timeout) {
+    Options options;
+    options.endpoints = {{"127.0.0.1", server_.port()}};
+    options.command_timeout = command_timeout;
+    client_ = Client::Make(io_, options, metrics_).value();
+  }
+  void Call(const std::string& argument) {
+    client_->Call(Command("GET", argument), [this](const Result<Reply>& reply) {
+      answers_.push_back(reply ? std::string(reply->root().text()) : reply.error().message);
+    });
+  }
+  /// Runs the loop until it holds; the test fails where it never does.
+  template <class F>
+  void Until(F condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end);
+      io_.run_one_for(std::chrono::milliseconds(50));
+    }
+  }
+  void Pass(Millis time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    Until([&] { return std::chrono::steady_clock::now() >= end; });
+  }
+
+  asio::io_context io_;
+  metrics::Registry metrics_;
+  ScriptedServer server_{io_};
+  std::unique_ptr<Client> client_;
+  std::vector<std::string> answers_;
+};
+
+TEST_F(ScriptedTest, ACommandThatWasSentLateIsAnsweredInTimeAndDoesNotEndTheConnection) {
+  Connect(Millis(600));
+  Call("a");
+  Until([&] { return server_.got == kRole; });
+  Pass(Millis(400));
+  server_.Say(kMaster);
+  Until([&] { return server_.got.contains("\r\na\r\n"); });
+  Until([&] { return answers_.size() == 1; });
+  EXPECT_NE(answers_[0].find("unknown"), std::string::npos) << answers_[0];
+  // What comes now is the answer that nobody waits for any more, and then the next one.
+  Call("b");
+  Until([&] { return server_.got.contains("\r\nb\r\n"); });
+  server_.Say("+first\r\n+second\r\n");
+  Until([&] { return answers_.size() == 2; });
+  EXPECT_EQ(answers_[1], "second");
+  EXPECT_EQ(server_.connections, 1);
+}
+
+TEST_F(ScriptedTest, AServerThatOwesAnAnswerForTooLongIsLeft) {
+  Connect(Millis(200));
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Call("a");
+  Until([&] { return answers_.size() == 1; });
+  Until([&] { return server_.connections == 2 && server_.got == kRole; });
+  server_.Say(kMaster);
+  Call("b");
+  Until([&] { return server_.got.contains("\r\nb\r\n"); });
+  EXPECT_FALSE(server_.got.contains("\r\na\r\n"));  // what was sent once is not sent again
+  server_.Say("+b\r\n");
+  Until([&] { return answers_.size() == 2; });
+  EXPECT_EQ(answers_[1], "b");
+}
+
+TEST_F(ScriptedTest, AServerThatConnectsButSaysNothingIsLeft) {
+  Options options;
+  options.endpoints = {{"127.0.0.1", server_.port()}};
+  options.connect_timeout = Millis(100);
+  client_ = Client::Make(io_, options, metrics_).value();
+  Until([&] { return server_.connections >= 3; });
+  EXPECT_NE(client_->Health()[0].state.find("no connection within 100 ms"), std::string::npos);
+}
+
+TEST_F(ScriptedTest, WhatIsNoRedisIsLeftAndNamed) {
+  Connect(Millis(300));
+  Call("a");
+  Until([&] { return server_.got == kRole; });
+  server_.Say("HTTP/1.1 400 Bad Request\r\n\r\n");
+  Until([&] { return answers_.size() == 1; });
+  EXPECT_TRUE(answers_[0].starts_with("not sent: ")) << answers_[0];
+  EXPECT_NE(answers_[0].find("does not speak Redis"), std::string::npos) << answers_[0];
+}
+
+TEST_F(ScriptedTest, WordsThatNobodyAskedForEndTheConnection) {
+  Connect(Millis(5'000));
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  server_.Say("-ERR you are idle\r\n");
+  Until([&] { return server_.connections == 2; });
+  EXPECT_NE(client_->Health()[0].state.find("ERR you are idle"), std::string::npos) << client_->Health()[0].state;
+}
+
+TEST_F(ScriptedTest, HalfAnAnswerIsNoAnswer) {
+  Connect(Millis(5'000));
+  Call("a");
+  Call("b");
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return server_.got.contains("\r\nb\r\n"); });
+  server_.Say("+a\r\n$5\r\nhal");
+  Until([&] { return answers_.size() == 1; });
+  EXPECT_EQ(answers_[0], "a");
+  server_.Say("fx\r\n");
+  Until([&] { return answers_.size() == 2; });
+  EXPECT_EQ(answers_[1], "halfx");
+}
+
+}  // namespace
+}  // namespace tocsin::redis

@@ -1,0 +1,79 @@
+#include "clients/redis/slot_map.h"
+
+namespace tocsin::redis {
+namespace {
+
+constexpr size_t kNodesMax = 10'000;  // Redis itself advises against more than 1,000
+
+Result<Endpoint> EndpointOf(ReplyView node, const Endpoint& asked) {
+  const int64_t port = node.size() < 2 ? 0 : node[1].integer();
+  if (port <= 0 || port > UINT16_MAX) return Fail(Code::kCorrupt, "CLUSTER SLOTS: a node without a port");
+  const std::string_view host = node[0].text();
+  return Endpoint{host.empty() || host == "?" ? asked.host : std::string(host), static_cast<uint16_t>(port)};
+}
+
+}  // namespace
+
+Result<SlotMap> SlotMap::Parse(const Reply& reply, const Endpoint& asked) {
+  const ReplyView root = reply.root();
+  if (root.error()) return Fail(Code::kUnavailable, "Redis at {}: CLUSTER SLOTS: {}", asked.Text(), root.text());
+  if (root.kind() != Kind::kArray) return Fail(Code::kCorrupt, "CLUSTER SLOTS: not an array");
+  SlotMap map;
+  for (size_t i = 0; i < root.size(); ++i) TOCSIN_TRY(map.AddRange(root[i], asked));
+
+  // Sorted, so that maps which say the same are equal, whoever told them.
+  std::vector<size_t> order(map.nodes_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](size_t i) { return map.nodes_[i].endpoint; });
+  std::vector<Node> nodes;
+  std::vector<uint16_t> place(order.size());
+  for (const size_t i : order) {
+    place[i] = static_cast<uint16_t>(nodes.size());
+    nodes.push_back(std::move(map.nodes_[i]));
+  }
+  map.nodes_ = std::move(nodes);
+  for (uint16_t& owner : map.owner_) owner = owner == kNobody ? kNobody : place[owner];
+  return map;
+}
+
+Status SlotMap::AddRange(ReplyView range, const Endpoint& asked) {
+  const int64_t first = range.size() < 3 ? -1 : range[0].integer();
+  const int64_t last = range.size() < 3 ? -1 : range[1].integer();
+  if (first < 0 || last < first || last >= kHashSlots) return Fail(Code::kCorrupt, "CLUSTER SLOTS: a range that is none");
+  for (size_t i = 2; i < range.size(); ++i) {
+    auto endpoint = EndpointOf(range[i], asked);
+    if (!endpoint) return std::unexpected(std::move(endpoint).error());
+    const size_t index = IndexOf(*endpoint);
+    if (nodes_.size() > kNodesMax) return Fail(Code::kCorrupt, "CLUSTER SLOTS: more than {} nodes", kNodesMax);
+    if (i > 2) continue;
+    for (int64_t slot = first; slot <= last; ++slot) Give(static_cast<size_t>(slot), index);
+  }
+  return {};
+}
+
+size_t SlotMap::IndexOf(const Endpoint& endpoint) {
+  const auto index = static_cast<size_t>(std::ranges::find(nodes_, endpoint, &Node::endpoint) - nodes_.begin());
+  if (index == nodes_.size()) nodes_.push_back({endpoint});
+  return index;
+}
+
+std::optional<size_t> SlotMap::OwnerOf(int hash_slot) const {
+  const uint16_t owner = owner_[static_cast<size_t>(hash_slot)];
+  return owner == kNobody ? std::nullopt : std::optional<size_t>(owner);
+}
+
+size_t SlotMap::Move(int hash_slot, const Endpoint& to) {
+  const size_t index = IndexOf(to);
+  Give(static_cast<size_t>(hash_slot), index);
+  return index;
+}
+
+void SlotMap::Give(size_t hash_slot, size_t index) {
+  uint16_t& owner = owner_[hash_slot];
+  if (owner != kNobody) --nodes_[owner].hash_slots;
+  owner = static_cast<uint16_t>(index);
+  ++nodes_[index].hash_slots;
+  nodes_[index].master = true;
+}
+
+}  // namespace tocsin::redis
