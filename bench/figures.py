@@ -172,28 +172,50 @@ class Verdict:
     met: typing.Optional[bool]  # None: not measured in this run
 
 
+class _Judge:
+    """Holds figures of subjects against promises."""
+
+    def __init__(self, results):
+        self.known = {metric.key: (metric, rows(results, metric)) for metric in metrics(results)}
+
+    def value(self, key, subject):
+        return median_of(self.known[key][1], subject) if key in self.known else None
+
+    def failed(self, key, subject):
+        """It was asked for, and has no figure that counts."""
+        asked = any(row.subject == subject for row in self.known.get(key, (None, []))[1])
+        return asked and self.value(key, subject) is None
+
+    def times(self, what, key, subject, reference, least, name):
+        target = f">= {least} x {name}"
+        if self.failed(key, subject):
+            return Verdict(what, target, "failed", False)
+        got = ratio(self.value(key, subject), self.value(key, reference))
+        digits = 2 if least < 1 else 1
+        return Verdict(what, target, "" if got is None else f"{got:.{digits}f} x", None if got is None else got >= least)
+
+    def at_most(self, what, key, subject, most, unit):
+        target = f"<= {most} {unit}"
+        if self.failed(key, subject):
+            return Verdict(what, target, "rate not held, or failed", False)
+        got = self.value(key, subject)
+        return Verdict(what, target, "" if got is None else f"{number(got)} {unit}", None if got is None else got <= most)
+
+
 def targets(results):
     """The promises, each with what was measured for Tocsin over RESP."""
-    known = {metric.key: (metric, rows(results, metric)) for metric in metrics(results)}
-    limits = median_limits(results)
+    judge = _Judge(results)
+    known, limits = judge.known, median_limits(results)
 
-    def value(key, subject=FLAGSHIP):
-        return median_of(known[key][1], subject) if key in known else None
-
-    def times(what, key, subject, least):
-        got = ratio(value(key), value(key, subject))
-        name = "Redis, appendfsync " + subject.rsplit("-", 1)[1]
-        return Verdict(what, f">= {least} x {name}", "" if got is None else f"{got:.1f} x", None if got is None else got >= least)
+    def times(what, key, reference, least):
+        return judge.times(what, key, FLAGSHIP, reference, least, "Redis, appendfsync " + reference.rsplit("-", 1)[1])
 
     def at_most(what, key, most, unit):
-        got = value(key)
-        if got is None and any(row.subject == FLAGSHIP for row in known.get(key, (None, []))[1]):
-            return Verdict(what, f"<= {most} {unit}", "rate not held, or failed", False)
-        return Verdict(what, f"<= {most} {unit}", "" if got is None else f"{number(got)} {unit}", None if got is None else got <= most)
+        return judge.at_most(what, key, FLAGSHIP, most, unit)
 
     backlogs = [key for key in known if key.startswith("ram-")]
-    life_share = ratio(value("life"), known["life"][0].limit(limits)) if "life" in known else None
-    verdicts = [
+    life_share = ratio(judge.value("life", FLAGSHIP), known["life"][0].limit(limits)) if "life" in known else None
+    return [
         times("submit, batched", "submit", REFERENCE, 8),
         times("submit, batched", "submit", subjects.REDIS_EVERYSEC, 4),
         times("drain, batched", "drain", REFERENCE, 5),
@@ -210,7 +232,58 @@ def targets(results):
                 None if life_share is None else life_share >= 0.4),
         _idle(results),
     ]
-    return verdicts
+
+
+def redis_targets(results):
+    """The promises of Tocsin on Redis; each peer runs on a Redis that is set in the same way. None where the results know no such
+    subject."""
+    if not any(name in results["subjects"] for name in subjects.ON_REDIS.values()):
+        return []
+    judge = _Judge(results)
+    found = []
+    for sync, ours in reversed(subjects.ON_REDIS.items()):
+        recipe, bullmq = f"redis-slot-{sync}", f"bullmq-{sync}"
+        found += [
+            judge.times(f"submit, batched, {sync}", "submit", ours, recipe, 0.8, "the recipe with a hash per slot"),
+            judge.times(f"drain, batched, {sync}", "drain", ours, recipe, 0.8, "the recipe with a hash per slot"),
+            judge.times(f"whole lives, batched, {sync}", "life", ours, bullmq, 10, "BullMQ"),
+            judge.at_most(f"lateness p99 at a steady 20 k/s, {sync}", "late-20k-p99", ours, 15, "ms"),
+        ]
+    alone = subjects.ON_REDIS["everysec"]
+    for what, key in (("submit, batched", "submit"), ("drain, batched", "drain"), ("whole lives, batched", "life")):
+        found.append(judge.times(f"{what}, two nodes together", key, subjects.TWO_NODES, alone, 0.9, "one node"))
+    return found
+
+
+@dataclasses.dataclass
+class Part:
+    """What one program of a subject with several took; medians, None where nothing was measured."""
+
+    subject: str
+    program: str
+    cores: dict  # key of the runs -> cores
+    idle: typing.Optional[float]  # cores, with a backlog
+    written: typing.Optional[float]  # bytes for a whole life
+    memory: typing.Optional[float]  # bytes for a pending job
+
+
+def parts(results, keys):
+    """The programs of the subjects that have several; the cores of runs with these keys."""
+    found = []
+    for name in results["subjects"]:
+        runs = [run for run in results["runs"] if run["subject"] == name and dig(run, "server", "parts")]
+        for program in dict.fromkeys(program for run in runs for program in run["server"]["parts"]):
+            own = [{**run, "server": run["server"]["parts"][program]} for run in runs]
+
+            def median(key, read):
+                values = [read(run) for run in own if run["key"].startswith(key)]
+                values = [value for value in values if value is not None]
+                return statistics.median(values) if values else None
+
+            found.append(Part(name, program, {key: median(key, lambda run: dig(run, "server", "cpu_cores")) for key in keys},
+                              median("backlog-", lambda run: dig(run, "server", "idle_cores")),
+                              median("life", _written_per_job), median("backlog-", _memory_per_job)))
+    return found
 
 
 def _never_early(known):

@@ -49,7 +49,11 @@ def short_number(number):
 
 def drain(subject, seconds):
     jobs = rounded(seconds / (1 / subject.submit_per_s + 1 / subject.drain_per_s))
-    return Cell(subject.name, "drain", "drain", {"jobs": jobs}, seconds + START_STOP_S + 2)
+    arguments = {"jobs": jobs}
+    if subject.on_redis:
+        # Its driver sets the due time by the speed of the embedded store: all would be due before they are submitted.
+        arguments["ahead"] = round(1 + 1.6 * jobs / subject.submit_per_s, 1)
+    return Cell(subject.name, "drain", "drain", arguments, seconds + START_STOP_S + 2)
 
 
 def life(subject, seconds, form):
@@ -63,7 +67,7 @@ def steady(subject, rate, seconds):
 
 
 def backlog(subject, jobs):
-    recovery = jobs / (2_000_000 if subject.ours else 150_000)
+    recovery = jobs / (2_000_000 if subject.embedded else 150_000)
     idle = 10 if subject.ours else 0
     return Cell(subject.name, f"backlog-{short_number(jobs)}", "backlog", {"jobs": jobs},
                 jobs / subject.submit_per_s + recovery + idle + START_STOP_S)
@@ -79,31 +83,36 @@ def single(subject, seconds):
 def _short(names):
     loaded = [subjects.BY_NAME[name] for name in
               ("tocsin-resp", "tocsin-http", "redis-hash-always", "redis-hash-everysec", "beanstalkd-f1000") if name in names]
-    small = [subjects.BY_NAME[name] for name in ("bullmq-everysec", "graphile", "rabbitmq") if name in names]
-    yield from (drain(subject, 5) for subject in loaded + small)
-    yield from (life(subject, 8, SHORT) for subject in loaded)
-    yield from (steady(subject, 20_000, 10) for subject in loaded)
-    yield from (single(subject, 4) for subject in loaded)
-    yield from (backlog(subject, 300_000) for subject in loaded)
+    on_redis, two, recipe, bullmq, graphile, rabbitmq = (
+        [subjects.BY_NAME[name]] if name in names else [] for name in
+        (subjects.ON_REDIS["everysec"], subjects.TWO_NODES, "redis-slot-everysec", "bullmq-everysec", "graphile", "rabbitmq"))
+    yield from (drain(subject, 5) for subject in loaded + on_redis + two + recipe + bullmq + graphile + rabbitmq)
+    yield from (life(subject, 8, SHORT) for subject in loaded + on_redis + bullmq)
+    yield from (steady(subject, 20_000, 8) for subject in loaded + on_redis)
+    yield from (single(subject, 4) for subject in loaded if subject.name != "beanstalkd-f1000")
+    yield from (backlog(subject, 300_000) for subject in loaded if subject.name not in ("tocsin-http", "beanstalkd-f1000"))
 
 
 def _full(names, repeat):
     every = [subject for subject in subjects.SUBJECTS if subject.name in names]
     loaded = [subject for subject in every if subject.client == "load_bench"]
-    main = [subject for subject in loaded if subject.ours or subject.name in
+    main = [subject for subject in loaded if subject.embedded or subject.name in
             (subjects.REDIS_ALWAYS, subjects.REDIS_EVERYSEC, "beanstalkd-f1000")]
+    on_redis = [subject for subject in loaded if subject.on_redis]
+    compared = main + on_redis + [subject for subject in every if subject.name.startswith(("redis-slot-", "bullmq-"))]
+    alone = [subject for subject in loaded if subject.name != subjects.TWO_NODES]
     first = repeat == 0
     yield from (drain(subject, 6) for subject in every)
     # The last lives of a run wait for their due time: runs of the same length make that alike for all who are compared.
-    yield from (life(subject, 20 if subject in main else 12, FULL) for subject in every)
+    yield from (life(subject, 20 if subject in compared else 12, FULL) for subject in every)
     # Who is far from a rate is asked for it once, and for a shorter time.
     yield from (steady(subject, 5_000, 30) for subject in main + [s for s in every if s not in loaded]
                 if subject.name == "tocsin-resp" or first)
-    yield from (steady(subject, 20_000, 30) for subject in main)
+    yield from (steady(subject, 20_000, 30) for subject in main + on_redis if first or subject.name != subjects.TWO_NODES)
     yield from (steady(subject, 100_000, 30 if subject.ours else 10) for subject in main if subject.ours or first)
-    yield from (single(subject, 6) for subject in loaded)
-    yield from (backlog(subject, 1_000_000) for subject in loaded
-                if subject.name != "beanstalkd-f0" and (subject.ours or first))
+    yield from (single(subject, 6) for subject in alone)
+    yield from (backlog(subject, 1_000_000) for subject in alone
+                if subject.name != "beanstalkd-f0" and (subject.embedded or first))
     yield from (backlog(subject, 5_000_000) for subject in main if subject.ours or first)
 
 

@@ -76,8 +76,10 @@ def find(say):
     redis = program("redis-server", shutil.which("redis-server"))
     load = None if LOAD_BENCH.exists() else "load_bench is not built"
     node, go = _node_clients(say), _go_clients(say)
+    tocsin = load or (None if (subjects.PROGRAMS / "tocsind").exists() else "tocsind is not built")
     return {
-        "tocsin": load or (None if (subjects.PROGRAMS / "tocsind").exists() else "tocsind is not built"),
+        "tocsin": tocsin,
+        "tocsin-redis": redis or tocsin,
         "redis": redis or load,
         "beanstalkd": program("beanstalkd", shutil.which("beanstalkd")) or load,
         "bullmq": redis or node,

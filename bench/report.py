@@ -108,12 +108,28 @@ def markdown_table(head, lines):
     return "\n".join(out)
 
 
-def verdict_cells(results):
-    return [[verdict.what, verdict.target, verdict.measured or "not measured",
-             {True: "yes", False: "no", None: "-"}[verdict.met]] for verdict in figures.targets(results)]
+def verdict_tables(results):
+    """Head and rows of the tables of targets."""
+    found = []
+    for name, verdicts in (("Tocsin over RESP, fsync", figures.targets(results)), ("Tocsin on Redis", figures.redis_targets(results))):
+        lines = [[verdict.what, verdict.target, verdict.measured or "not measured",
+                  {True: "yes", False: "no", None: "-"}[verdict.met]] for verdict in verdicts]
+        if lines:
+            found.append(([name, "target", "measured", "met"], lines))
+    return found
 
 
-VERDICT_HEAD = ["Tocsin over RESP, fsync", "target", "measured", "met"]
+PART_KEYS = {"drain": "cores in drain", "life": "in life", "steady-20k": "at a steady 20k/s"}
+PART_HEAD = ["", *PART_KEYS.values(), "idle, with a backlog", "bytes written for a life", "RAM for a pending job"]
+
+
+def part_lines(results):
+    """Who of several programs used what."""
+    def shown(value):
+        return "" if value is None else figures.number(value)
+
+    return [[f"{title(results, part.subject)}: {part.program}", *(shown(part.cores[key]) for key in PART_KEYS),
+             shown(part.idle), shown(part.written), shown(part.memory)] for part in figures.parts(results, PART_KEYS)]
 
 
 LIMITS = [
@@ -153,7 +169,9 @@ def as_text(results):
     missing = [(subject["title"], left_out(results, name)) for name, subject in results["subjects"].items()]
     if any(reason for _, reason in missing):
         parts.append("Not measured\n" + "\n".join(f"  {name}: {reason}" for name, reason in missing if reason))
-    parts.append("Targets\n" + textwrap.indent(text_table(VERDICT_HEAD, verdict_cells(results)), "  "))
+    if part_lines(results):
+        parts.append("Program by program\n" + textwrap.indent(text_table(PART_HEAD, part_lines(results)), "  "))
+    parts += ["Targets\n" + textwrap.indent(text_table(head, lines), "  ") for head, lines in verdict_tables(results)]
     return "\n\n".join(parts)
 
 
@@ -204,7 +222,7 @@ def as_markdown(results):
         f"Measured by `{command}`, one subject at a time, in rounds, so that a slow minute hits all alike.",
         _machine(results),
         _disturbances(results),
-        markdown_table(VERDICT_HEAD, verdict_cells(results)),
+        *(markdown_table(head, lines) for head, lines in verdict_tables(results)),
         "Ratios say how many times better: more for rates, less for lateness, RAM, disk and recovery. `fsync` and `everysec` say what a "
         "power cut may take; a peer without `fsync` is compared nevertheless. Payloads of 128 bytes. A rate that a subject did not hold "
         "has no ratio. A life counts from the first submit to the last ack, with the 1-5 s of delay. Recovery reads a warm page cache.",
@@ -215,6 +233,8 @@ def as_markdown(results):
     parts += [f"**{name}**\n\n" + markdown_table(head, lines) for name, head, lines in tables(results)]
     parts.append("**Cores used** (server + load generator)\n\n"
                  + markdown_table(["", "drain", "life", "one by one"], _cores_lines(results)))
+    if part_lines(results):
+        parts.append("**Tocsin on Redis, program by program**\n\n" + markdown_table(PART_HEAD, part_lines(results)))
     if limit_lines(results):
         parts.append("**Limits of the machine**, measured in the same run by `load_bench limits`\n\n"
                      + markdown_table(["", "measured"], limit_lines(results)))
@@ -243,7 +263,7 @@ def _label(results, row):
 
 
 def _kind(name):
-    return "ours" if name in subjects.OURS else "peer"
+    return "ours" if name.startswith("tocsin-") else "peer"
 
 
 def _bars(results, metric, log=True, target=None, target_name=""):

@@ -44,12 +44,32 @@ def run_load(command, environment, limit_s):
         raise RunError(f"the load printed no JSON: {done.stdout[-200:]!r}") from None
 
 
-def _idle_cores(pid):
+def measure(server):
+    """Each program of a server."""
+    return {name: procs.measure(pid) for name, pid in server.processes().items()}
+
+
+def used(before, after):
+    """What a server used between two measurements: all its programs together and, where there are several, each of them."""
+    parts = {}
+    for name, then in before.items():
+        now = after[name]
+        parts[name] = {
+            "cpu_cores": (now["cpu_s"] - then["cpu_s"]) / (now["at"] - then["at"]),
+            "memory_before_bytes": then["memory_bytes"],
+            "memory_after_bytes": now["memory_bytes"],
+            "written_bytes": now["written_bytes"] - then["written_bytes"],
+        }
+    first, *others = parts.values()
+    together = {key: value + sum(part[key] for part in others) for key, value in first.items()}
+    return {**together, "parts": parts} if others else together
+
+
+def _idle(server):
     time.sleep(SETTLE_S)
-    before = procs.measure(pid)
+    before = measure(server)
     time.sleep(IDLE_S)
-    after = procs.measure(pid)
-    return (after["cpu_s"] - before["cpu_s"]) / (after["at"] - before["at"])
+    return used(before, measure(server))
 
 
 def _recover(server):
@@ -68,20 +88,15 @@ def run_cell(cell, folder):
     try:
         server.start()
         command = program + load_arguments(cell, subject, server.addresses()[subject.door])
-        before, stolen = procs.measure(server.process.pid), machine.Stolen()
+        before, stolen = measure(server), machine.Stolen()
         figures = run_load(command, environment, cell.limit_s + 10)
-        after = procs.measure(server.process.pid)
-        seconds = after["at"] - before["at"]
-        measured = {
-            "cpu_cores": (after["cpu_s"] - before["cpu_s"]) / seconds,
-            "memory_before_bytes": before["memory_bytes"],
-            "memory_after_bytes": after["memory_bytes"],
-            "written_bytes": after["written_bytes"] - before["written_bytes"],
-            "stolen": stolen.share(),
-        }
+        measured = {**used(before, measure(server)), "stolen": stolen.share()}
         if cell.workload == "backlog":
             if subject.ours:
-                measured["idle_cores"] = _idle_cores(server.process.pid)
+                idle = _idle(server)
+                measured["idle_cores"] = idle["cpu_cores"]
+                for name, part in measured.get("parts", {}).items():
+                    part["idle_cores"] = idle["parts"][name]["cpu_cores"]
             if subject.durability != "none":
                 measured["recovery_s"] = _recover(server)
         return {"figures": figures, "server": measured}

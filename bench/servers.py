@@ -53,7 +53,12 @@ class Server:
             self.process.stop()
 
     def kill(self):
-        self.process.kill()
+        if self.process:
+            self.process.kill()
+
+    def processes(self):
+        """The names of its programs, with the ids of their processes."""
+        return {type(self).__name__.lower(): self.process.pid}
 
 
 class Tocsind(Server):
@@ -66,8 +71,11 @@ class Tocsind(Server):
 
     def command(self):
         (self.folder / "server.log").unlink(missing_ok=True)  # its lines name the ports of this start
-        return [self.programs / "tocsind", "--data-dir", self.folder / "data", "--http-listen", "127.0.0.1:0",
-                "--resp-listen", "127.0.0.1:0", "--shards", "1", "--durability", "fsync", "--log-level", "warn"]
+        return [self.programs / "tocsind", "--http-listen", "127.0.0.1:0", "--resp-listen", "127.0.0.1:0", "--shards", "1",
+                "--log-level", "warn", *self.store()]
+
+    def store(self):
+        return ["--data-dir", self.folder / "data", "--durability", "fsync"]
 
     def ready(self):
         lines = self.process.log.read_text(errors="replace").splitlines()
@@ -105,6 +113,58 @@ class Redis(Server):
 
     def ready(self):
         return procs.ask(self.port, b"PING\r\n").startswith(b"+PONG")
+
+
+class Node(Tocsind):
+    """A tocsind that shares a Redis with others."""
+
+    def __init__(self, folder, programs, redis_port):
+        super().__init__(folder, programs)
+        self.redis_port = redis_port
+
+    def store(self):
+        return ["--store", "redis", "--redis-endpoints", f"127.0.0.1:{self.redis_port}", "--node-name", self.folder.name]
+
+
+class TocsinOnRedis:
+    """Nodes of tocsind and the redis-server that they share, which is set as the recipe's. To the runner it is a Server."""
+
+    def __init__(self, folder, programs, sync, nodes):
+        self.folder = pathlib.Path(folder)
+        self.redis = Redis(self.folder / "redis", sync)
+        self.nodes = [Node(self.folder / f"node-{number}", programs, self.redis.port) for number in range(1, nodes + 1)]
+
+    @staticmethod
+    def describe(sync, nodes):
+        many = "" if nodes == 1 else f"{nodes} x "
+        return f"{many}tocsind --store redis --shards 1, else as delivered, on {Redis.describe(sync)}"
+
+    def start(self, limit_s=START_S):
+        try:
+            for server in (self.redis, *self.nodes):
+                server.start(limit_s)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def addresses(self):
+        every = [node.addresses() for node in self.nodes]
+        return {door: ",".join(addresses[door] for addresses in every) for door in every[0]}
+
+    def processes(self):
+        nodes = {f"tocsind {number}": node.process.pid for number, node in enumerate(self.nodes, 1)}
+        if len(nodes) == 1:
+            nodes = {"tocsind": nodes["tocsind 1"]}
+        return {**nodes, "redis-server": self.redis.process.pid}
+
+    def stop(self):
+        for server in (*self.nodes, self.redis):
+            server.stop()
+
+    def kill(self):
+        for server in (*self.nodes, self.redis):
+            server.kill()
 
 
 class Beanstalkd(Server):

@@ -10,7 +10,9 @@ import servers
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/bin"))
-OURS = ("tocsin-resp", "tocsin-http")
+OURS = ("tocsin-resp", "tocsin-http")  # on the embedded store
+ON_REDIS = {sync: f"tocsin-redis-{sync}" for sync in ("always", "everysec")}
+TWO_NODES = "tocsin-redis-two"
 REDIS_ALWAYS = "redis-hash-always"
 REDIS_EVERYSEC = "redis-hash-everysec"
 
@@ -33,12 +35,29 @@ class Subject:
 
     @property
     def ours(self):
+        """Tocsin, on whichever store."""
+        return self.embedded or self.on_redis
+
+    @property
+    def embedded(self):
         return self.name in OURS
+
+    @property
+    def on_redis(self):
+        return self.name == TWO_NODES or self.name in ON_REDIS.values()
 
 
 def _tocsin(door, submit, drain, life):
     return Subject(f"tocsin-{door}", f"Tocsin over {door.upper()}", "fsync", servers.Tocsind.settings, "load_bench",
                    f"tocsin-{door}", lambda folder: servers.Tocsind(folder, PROGRAMS), "tocsin", submit, drain, life, door)
+
+
+def _tocsin_on_redis(name, sync, nodes, submit, drain, life):
+    told = {"always": "fsync"}.get(sync, sync)
+    title = f"Tocsin on Redis{', two nodes' if nodes == 2 else ''}, {sync}"
+    return Subject(name, title, told, servers.TocsinOnRedis.describe(sync, nodes), "load_bench", "tocsin-resp",
+                   lambda folder: servers.TocsinOnRedis(folder, PROGRAMS, sync, nodes), "tocsin-redis", submit, drain, life, "resp",
+                   note="CPU, memory and bytes written are of tocsind and redis-server together")
 
 
 def _redis(layout, sync, submit, drain, life):
@@ -70,6 +89,9 @@ def _asynq(sync, submit, drain, life):
 SUBJECTS = [
     _tocsin("resp", 700_000, 500_000, 400_000),
     _tocsin("http", 500_000, 400_000, 200_000),
+    _tocsin_on_redis(ON_REDIS["always"], "always", 1, 120_000, 90_000, 50_000),
+    _tocsin_on_redis(ON_REDIS["everysec"], "everysec", 1, 140_000, 110_000, 60_000),
+    _tocsin_on_redis(TWO_NODES, "everysec", 2, 140_000, 110_000, 60_000),
     _redis("hash", "always", 70_000, 70_000, 35_000),
     _redis("hash", "everysec", 120_000, 120_000, 60_000),
     _redis("hash", "none", 140_000, 140_000, 70_000),

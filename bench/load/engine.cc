@@ -28,19 +28,21 @@ size_t ConnectionsOf(const Options& options, const Tuning& tuning) {
   return Or(options.connections, options.single() ? kSingleConnections : tuning.connections);
 }
 
-Engine::Engine(const Options& options, Protocol& protocol, const Endpoint& endpoint, size_t jobs, size_t window)
+Engine::Engine(const Options& options, Protocol& protocol, const std::vector<Endpoint>& endpoints, size_t jobs,
+               size_t window)
     : ledger(jobs),
       batch(BatchOf(options, protocol.tuning())),
       deadline_(began_ + std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(options.time_limit))),
       window_(options.single() ? 1 : Or(options.window, window)) {
   const Tuning& tuning = protocol.tuning();
-  protocol.Prepare(endpoint);
+  for (const Endpoint& endpoint : endpoints) protocol.Prepare(endpoint);
   for (size_t i = 0; i < ConnectionsOf(options, tuning); ++i) {
-    producers_.push_back(std::make_unique<Lane>(poller_, endpoint, protocol, *this));
+    producers_.push_back(std::make_unique<Lane>(poller_, endpoints[i % endpoints.size()], protocol, *this));
   }
   const size_t consumers = Or(options.consumers, options.single() ? kSingleConnections : tuning.consumers);
   const Consumer::Settings settings = SettingsOf(options, tuning, consumers);
   for (size_t i = 0; i < consumers; ++i) {
+    const Endpoint& endpoint = endpoints[i % endpoints.size()];
     consumers_.push_back(std::make_unique<Consumer>(poller_, endpoint, protocol, ledger, settings));
   }
 }

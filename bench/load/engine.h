@@ -1,5 +1,5 @@
-// Engine: the connections of one run with their Ledger. Workloads (workloads.h) say what is submitted and when. One
-// thread.
+// Engine: the connections of one run, spread over its servers in turn, with their Ledger. Workloads (workloads.h) say
+// what is submitted and when. One thread.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@ namespace tocsin::bench {
 class Engine final : public Lane::Owner {
  public:
   /// `window`: requests under way on each connection, where neither the command line nor the mode says otherwise.
-  Engine(const Options& options, Protocol& protocol, const Endpoint& endpoint, size_t jobs, size_t window);
+  Engine(const Options& options, Protocol& protocol, const std::vector<Endpoint>& endpoints, size_t jobs,
+         size_t window);
 
   /// False where every connection has all the requests under way that it may have.
   bool Submit(const Jobs& jobs, Instant since);

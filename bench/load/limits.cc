@@ -75,7 +75,7 @@ Json RunProbe(const Options& limits, const std::function<void(Options&)>& change
   std::fprintf(stderr, "the probe: %s\n", options.workload.c_str());
   const std::unique_ptr<Protocol> protocol = MakeProtocol(options);
   const ProbeServer server(limits.folder, options.payload);
-  return RunWorkload(options, *protocol, server.endpoint());
+  return RunWorkload(options, *protocol, {server.endpoint()});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Load on one server that runs already, from one thread with requests made beforehand; and the limits of the machine.
+// Load on a server that runs already, or on several that are one queue, from one thread with requests made beforehand;
+// and the limits of the machine.
 //
 //   load_bench run --driver D --workload W [options]
 //   load_bench limits [--folder DIR] [--seconds N] [--jobs N]
@@ -23,7 +24,8 @@ std::string Usage() {
        load_bench limits [--folder DIR] [--seconds N] [--jobs N]
   --driver D          {}
   --workload W        {}
-  --address HOST:PORT of the server; the driver's usual one unless named
+  --address HOST:PORT of the server; the driver's usual one unless named. Several, with commas, share the
+                      connections and the consumers in turn
   --mode M            batched, or single: one job in a request, one request on each of 50 connections
   --jobs N            100,000; lives of the probe in limits, 4,000,000
   --payload N         bytes, 128
@@ -79,6 +81,16 @@ void Set(Options& options, std::string_view name, std::string_view value) {
   Die("unknown option {}\n{}", name, Usage());
 }
 
+std::vector<Endpoint> EndpointsOf(std::string_view addresses) {
+  std::vector<Endpoint> endpoints;
+  while (true) {
+    const size_t comma = addresses.find(',');
+    endpoints.push_back(Endpoint::Parse(addresses.substr(0, comma)));
+    if (comma == std::string_view::npos) return endpoints;
+    addresses.remove_prefix(comma + 1);
+  }
+}
+
 void Check(const Options& options) {
   if (options.mode != "batched" && options.mode != "single") Die("--mode is batched or single, not {}", options.mode);
   if (options.payload < kStampBytes) Die("--payload is {}: the least is {}", options.payload, kStampBytes);
@@ -105,7 +117,7 @@ int Run(int argc, char** argv) {
     const std::string_view address =
         options.address.empty() ? protocol->tuning().address : std::string_view(options.address);
     if (address.empty()) Die("--address is missing");
-    out = RunWorkload(options, *protocol, Endpoint::Parse(address)).text();
+    out = RunWorkload(options, *protocol, EndpointsOf(address)).text();
   } else if (verb == "limits") {
     out = MeasureLimits(options).text();
   } else {

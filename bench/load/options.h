@@ -9,7 +9,7 @@ namespace tocsin::bench {
 struct Options {
   std::string driver;
   std::string workload;
-  std::string address;  // empty: the driver's usual one
+  std::string address;  // one or more with commas; empty: the driver's usual one
   std::string mode = "batched";
   std::string folder = ".";  // of limits
   size_t jobs = 100'000;

@@ -14,7 +14,7 @@ class SteadyLoad {
   SteadyLoad(const Subject& subject, size_t jobs)
       : jobs_(jobs),
         rounding_(std::chrono::milliseconds(subject.protocol.tuning().rounding_ms)),
-        engine_(subject.options, subject.protocol, subject.endpoint, jobs, kWindow),
+        engine_(subject.options, subject.protocol, subject.endpoints, jobs, kWindow),
         batches_(jobs, engine_.batch, kLeastDelayMs, kMostDelayMs),
         step_(static_cast<int64_t>(1e9 * static_cast<double>(engine_.batch) /
                                    static_cast<double>(subject.options.rate))) {

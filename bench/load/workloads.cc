@@ -70,7 +70,7 @@ void Drain(const Subject& subject, Json& out) {
   const Options& options = subject.options;
   const Tuning& tuning = subject.protocol.tuning();
   const double ahead = options.ahead > 0 ? options.ahead : 1 + static_cast<double>(options.jobs) / tuning.submit_per_s;
-  Engine engine(options, subject.protocol, subject.endpoint, options.jobs, tuning.window);
+  Engine engine(options, subject.protocol, subject.endpoints, options.jobs, tuning.window);
   CpuMeter meter;
   meter.Start();
   const Instant began = SteadyClock::now();
@@ -99,7 +99,7 @@ void Drain(const Subject& subject, Json& out) {
 
 void Life(const Subject& subject, Json& out) {
   const Options& options = subject.options;
-  Engine engine(options, subject.protocol, subject.endpoint, options.jobs, subject.protocol.tuning().window);
+  Engine engine(options, subject.protocol, subject.endpoints, options.jobs, subject.protocol.tuning().window);
   const Ledger& ledger = engine.ledger;
   CpuMeter meter;
   meter.Start();
@@ -135,7 +135,7 @@ void Life(const Subject& subject, Json& out) {
 
 void Submit(const Subject& subject, Json& out) {
   const Options& options = subject.options;
-  Engine engine(options, subject.protocol, subject.endpoint, options.jobs, subject.protocol.tuning().window);
+  Engine engine(options, subject.protocol, subject.endpoints, options.jobs, subject.protocol.tuning().window);
   Ledger& ledger = engine.ledger;
   CpuMeter meter;
   meter.Start();
@@ -164,13 +164,13 @@ std::string WorkloadNames() {
   return names;
 }
 
-Json RunWorkload(const Options& given, Protocol& protocol, const Endpoint& endpoint) {
+Json RunWorkload(const Options& given, Protocol& protocol, const std::vector<Endpoint>& endpoints) {
   Options options = given;
   if (options.workload == "steady") {
     options.jobs = static_cast<size_t>(options.seconds * static_cast<double>(options.rate));
     if (options.batch == 0) options.batch = std::max<size_t>(1, options.rate / 1000);  // a submit every millisecond
   }
-  const Subject subject{.options = options, .protocol = protocol, .endpoint = endpoint};
+  const Subject subject{.options = options, .protocol = protocol, .endpoints = endpoints};
   const Tuning& tuning = protocol.tuning();
   for (const auto& [name, run] : kWorkloads) {
     if (name != options.workload) continue;

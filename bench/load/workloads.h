@@ -2,6 +2,8 @@
 // delivered, or early, ends the program instead.
 #pragma once
 
+#include <vector>
+
 #include "load/json.h"
 #include "load/protocol.h"
 
@@ -11,7 +13,7 @@ namespace tocsin::bench {
 struct Subject {
   const Options& options;
   Protocol& protocol;
-  Endpoint endpoint;
+  const std::vector<Endpoint>& endpoints;  // several are one queue
 };
 
 /// All due at one moment: submitted, then reserved and acknowledged when that has come.
@@ -24,7 +26,7 @@ void Steady(const Subject& subject, Json& out);
 void Submit(const Subject& subject, Json& out);
 
 /// Runs --workload and returns its figures with what it ran with.
-Json RunWorkload(const Options& given, Protocol& protocol, const Endpoint& endpoint);
+Json RunWorkload(const Options& given, Protocol& protocol, const std::vector<Endpoint>& endpoints);
 std::string WorkloadNames();
 
 }  // namespace tocsin::bench

@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import select
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
 
+import httpx
 import pytest
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT
 
@@ -21,6 +23,7 @@ import provision  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import runner  # noqa: E402
+import servers  # noqa: E402
 import subjects  # noqa: E402
 import svg  # noqa: E402
 
@@ -28,6 +31,11 @@ import svg  # noqa: E402
 def drained(subject, submit, drain, **more):
     return {"subject": subject, "key": "drain", "repeat": 0,
             "figures": {"jobs": 1000, "submit_per_s": submit, "drain_per_s": drain},
+            "server": {"cpu_cores": 0.5, "written_bytes": 1000}, **more}
+
+
+def lived(subject, rate, **more):
+    return {"subject": subject, "key": "life", "repeat": 0, "figures": {"jobs": 1000, "life_per_s": rate},
             "server": {"cpu_cores": 0.5, "written_bytes": 1000}, **more}
 
 
@@ -58,7 +66,7 @@ def metric_of(results, key):
 
 
 def verdict_of(results, what):
-    return next(verdict for verdict in figures.targets(results) if verdict.what == what)
+    return next(verdict for verdict in figures.targets(results) + figures.redis_targets(results) if verdict.what == what)
 
 
 def test_a_row_is_the_median_with_its_ends_and_rows_come_best_first():
@@ -117,6 +125,71 @@ def test_a_rate_that_was_not_held_and_an_early_job_miss_their_targets():
     results = results_of(steady("tocsin-resp", 1.0, held=False, early=1))
     assert verdict_of(results, "lateness p99 at a steady 20 k/s").met is False
     assert verdict_of(results, "jobs received early, all steady runs").met is False
+
+
+def test_tocsin_on_redis_is_held_against_peers_with_the_same_durability():
+    results = results_of(
+        drained("tocsin-redis-everysec", 80.0, 79.0), drained("redis-slot-everysec", 100.0, 100.0), drained("redis-slot-always", 1.0, 1.0),
+        drained("tocsin-redis-two", 72.0, 71.0), lived("tocsin-redis-everysec", 100.0), lived("bullmq-everysec", 10.0),
+        lived("bullmq-always", 1.0), steady("tocsin-redis-everysec", 15.5))
+    assert verdict_of(results, "submit, batched, everysec").met is True
+    drain = verdict_of(results, "drain, batched, everysec")
+    assert (drain.met, drain.measured, drain.target) == (False, "0.79 x", ">= 0.8 x the recipe with a hash per slot")
+    assert verdict_of(results, "whole lives, batched, everysec").met is True
+    assert verdict_of(results, "lateness p99 at a steady 20 k/s, everysec").met is False
+    assert verdict_of(results, "submit, batched, two nodes together").met is True
+    assert verdict_of(results, "drain, batched, two nodes together").met is False
+    assert verdict_of(results, "whole lives, batched, two nodes together").met is None
+    assert verdict_of(results, "submit, batched, always").met is None
+    assert "0.79 x" in report.as_text(results) and "0.79 x" in report.as_markdown(results)
+
+
+def test_tocsin_on_redis_is_no_peer_and_none_of_its_jobs_may_be_early():
+    results = results_of(steady("tocsin-redis-everysec", 5.0, early=1), steady("tocsin-resp", 9.0), steady("redis-hash-always", 10.0))
+    assert figures.best_peer(figures.rows(results, metric_of(results, "late-20k-p99"))).subject == "redis-hash-always"
+    assert verdict_of(results, "jobs received early, all steady runs").met is False
+
+
+def test_a_run_that_failed_misses_its_target():
+    results = results_of({"subject": "tocsin-redis-everysec", "key": "drain", "repeat": 0, "error": "no Redis"},
+                         drained("redis-slot-everysec", 100.0, 100.0))
+    assert verdict_of(results, "submit, batched, everysec").met is False
+
+
+def test_results_from_before_tocsin_on_redis_have_no_table_of_it():
+    results = results_of(drained("tocsin-resp", 1.0, 1.0))
+    assert "Tocsin on Redis" in report.as_markdown(results)
+    for name in (*subjects.ON_REDIS.values(), subjects.TWO_NODES):
+        del results["subjects"][name]
+    assert figures.redis_targets(results) == []
+    assert "Tocsin on Redis" not in report.as_markdown(results) + report.as_text(results)
+
+
+def test_every_target_has_its_runs_in_the_full_form():
+    subject_keys = {(cell.subject, cell.key) for cell in plan.cells(plan.FULL, list(subjects.BY_NAME), 1)}
+    runs = []
+    for subject, key in sorted(subject_keys):
+        made = {"drain": lambda name: drained(name, 5.0, 5.0), "life": lambda name: lived(name, 5.0),
+                "steady-20k": lambda name: steady(name, 5.0)}.get(key)
+        runs += [made(subject)] if made else []
+    for verdict in figures.redis_targets(results_of(*runs)):
+        assert verdict.met is not None, verdict
+
+
+def test_what_several_programs_used_is_summed_and_shown_for_each():
+    def measured(cpu, memory, written, at):
+        return {"cpu_s": cpu, "memory_bytes": memory, "written_bytes": written, "at": at}
+
+    before = {"tocsind": measured(1.0, 100, 0, 10.0), "redis-server": measured(2.0, 1000, 50, 10.0)}
+    after = {"tocsind": measured(2.0, 150, 0, 20.0), "redis-server": measured(7.0, 3000, 4050, 20.0)}
+    used = runner.used(before, after)
+    assert (used["cpu_cores"], used["memory_before_bytes"], used["memory_after_bytes"], used["written_bytes"]) == (0.6, 1100, 3150, 4000)
+    assert used["parts"]["redis-server"]["cpu_cores"] == 0.5 and used["parts"]["tocsind"]["memory_after_bytes"] == 150
+    results = results_of(lived("tocsin-redis-everysec", 5.0, server=used))
+    assert ["Tocsin on Redis, everysec: redis-server", "", "0.50", "", "", "4.00", ""] in report.part_lines(results)
+    for text in (report.as_text(results), report.as_markdown(results)):
+        assert "Tocsin on Redis, everysec: tocsind" in text
+    assert "parts" not in runner.used({"tocsind": before["tocsind"]}, {"tocsind": after["tocsind"]})
 
 
 def test_limits_of_several_rounds_become_one_by_medians():
@@ -201,8 +274,20 @@ def test_the_plans_keep_their_promises():
     assert {cell.key for cell in full if cell.subject == "tocsin-resp"} == {
         "drain", "life", "steady-5k", "steady-20k", "steady-100k", "backlog-1m", "backlog-5m", "submit-single"}
     short = plan.cells(plan.SHORT, list(subjects.BY_NAME), 1)
-    assert sum(cell.expected_s for cell in short) < 6 * 60
+    # Two seconds come between any two runs, and the limits of the machine before the first.
+    assert sum(cell.expected_s + 2 for cell in short) + 30 < 7.5 * 60
+    assert {cell.key for cell in short if cell.subject == "tocsin-redis-everysec"} == {"drain", "life", "steady-20k"}
+    assert {(cell.subject, cell.key) for cell in short} >= {
+        ("redis-slot-everysec", "drain"), ("bullmq-everysec", "life"), ("tocsin-redis-two", "drain")}
     assert plan.cells(plan.SHORT, ["tocsin-http"], 1) and not plan.cells(plan.SHORT, [], 1)
+
+
+def test_all_is_submitted_to_redis_before_it_is_due():
+    for cell in plan.cells(plan.FULL, [*subjects.ON_REDIS.values(), subjects.TWO_NODES], 1):
+        if cell.key == "drain":
+            assert cell.arguments["ahead"] > 1.5 * cell.arguments["jobs"] / subjects.BY_NAME[cell.subject].submit_per_s
+            assert runner.load_arguments(cell, subjects.BY_NAME[cell.subject], "127.0.0.1:1")[-2:] == [
+                "--ahead", str(cell.arguments["ahead"])]
 
 
 def test_reasons_do_not_name_addresses():
@@ -240,6 +325,37 @@ def test_a_small_load_on_the_server(server, door):
     assert found["submit_per_s"] > 0 and found["drain_per_s"] > 0
     run = {"subject": f"tocsin-{door}", "key": "drain", "repeat": 0, "figures": found, "server": {"cpu_cores": 0}}
     assert figures.number(found["submit_per_s"]) in report.as_text(results_of(run))
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_small_load_on_redis(tmp_path, nodes):
+    program = BIN / "load_bench"
+    if not program.exists() or not shutil.which("redis-server"):
+        pytest.skip(f"{program} is not built, or redis-server is not installed")
+    server = servers.TocsinOnRedis(tmp_path / "data", BIN, "everysec", nodes)
+    try:
+        server.start(DEADLINE_S)
+        pids = server.processes()
+        assert list(pids) == (["tocsind", "redis-server"] if nodes == 1 else ["tocsind 1", "tocsind 2", "redis-server"])
+        before = runner.measure(server)
+        command = [program, "run", "--driver", "tocsin-resp", "--workload", "drain", "--address", server.addresses()["resp"],
+                   "--jobs", "2000", "--batch", "100", "--time-limit", str(DEADLINE_S)]
+        found = runner.run_load(command, ENVIRONMENT, 2 * DEADLINE_S)
+        assert (found["jobs"], found["errors"], found["repeated"]) == (2000, 0, 0)
+        used = runner.used(before, runner.measure(server))
+        assert set(used["parts"]) == set(pids) and used["written_bytes"] >= 2000 * 128
+        assert sum(submits_through(node) for node in server.nodes) == 20
+        assert all(submits_through(node) > 0 for node in server.nodes), "a node was left out"
+    finally:
+        server.stop()
+    assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids.values())
+
+
+def submits_through(node):
+    """JOB.MSUBMIT commands that a node has answered."""
+    metrics = httpx.get(f"http://{node.addresses()['http']}/metrics", timeout=DEADLINE_S).text
+    return sum(float(line.rsplit(" ", 1)[1]) for line in metrics.splitlines()
+               if line.startswith("tocsin_resp_command_seconds_count") and "MSUBMIT" in line.upper())
 
 
 @pytest.mark.parametrize("shares, counts, again", [([0.01], 0.01, []), ([0.5, 0.02, 0.0], 0.02, [0.5]), ([0.3, 0.1, 0.2], 0.1, [0.2, 0.3])])
