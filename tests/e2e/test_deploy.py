@@ -10,7 +10,7 @@ import programs
 import pytest
 import redis_servers
 import zookeeper_server
-from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, run
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, ack, reserve, run, submit
 
 DEPLOY = ROOT / "deploy"
 SCRIPT = DEPLOY / "local-cluster.sh"
@@ -30,6 +30,23 @@ def test_the_lines_of_the_cluster_sample_that_are_switched_off_are_accepted_too(
     done = run("tocsind", "--config", file, "--config-check")
     assert done.returncode == 0, done.stderr
     assert "node-1" in done.stdout and "/etc/tocsin/redis-password" in done.stdout
+
+
+def test_the_user_of_the_cluster_sample_may_do_all_that_a_node_needs(tmp_path, node, client):
+    if why := redis_servers.why_not():
+        pytest.skip(why)
+    sample = (DEPLOY / "tocsin-cluster.toml").read_text()
+    user = next(line.strip("# ") for line in sample.splitlines() if ">PASSWORD" in line)
+    redis = redis_servers.RedisServer(tmp_path / "redis", [user.replace("PASSWORD", "secret")], password="secret")
+    try:
+        server = node("a", redis, "--redis-username", "tocsin")
+        submit(client, server, payload="p")
+        jobs = reserve(client, server, wait_ms=DEADLINE_S * 1000)
+        assert ack(client, server, *jobs) == ["ok"]
+        assert server.stop() == 0
+        assert redis.ask("ACL", "LOG") == []  # nothing was refused
+    finally:
+        redis.close()
 
 
 @pytest.mark.parametrize("drop_in", [False, True])
