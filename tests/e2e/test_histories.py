@@ -53,6 +53,10 @@ SOUND = {
         submit(0, 1), deliver(2, 3), nack(3, 4), ack(8, 9, "b"), deliver(4, 10, "b", 2),
     ],
     "delivered before its submit was answered": [submit(0, 10), deliver(2, 3), ack(4, 5)],
+    "handed over late by a node that stood still": [
+        submit(0, 1), deliver(1100, 1110, "b", 2), deliver(2, 1200, "a", 1), ack(1201, 1202, "a", "stale"),
+        ack(1201, 1203, "b"),
+    ],
     "never known to be stored": [submit(0, 1, None)],
     "dead": [submit(0, 1, max_attempts=1), deliver(2, 3), nack(4, 5, outcome="dead")],
     "a cancel that comes too late": [submit(0, 1), deliver(2, 3), ack(4, 5), cancel(6, 7, "unknown")],
@@ -89,6 +93,9 @@ PLANTED = {
         "early", [submit(0, 1), deliver(2, 3), nack(4, 5, delay_ms=50), deliver(6, 7, "b", 2), ack(8, 9, "b")],
     ),
     "within its lease": ("duplicate", [submit(0, 1), deliver(2, 3), deliver(900, 901, "b", 2), ack(902, 903, "b")]),
+    "within its lease, though the reserves overlap": (
+        "duplicate", [submit(0, 1), deliver(2, 30), deliver(3, 40, "b", 1), ack(50, 51), ack(50, 51, "b", "stale")],
+    ),
     "one token twice": ("duplicate", [submit(0, 1), deliver(2, 3), deliver(4, 5), ack(6, 7)]),
     "after its ack": ("after end", [submit(0, 1), deliver(2, 3), ack(4, 5), deliver(2000, 2001, "b", 2)]),
     "after its ack, in a reserve that had begun before": (

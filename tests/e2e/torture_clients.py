@@ -28,7 +28,7 @@ class Client(threading.Thread):
         self.fleet = fleet
         self.number = number
         self.random = random.Random(seed)
-        self.wire = (HttpWire, RespWire)[number % 2](fleet.server)
+        self.wire = fleet.wire(number)
         self.events = []
 
     def run(self):
@@ -64,7 +64,7 @@ class Producer(Client):
     def new_job(self):
         self.count += 1
         job_id = f"p{self.number}-{self.count}"
-        delay_ms = self.random.choice((0, self.random.randrange(100), self.random.randrange(DELAY_MAX_MS)))
+        delay_ms = self.random.choice((0, self.random.randrange(100), self.random.randrange(self.fleet.delay_max_ms)))
         max_attempts = self.random.choice((2, 16, 16, 16))
         return {"id": job_id, "payload": payload_of(job_id), "delay_ms": delay_ms, "max_attempts": max_attempts}
 
@@ -156,7 +156,9 @@ class Consumer(Client):
 class Fleet:
     """All clients of one run. `up` and `down` are told by whoever starts and kills the server."""
 
-    def __init__(self, server, seed):
+    delay_max_ms = DELAY_MAX_MS
+
+    def __init__(self, server, seed, producers=PRODUCERS, consumers=CONSUMERS):
         self.server = server  # the first one: later ones have its ports
         self.errors = []
         self.draining = threading.Event()
@@ -166,8 +168,12 @@ class Fleet:
         self.stored = 0
         self.ended = 0
         draw = random.Random(seed)
-        self.clients = [Producer(self, i, draw.random()) for i in range(PRODUCERS)]
-        self.clients += [Consumer(self, i, draw.random()) for i in range(CONSUMERS)]
+        self.producers = [Producer(self, i, draw.random()) for i in range(producers)]
+        self.clients = self.producers + [Consumer(self, i, draw.random()) for i in range(consumers)]
+
+    def wire(self, number):
+        """The connection of one client."""
+        return (HttpWire, RespWire)[number % 2](self.server)
 
     def pending(self):
         return self.stored - self.ended
@@ -183,7 +189,7 @@ class Fleet:
     def stop_producing(self):
         """From here on consumers acknowledge all that they get."""
         self.draining.set()
-        for client in self.clients[:PRODUCERS]:
+        for client in self.producers:
             client.join(DEADLINE_S)
 
     def stop(self):

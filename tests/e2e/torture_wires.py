@@ -5,6 +5,7 @@ It is made again when it is lost. A call answers, or raises Refused or Lost.
 
 import http.client
 import json
+import urllib.parse
 
 import redis
 
@@ -13,6 +14,7 @@ from resp_doors import delivery_of, job_words, options
 
 TOPIC = "t"
 NOTHING_DONE = ("OVERLOADED", "SHUTTINGDOWN")
+UNAVAILABLE = "UNAVAILABLE"  # what is behind the server did not answer: the call may have reached it
 
 
 class Refused(Exception):
@@ -24,8 +26,10 @@ class Lost(Exception):
 
 
 class HttpWire:
-    def __init__(self, server):
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE_S)
+    def __init__(self, server, topic=TOPIC, timeout_s=DEADLINE_S):
+        self.topic = topic
+        host = urllib.parse.urlsplit(server.url).hostname
+        self.connection = http.client.HTTPConnection(host, server.port, timeout=timeout_s)
 
     def submit(self, jobs):
         return self.call("POST", "/jobs", {"jobs": jobs} if len(jobs) > 1 else jobs[0])["jobs"]
@@ -60,7 +64,7 @@ class HttpWire:
             self.connection.close()
             raise Lost from error
         if answer.status == 503:
-            raise Refused
+            raise Lost if json.loads(text)["error"]["code"] == UNAVAILABLE.lower() else Refused
         assert answer.status in (200, 201), f"{method} {path}: {answer.status} {text[:300]}"
         return json.loads(text)
 
@@ -73,7 +77,7 @@ class HttpWire:
                 raise Refused from error
 
     def send(self, method, path, body):
-        self.connection.request(method, f"/v1/topics/{TOPIC}{path}", None if body is None else json.dumps(body))
+        self.connection.request(method, f"/v1/topics/{self.topic}{path}", None if body is None else json.dumps(body))
 
     def close(self):
         self.connection.close()
@@ -82,29 +86,31 @@ class HttpWire:
 class RespWire:
     """python3-redis, one level below its client, which would send a lost command again by itself."""
 
-    def __init__(self, server):
-        self.connection = redis.Connection(port=server.resp_port, socket_timeout=DEADLINE_S, decode_responses=True)
+    def __init__(self, server, topic=TOPIC, timeout_s=DEADLINE_S):
+        self.topic = topic
+        host = urllib.parse.urlsplit(server.url).hostname
+        self.connection = redis.Connection(host, server.resp_port, socket_timeout=timeout_s, decode_responses=True)
 
     def submit(self, jobs):
         """Many jobs are a pipeline."""
-        replies = self.call(*[["JOB.SUBMIT", TOPIC, *job_words(**job)] for job in jobs])
+        replies = self.call(*[["JOB.SUBMIT", self.topic, *job_words(**job)] for job in jobs])
         return [dict(zip(("id", "outcome", "due_ms"), reply, strict=True)) for reply in replies]
 
     def cancel(self, job_id):
-        return self.call(["JOB.CANCEL", TOPIC, job_id])[0]
+        return self.call(["JOB.CANCEL", self.topic, job_id])[0]
 
     def reserve(self, max, wait_ms, lease_ms):
-        jobs = self.call(["JOB.RESERVE", TOPIC, *options(max=max, wait=wait_ms, lease=lease_ms)])[0]
+        jobs = self.call(["JOB.RESERVE", self.topic, *options(max=max, wait=wait_ms, lease=lease_ms)])[0]
         return [delivery_of(job) for job in jobs]
 
     def settle(self, kind, tokens, delay_ms=None, reason=None):
-        return self.call([f"JOB.{kind.upper()}", TOPIC, *tokens, *options(delay=delay_ms, reason=reason)])[0]
+        return self.call([f"JOB.{kind.upper()}", self.topic, *tokens, *options(delay=delay_ms, reason=reason)])[0]
 
     def abandon_reserve(self, max, wait_ms, lease_ms):
         """Sends a command and goes away without the answer."""
         self.connect()
         try:
-            self.connection.send_command("JOB.RESERVE", TOPIC, *options(max=max, wait=wait_ms, lease=lease_ms))
+            self.connection.send_command("JOB.RESERVE", self.topic, *options(max=max, wait=wait_ms, lease=lease_ms))
         except redis.ConnectionError:
             pass
         self.close()
@@ -119,9 +125,10 @@ class RespWire:
             self.close()
             raise Lost from error
         refused = [reply for reply in replies if isinstance(reply, redis.ResponseError)]
-        assert all(str(reply).startswith(NOTHING_DONE) for reply in refused), refused
+        untouched = [reply for reply in refused if str(reply).startswith(NOTHING_DONE)]
+        assert all(str(reply).startswith(UNAVAILABLE) for reply in refused if reply not in untouched), refused
         if refused:
-            raise Refused if len(refused) == len(replies) else Lost
+            raise Refused if len(untouched) == len(replies) else Lost
         return replies
 
     def read(self):

@@ -1,0 +1,84 @@
+"""The master behind Sentinel is killed, stands still, or loses its network."""
+
+import os
+import random
+import threading
+import time
+
+import httpx
+import pytest
+from cluster_faults import KINDS, master_fault, skip_without_cut
+from cluster_load import Load, seed_of
+from cluster_probe import Probe
+from cluster_world import Rig
+from conftest import now_ms
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory):
+    one = Rig(tmp_path_factory.mktemp("sentinel-faults"))
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def world(rig):
+    return rig.world(rig.sentinels())
+
+
+@pytest.fixture(scope="module")
+def probe(world):
+    return Probe(world)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_master_fails(rig, world, probe, kind):
+    skip_without_cut(rig, kind)
+    draw = random.Random(seed_of(os.environ.get("SEED")))
+    old = world.redis.master()
+    with Load(world, draw.random()) as load:
+        load.run_for(200)
+        master_fault(world, probe, load, kind, old, lambda: world.redis.wait_for_new_master(old))
+        load.verdict()
+
+
+def test_peer_bug_03_nobody_is_wedged_while_sentinels_have_no_master_to_name(world, probe):
+    """bullmq #4378. The master dies while no sentinel answers; calls fail in time instead of hanging, and everything,
+    also a reserve that was parked before, goes on when the sentinels have found a new one."""
+    a, b, _ = world.seats.values()
+    world.await_topic("wedge", slots=4)
+    world.await_replicas()
+    old = world.redis.master()
+    for sentinel in world.redis.sentinels:
+        sentinel.pause()
+    old.kill()
+
+    began = time.monotonic()
+    refused = a.client.post("/v1/topics/wedge/jobs", json={"payload": "x"}, timeout=10)
+    assert refused.status_code == 503 and refused.json()["error"]["code"] == "unavailable", refused.text
+    assert time.monotonic() - began < 5, "as redis.timeout says, not for ever"
+    assert a.client.get("/readyz").status_code == 503
+    assert a.client.get("/healthz").status_code == 200
+
+    got = []
+
+    def park():
+        with httpx.Client(base_url=b.server.url, timeout=60) as client:
+            got.extend(client.post("/v1/topics/wedge/reserve", json={"wait_ms": 50_000}).json()["jobs"])
+
+    parked = threading.Thread(target=park, daemon=True)
+    parked.start()
+    for sentinel in world.redis.sentinels:
+        sentinel.resume()
+    world.redis.wait_for_new_master(old)
+    found = time.monotonic()
+    fired = probe.fire_all(world.patience_s)
+    submitted = a.call("POST", "/topics/wedge/jobs", {"payload": "late", "delay_ms": 200})["jobs"][0]
+    parked.join(world.patience_s)
+    assert [job["payload"] for job in got] == ["late"], "the reserve that waited through all of it is served"
+    assert now_ms() >= submitted["due_ms"]
+    world.await_settled(world.patience_s)
+    print(f"\n  every group fired {fired:.2f} s after the new master was named, all was well after "
+          f"{time.monotonic() - found:.2f} s")
+    old.start()
+    world.redis.wait_until_in_step()

@@ -1,0 +1,57 @@
+"""Nodes that find each other through ZooKeeper, while it is killed, stands still beyond the session, or is cut off."""
+
+import os
+import random
+
+import pytest
+import zookeeper_server
+from cluster_faults import KINDS, node_fault, skip_without_cut, zookeeper_fault
+from cluster_load import Load, seed_of
+from cluster_monitor import FenceWatch
+from cluster_probe import Probe
+from cluster_world import Rig
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory):
+    if why := zookeeper_server.why_not():
+        pytest.skip(why)
+    one = Rig(tmp_path_factory.mktemp("zookeeper-faults"))
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def world(rig):
+    return rig.world(rig.single(), zookeeper=rig.zookeeper())
+
+
+@pytest.fixture(scope="module")
+def probe(world):
+    return Probe(world)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_zookeeper_fails(rig, world, probe, kind):
+    skip_without_cut(rig, kind)
+    draw = random.Random(seed_of(os.environ.get("SEED")))
+    with Load(world, draw.random()) as load:
+        load.run_for(200)
+        zookeeper_fault(world, probe, load, kind)
+        load.verdict()
+
+
+def test_an_owner_stands_still_past_its_session(world, probe):
+    """What it still does with its old epochs is refused."""
+    draw = random.Random(seed_of(os.environ.get("SEED")))
+    (_, owners), _ = world.await_settled(30)
+    watch = FenceWatch(world.redis, {group: epoch for group, (_, epoch) in owners.items()}).start()
+    try:
+        with Load(world, draw.random()) as load:
+            load.run_for(200)
+            node_fault(world, probe, load, "stop", draw)
+            load.verdict()
+    finally:
+        watch.close()
+    print(f"  chores done {watch.done}, refused {watch.refused}; groups taken over {watch.takes}")
+    assert watch.done > 0 and watch.takes > 0 and watch.stale == []
