@@ -1,0 +1,238 @@
+"""Three nodes on one Redis: whatever is done through one of them is done for all."""
+
+import itertools
+import statistics
+import threading
+
+import pytest
+import zookeeper_server
+from cluster_monitor import CommandCount
+from cluster_world import GROUPS, Rig, poll
+from conftest import now_ms
+from doors import DOORS
+from resp_doors import RESP_DOORS
+from torture_wires import RespWire
+
+DAY_MS = 86_400_000
+LONG_SESSION_S = 10  # whatever is faster than that was not waited for
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory):
+    one = Rig(tmp_path_factory.mktemp("nodes"))
+    one.network = None  # nothing is cut off here
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def world(rig):
+    return rig.world(rig.single(), session_s=LONG_SESSION_S)
+
+
+@pytest.fixture(scope="module")
+def doors(world):
+    """Two ways into each node."""
+    return [kind(seat.server) for seat in world.seats.values() for kind in (DOORS["httpx"], RESP_DOORS["redis-py"])]
+
+
+@pytest.fixture
+def topic(request, world):
+    name = request.node.name
+    world.await_topic(name, slots=4)
+    return name
+
+
+def test_a_job_of_any_node_reaches_a_consumer_of_any_node(doors, topic):
+    for number, (here, there) in enumerate(itertools.product(doors, doors)):
+        job = here.submit(topic, payload=str(number))
+        delivered = there.reserve(topic, wait_ms=5000)
+        assert [(one["id"], one["payload"], one["attempt"]) for one in delivered] == [(job["id"], str(number), 1)]
+        assert here.ack(topic, delivered[0]["token"]) == ["ok"], "settled through another node than it came from"
+        assert there.ack(topic, delivered[0]["token"]) == ["stale"]
+
+
+def test_a_parked_reserve_hears_of_a_job_of_another_node_at_its_time(world, topic):
+    """Late by more than some ms would mean that it came with the scan of each second."""
+    a, b, _ = world.seats.values()
+    lateness_ms = []
+    for _ in range(12):
+        arrived = []
+
+        def park():
+            wire = RespWire(b.server, topic)
+            arrived.append((wire.reserve(max=1, wait_ms=10_000, lease_ms=5000), now_ms()))
+            wire.settle("ack", [job["token"] for job in arrived[0][0]])
+            wire.close()
+
+        parked = threading.Thread(target=park)
+        parked.start()
+        due_ms = a.call("POST", f"/topics/{topic}/jobs", {"payload": "x", "delay_ms": 300})["jobs"][0]["due_ms"]
+        parked.join(15)
+        [(jobs, at_ms)] = arrived
+        assert jobs[0]["due_ms"] == due_ms
+        assert at_ms >= due_ms, "early"
+        lateness_ms.append(at_ms - due_ms)
+    print(f"\n  late by {sorted(lateness_ms)} ms")
+    assert max(lateness_ms) < 1000
+    assert statistics.median(lateness_ms) < 200
+
+
+def test_jobs_can_be_looked_up_and_changed_through_any_node(doors, topic):
+    for here, there in zip(doors, doors[1:] + doors[:1]):
+        for own in ({"id": "own"}, {"id": "keyed", "key": "k"}, {}):
+            job_id = here.submit(topic, payload="x", delay_ms=DAY_MS, **own)["id"]
+            key = own.get("key")
+            assert there.get(topic, job_id, key=key)["state"] == "scheduled"
+            assert there.amend(topic, job_id, key=key, payload="y")["outcome"] == "amended"
+            assert here.get(topic, job_id, key=key)["payload"] == "y"
+            assert there.submit(topic, payload="y", delay_ms=DAY_MS, **own)["outcome"] in ("conflict", "accepted")
+            assert there.cancel(topic, job_id, key=key) == "cancelled"
+            assert here.cancel(topic, job_id, key=key) == "unknown"
+            for rest in here.list(topic):
+                there.cancel(topic, rest["id"], key=rest.get("key"))
+        here.submit(topic, id="fired", delay_ms=DAY_MS)
+        assert there.fire(topic, "fired") == "fired"
+        here.submit(topic, id="counted", trigger="count", count=2)
+        assert there.count(topic, "counted", "1") == {"outcome": "counted", "left": 1}
+        assert here.count(topic, "counted", "1") == {"outcome": "repeated", "left": 1}
+        assert here.count(topic, "counted", "2") == {"outcome": "fired", "left": 0}
+        got = []
+        while len(got) < 2:
+            got += there.reserve(topic, max=2, wait_ms=5000)
+        assert sorted(job["id"] for job in got) == ["counted", "fired"]
+        assert here.ack(topic, *[job["token"] for job in got]) == ["ok", "ok"]
+
+
+def test_settings_take_effect_everywhere_within_two_seconds(world, doors, topic):
+    here, *others = doors[0], *doors[2::2]
+    here.submit(topic, payload="x")
+
+    def all_say(**fields):
+        def said():
+            return all(all(door.topic(topic)[name] == value for name, value in fields.items()) for door in others)
+
+        return poll(said, 2, f"{fields} on every node")[1]
+
+    here.pause(topic)
+    took = [all_say(paused=True)]
+    assert all(door.reserve(topic) == [] for door in others), "paused everywhere"
+    here.set_topic(topic, lease_ms=4321, max_attempts=3)
+    took.append(all_say(lease_ms=4321, max_attempts=3))
+    others[0].resume(topic)
+    took.append(poll(lambda: here.topic(topic)["paused"] is False, 2, "the resume")[1])
+    [job] = others[1].reserve(topic, wait_ms=2000)
+    assert 0 < job["lease_deadline_ms"] - now_ms() <= 4321 and job["max_attempts"] == 3
+    others[1].ack(topic, job["token"])
+    others[1].drop(topic)
+    took.append(poll(lambda: topic not in [one["topic"] for one in here.topics()], 2, "the drop")[1])
+    print(f"\n  seen everywhere after {', '.join(f'{s * 1000:.0f}' for s in took)} ms")
+
+
+def test_two_nodes_that_change_one_topic_at_once_both_succeed(doors, topic):
+    def change(door, **settings):
+        for _ in range(20):
+            door.set_topic(topic, **settings)
+
+    changes = [dict(max_attempts=7), dict(lease_ms=7777), dict(backoff_base_ms=77)]
+    threads = [threading.Thread(target=change, args=(door,), kwargs=one) for door, one in zip(doors[::2], changes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    wanted = {name: value for one in changes for name, value in one.items()}
+    poll(lambda: all({name: door.topic(topic)[name] for name in wanted} == wanted for door in doors), 3, "all changes")
+
+
+def test_capacity_holds_over_all_nodes(world, doors, topic):
+    capacity = 40
+    doors[0].set_topic(topic, capacity_jobs=capacity)
+    poll(lambda: all(door.topic(topic)["capacity_jobs"] == capacity for door in doors), 3, "the capacity on every node")
+    outcomes = []
+
+    def fill(door):
+        for _ in range(30):
+            outcomes.append(door.submit(topic, payload="x", delay_ms=DAY_MS)["outcome"])
+
+    threads = [threading.Thread(target=fill, args=(door,)) for door in doors]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(outcomes) == 30 * len(doors) and set(outcomes) <= {"accepted", "over_capacity"}
+    assert outcomes.count("accepted") <= capacity, "never exceeded"
+
+    def full():
+        """What a slot may hold and does not use goes to the others: in the end all of the capacity is there."""
+        doors[1].submit(topic, delay_ms=DAY_MS)
+        stored = len(doors[0].list(topic))
+        assert stored <= capacity
+        return stored == capacity
+
+    poll(full, 10, "a topic that is full to the last job")
+    for job in doors[2].list(topic)[:5]:
+        assert doors[3].cancel(topic, job["id"]) == "cancelled"
+    poll(full, 10, "the room of those that were cancelled")
+    assert all(door.submit(topic, delay_ms=DAY_MS)["outcome"] == "over_capacity" for door in doors)
+
+
+def test_all_nodes_say_the_same_of_the_cluster(world, doors):
+    (members, owners), _ = world.await_settled(10)
+    assert len(members) == 3 and len(owners) == GROUPS
+    assert owners == world.owners_in_redis()
+    shares = [sum(owner == member for owner, _ in owners.values()) for member in members]
+    assert min(shares) > 0, "everyone looks after something"
+    for door in doors:
+        report = door.cluster()
+        assert report["store"] == "redis"
+        assert [member["id"] for member in report["members"] if member["self"]] == [report["node"]]
+        assert report["coordinator"]["connected"] and all(server["connected"] for server in report["servers"])
+        assert [server["endpoint"] for server in report["servers"]] == [world.redis.address]
+
+
+def test_a_node_that_stops_hands_over_at_once(world):
+    """And one that joins takes no groups but its own."""
+    (_, before), _ = world.await_settled(10)
+    leaver = world.seats["c"]
+    gone = leaver.cluster()["node"]
+    leaver.serving = False
+    assert leaver.server.stop() == 0, leaver.errors()
+    (members, between), took = world.await_settled(LONG_SESSION_S / 2)
+    assert gone not in members
+    moved = {group for group in between if between[group] != before[group]}
+    assert moved == {group for group, (owner, _) in before.items() if owner == gone}, "only what the leaver had"
+    assert all(between[group][1] > before[group][1] for group in moved)
+    leaver.start()
+    (members, after), took_back = world.await_settled(LONG_SESSION_S / 2)
+    joined = leaver.cluster()["node"]
+    changed = {group for group in after if after[group] != between[group]}
+    assert changed and changed == {group for group, (owner, _) in after.items() if owner == joined}
+    print(f"\n  {len(moved)} groups handed over within {took:.2f} s, {len(changed)} to the new one in {took_back:.2f} s")
+
+
+def idle_world(rig, name, **options):
+    """One node, 1,000 slots over 100 topics, a job for tomorrow in each slot or so."""
+    world = rig.world(rig.single(f"redis-{name}"), name, names=name[0], session_s=6, **options)
+    [seat] = world.seats.values()
+    for number in range(100):
+        slots = 16 if number % 2 else 4
+        seat.call("PUT", f"/topics/idle-{number}", {"slots": slots})
+        jobs = [{"payload": "x", "delay_ms": DAY_MS} for _ in range(slots)]
+        seat.call("POST", f"/topics/idle-{number}/jobs", {"jobs": jobs})
+    return world
+
+
+def test_an_idle_node_sends_at_most_100_commands_a_second(rig):
+    """With members in Redis and in ZooKeeper."""
+    worlds = {"redis": idle_world(rig, "redis")}
+    if not zookeeper_server.why_not():
+        worlds["zookeeper"] = idle_world(rig, "zookeeper", zookeeper=rig.zookeeper())
+    threading.Event().wait(2)  # what the topics set off is over
+    watches = {name: CommandCount(world.redis).start() for name, world in worlds.items()}
+    threading.Event().wait(10)  # the time that is measured
+    for name, watch in watches.items():
+        watch.close()
+        rate = sum(watch.counts.values()) / 10
+        print(f"\n  members in {name}: {rate:.1f} commands a second: {dict(watch.counts)}")
+        assert 0 < rate <= 100
+    assert "zookeeper" in worlds, zookeeper_server.why_not()

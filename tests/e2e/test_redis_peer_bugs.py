@@ -1,0 +1,203 @@
+"""Bugs of peers that must never be ours (docs/reliability.md), by their numbers, with two nodes on a real Redis. Bug 3 is in
+test_redis_sentinel_faults.py."""
+
+import threading
+import time
+
+import pytest
+from cluster_probe import KEYS
+from cluster_world import GROUPS, PREFIX, Rig, poll
+from conftest import now_ms
+from torture_wires import HttpWire, RespWire
+
+SECOND = 1000
+DAY_MS = 86_400_000
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory):
+    one = Rig(tmp_path_factory.mktemp("peer-bugs"))
+    one.network = None  # nothing is cut off here
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def world(rig):
+    return rig.world(rig.single(), names="ab", session_s=6)
+
+
+@pytest.fixture
+def topic(request, world):
+    name = request.node.name
+    world.await_topic(name, slots=4, backoff_base_ms=0, backoff_max_ms=0)
+    return name
+
+
+class Parked:
+    """Reserves through one node until it has so many jobs; each with the time of its arrival."""
+
+    def __init__(self, seat, topic, jobs):
+        self.wire = RespWire(seat.server, topic)
+        self.got = []
+        self.thread = threading.Thread(target=self._run, args=(jobs,), daemon=True)
+        self.thread.start()
+
+    def _run(self, jobs):
+        while len(self.got) < jobs:
+            found = self.wire.reserve(max=1000, wait_ms=20_000, lease_ms=60_000)
+            at_ms = now_ms()
+            self.got += [(job, at_ms) for job in found]
+            if found:
+                self.wire.settle("ack", [job["token"] for job in found])
+
+    def wait(self, within_s):
+        """How late each was, in ms."""
+        self.thread.join(within_s)
+        assert not self.thread.is_alive(), f"only {len(self.got)} jobs came within {within_s} s"
+        self.wire.close()
+        late = [at_ms - job["due_ms"] for job, at_ms in self.got]
+        assert min(late) >= 0, "early"
+        return late
+
+
+def test_peer_bug_01_a_timer_behind_the_read_cursor_is_picked_up(world, topic):
+    """cadence #967, temporal #2498: jobs that come due before what a node waits for, at the moment of its look, or in the
+    past, through the other node."""
+    a, b = world.seats.values()
+    a.call("POST", f"/topics/{topic}/jobs", {"payload": "far", "delay_ms": DAY_MS})
+    parked = Parked(b, topic, 300)
+    wire = HttpWire(a.server, topic)
+    for number in range(300):
+        kind = number % 3
+        when = {"delay_ms": number % 50} if kind == 0 else {"due_ms": now_ms() + (5 if kind == 1 else -5 * SECOND)}
+        assert wire.submit([{"payload": "x", **when}])[0]["outcome"] == "accepted"
+    wire.close()
+    parked.wait(10)
+    late = [at_ms - max(job["due_ms"], 0) for job, at_ms in parked.got if job["due_ms"] > now_ms() - 60 * SECOND]
+    print(f"\n  the latest by {max(late)} ms")
+    assert max(late) < 7 * SECOND, "those of the past are five seconds late at once"
+
+
+def test_peer_bug_02_no_wake_up_is_needed_after_a_reconnect(world, topic):
+    """bullmq #4479, redisson #5575: the connections of both nodes are cut while consumers wait, right before and after a
+    job is submitted."""
+    a, b = world.seats.values()
+    late = []
+    for number in range(8):
+        parked = Parked(b, topic, 1)
+        world.redis.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        if number % 2:
+            world.redis.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+        def submitted():
+            answer = a.client.post(f"/v1/topics/{topic}/jobs", json={"payload": "x", "delay_ms": 100 * number, "id": str(number)})
+            return answer.status_code == 201
+
+        poll(submitted, 10, "an accepted job")
+        if number % 4 < 2:
+            world.redis.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        late += parked.wait(10)
+    print(f"\n  late by {late} ms")
+    assert max(late) < 2 * SECOND, "the scan of each second finds what no message told"
+
+
+def test_peer_bug_02_parked_consumers_outlast_a_restart_of_redis(rig, topic, world):
+    a, b = world.seats.values()
+    parked = Parked(b, topic, 5)
+    a.call("POST", f"/topics/{topic}/jobs", {"jobs": [{"payload": "x", "delay_ms": 1500} for _ in range(5)]})
+    world.redis.kill()
+    world.redis.start()
+    late = parked.wait(15)
+    print(f"\n  late by {late} ms")
+    assert max(late) < 3 * SECOND
+    world.await_settled(2 * world.session_s)
+
+
+def records_of(world, topic, part):
+    """The keys of that part of all slots of the topic."""
+    return world.redis.ask("KEYS", f"{{{PREFIX}.*}}{topic}/*:{part}")
+
+
+def test_peer_bug_11_a_leased_job_without_its_lease_record_comes_back(world, topic):
+    """asynq #1144: the note of a leased job, which holds its fence, vanishes."""
+    a, b = world.seats.values()
+    ids = sorted(job["id"] for job in a.call("POST", f"/topics/{topic}/jobs", {"jobs": [{"payload": "x"}] * 20})["jobs"])
+    wire = HttpWire(b.server, topic)
+    leased = []
+    while len(leased) < 20:
+        leased += wire.reserve(max=20, wait_ms=1000, lease_ms=500)
+    assert world.redis.ask("DEL", *records_of(world, topic, "note")) > 0
+    assert set(wire.settle("ack", [job["token"] for job in leased])) == {"stale"}, "nobody knows the fence any more"
+    parked = Parked(a, topic, 20)
+    parked.wait(10)
+    assert sorted(job["id"] for job, _ in parked.got) == ids
+    wire.close()
+    assert records_of(world, topic, "job") == [], "nothing is left behind"
+
+
+def test_peer_bug_12_a_stalled_consumer_changes_nothing_of_the_new_owner(world, topic):
+    """bull #1416: the old token is stale through every node, whatever it asks for."""
+    a, b = world.seats.values()
+    old, new = HttpWire(a.server, topic), HttpWire(b.server, topic)
+    assert old.submit([{"id": "j", "payload": "x"}])[0]["outcome"] == "accepted"
+    [first] = old.reserve(max=1, wait_ms=1000, lease_ms=200)
+    [second] = new.reserve(max=1, wait_ms=5000, lease_ms=60_000)
+    assert (second["id"], second["attempt"]) == ("j", 2)
+    for wire in (old, new):
+        for kind, fields in (("ack", {}), ("nack", {"delay_ms": 0}), ("extend", {"lease_ms": 1000})):
+            assert wire.settle(kind, [first["token"]], **fields) == ["stale"]
+    shown = a.call("GET", f"/topics/{topic}/jobs/j")
+    assert (shown["state"], shown["lease_deadline_ms"]) == ("leased", second["lease_deadline_ms"])
+    assert old.settle("ack", [second["token"]]) == ["ok"]
+    old.close()
+    new.close()
+
+
+def test_peer_bug_12_an_owner_whose_epoch_is_old_is_refused_and_asks_anew(world):
+    """The epoch of every group rises behind its owner's back, as when another node had taken it."""
+    topic = "fence"
+    world.await_topic(topic, slots=GROUPS, backoff_base_ms=0, backoff_max_ms=0)
+    (_, owners), _ = world.await_settled(10)
+    wire = HttpWire(world.seats["a"].server, topic)
+    wire.submit([{"payload": "x", "key": KEYS[slot]} for slot in range(GROUPS)])
+    leased = []
+    while len(leased) < GROUPS:
+        leased += wire.reserve(max=GROUPS, wait_ms=1000, lease_ms=1000)
+    for group in range(GROUPS):
+        world.ask_redis(group, "HINCRBY", f"{{{PREFIX}.{group}}}owner", "epoch", 1)
+    parked = Parked(world.seats["b"], topic, GROUPS)
+    parked.wait(10)
+    assert {job["attempt"] for job, _ in parked.got} == {2}
+    after = world.owners_in_redis()
+    for group, (node, epoch) in after.items():
+        assert node == owners[group][0] and epoch >= owners[group][1] + 2, "taken anew, with a higher epoch"
+    log = "".join(seat.errors() for seat in world.seats.values())
+    assert log.count("was taken by another node") >= 1
+    wire.close()
+
+
+def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world, topic):
+    """HDT3213/delayqueue #3: one slot, and no script that is too long or asks for too much."""
+    jobs = 20_000
+    world.await_topic("mass", slots=1, backoff_base_ms=0, backoff_max_ms=0)
+    a, b = world.seats.values()
+    wire = HttpWire(a.server, "mass")
+    ids = set()
+    for _ in range(jobs // 1000):
+        ids |= {one["id"] for one in wire.submit([{"payload": "x"}] * 1000)}
+    world.redis.ask("CONFIG", "SET", "slowlog-log-slower-than", 20_000)
+    world.redis.ask("SLOWLOG", "RESET")
+    leased = 0
+    began = time.monotonic()
+    while leased < jobs:
+        leased += len(wire.reserve(max=1000, wait_ms=1000, lease_ms=8000))
+    assert time.monotonic() - began < 7, "all leases are there before the first one ends"
+    parked = Parked(b, "mass", jobs)
+    parked.wait(40)
+    assert {job["id"] for job, _ in parked.got} == ids and {job["attempt"] for job, _ in parked.got} == {2}
+    slowest_us = max((entry[2] for entry in world.redis.ask("SLOWLOG", "GET", 100)), default=0)
+    print(f"\n  {jobs} came back; the slowest script took {'less than 20' if not slowest_us else slowest_us // 1000} ms")
+    assert slowest_us < 200_000
+    assert not any("cannot" in line or "refused" in line for seat in (a, b) for line in seat.server.errors[-50:])
+    wire.close()
