@@ -123,10 +123,6 @@ start_redis() {
 cluster_is_ok() { redis-cli -p "$1" cluster info | grep -q '^cluster_state:ok'; }
 
 start_zookeeper() {
-  local class_path=
-  for jar in zookeeper zookeeper-jute slf4j-api slf4j-simple metrics-core netty-all snappy-java commons-io commons-cli; do
-    class_path+=:$jars/$jar.jar
-  done
   mkdir "$folder/zookeeper"
   cat >"$folder/zookeeper/zoo.cfg" <<END
 tickTime=500
@@ -137,7 +133,7 @@ maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=ruok
 END
-  keep zookeeper java -Xmx128m -XX:+UseSerialGC -cp "${class_path:1}" \
+  keep zookeeper java -Xmx128m -XX:+UseSerialGC -cp "$jars/zookeeper.jar:$jars/slf4j-simple.jar" \
     org.apache.zookeeper.server.ZooKeeperServerMain "$folder/zookeeper/zoo.cfg"
   await ZooKeeper 30 zookeeper_is_ok
 }

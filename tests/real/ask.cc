@@ -1,9 +1,5 @@
 #include "real/ask.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -11,6 +7,9 @@
 #include <iterator>
 
 #include <fmt/ranges.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 namespace tocsin::real {
 
@@ -29,8 +28,7 @@ class Connection {
   Status Open(uint16_t port, Millis timeout) {
     fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-    const timeval time{.tv_sec = seconds.count(),
-                       .tv_usec = std::chrono::microseconds(timeout - seconds).count()};
+    const timeval time{.tv_sec = seconds.count(), .tv_usec = std::chrono::microseconds(timeout - seconds).count()};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
     sockaddr_in address{};
@@ -132,7 +130,8 @@ class Reader {
 
 std::string Encoded(const std::vector<std::string>& command) {
   std::string out = fmt::format("*{}\r\n", command.size());
-  for (const std::string& argument : command) fmt::format_to(std::back_inserter(out), "${}\r\n{}\r\n", argument.size(), argument);
+  for (const std::string& argument : command)
+    fmt::format_to(std::back_inserter(out), "${}\r\n{}\r\n", argument.size(), argument);
   return out;
 }
 

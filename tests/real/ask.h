@@ -1,5 +1,5 @@
-// Ask: one command to a Redis on loopback, and its answer, over a connection of its own that blocks. For tests that look
-// at a server or set it up from outside, without the client that they test.
+// Ask: one command to a Redis on loopback, and its answer, over a connection of its own that blocks. For tests that
+// look at a server or set it up from outside, without the client that they test.
 #pragma once
 
 #include <cstdint>

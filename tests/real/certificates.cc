@@ -33,13 +33,26 @@ class Maker {
 
   /// A key and a certificate of `kind` (a section above), signed by `issuer`; by itself where that is empty.
   Status Make(const std::string& name, const std::string& kind, const std::string& issuer = {}) const {
-    std::vector<std::string> words = {openssl_,     "req",   "-x509",
-                                      "-config",    (folder_ / "openssl.cnf").string(),
-                                      "-newkey",    "ec",    "-pkeyopt",
-                                      "ec_paramgen_curve:P-256", "-nodes", "-keyout",
-                                      Key(name),    "-out",  Cert(name),
-                                      "-days",      "2",     "-subj",
-                                      "/CN=tocsin test " + name, "-extensions", kind};
+    std::vector<std::string> words = {openssl_,
+                                      "req",
+                                      "-x509",
+                                      "-config",
+                                      (folder_ / "openssl.cnf").string(),
+                                      "-newkey",
+                                      "ec",
+                                      "-pkeyopt",
+                                      "ec_paramgen_curve:P-256",
+                                      "-nodes",
+                                      "-keyout",
+                                      Key(name),
+                                      "-out",
+                                      Cert(name),
+                                      "-days",
+                                      "2",
+                                      "-subj",
+                                      "/CN=tocsin test " + name,
+                                      "-extensions",
+                                      kind};
     if (!issuer.empty()) words.insert(words.end(), {"-CA", Cert(issuer), "-CAkey", Key(issuer)});
     return Process(std::move(words), folder_, folder_ / "openssl.log").Run();
   }

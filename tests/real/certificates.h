@@ -1,5 +1,5 @@
-// Certificates for tests of TLS, made anew by the openssl command: an authority, a server's (127.0.0.1 and localhost), a
-// client's, and an authority that has signed neither.
+// Certificates for tests of TLS, made anew by the openssl command: an authority, a server's (127.0.0.1 and localhost),
+// a client's, and an authority that has signed neither.
 #pragma once
 
 #include <filesystem>

@@ -40,8 +40,8 @@ ClusterNode ParseLine(const std::string& line) {
 }  // namespace
 
 bool ClusterNode::Serves(int hash_slot) const {
-  return std::ranges::any_of(
-      hash_slots, [&](const auto& range) { return range.first <= hash_slot && hash_slot <= range.second; });
+  return std::ranges::any_of(hash_slots,
+                             [&](const auto& range) { return range.first <= hash_slot && hash_slot <= range.second; });
 }
 
 std::vector<ClusterNode> ParseClusterNodes(std::string_view text) {

@@ -13,8 +13,8 @@ struct ClusterNode {
   std::string id;
   uint16_t port = 0;
   bool myself = false;
-  std::string flags;   // without "myself": "master", "slave,fail"
-  std::string master;  // of a replica: its master's id; otherwise "-"
+  std::string flags;                            // without "myself": "master", "slave,fail"
+  std::string master;                           // of a replica: its master's id; otherwise "-"
   std::vector<std::pair<int, int>> hash_slots;  // first and last of each range
 
   bool Serves(int hash_slot) const;

@@ -1,10 +1,10 @@
 #include "real/ports.h"
 
+#include <random>
+
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <random>
 
 #include "base/check.h"
 
@@ -36,12 +36,13 @@ bool CanBind(uint16_t port) {
 uint16_t FreePort() {
   // By chance, so that tests that run beside each other hardly ever meet.
   static std::mt19937 random(std::random_device{}());
-  for (int i = 0; i < kTries; ++i) {
-    const auto port = std::uniform_int_distribution<uint16_t>(kFirst, kLast)(random);
-    if (CanBind(port)) return port;
+  std::uniform_int_distribution<uint16_t> ports(kFirst, kLast);
+  uint16_t port = ports(random);
+  for (int i = 0; !CanBind(port); ++i) {
+    TOCSIN_CHECK(i < kTries);
+    port = ports(random);
   }
-  TOCSIN_CHECK(!"no free port");
-  return 0;
+  return port;
 }
 
 }  // namespace tocsin::real

@@ -1,5 +1,12 @@
 #include "real/process.h"
 
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,13 +15,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "base/check.h"
 
@@ -36,9 +36,7 @@ bool Readable(int fd, Millis within) {
   return ppoll(&one, 1, &time, nullptr) > 0;
 }
 
-Millis Left(Steady::time_point end) {
-  return std::max(Millis(0), std::chrono::ceil<Millis>(end - Steady::now()));
-}
+Millis Left(Steady::time_point end) { return std::max(Millis(0), std::chrono::ceil<Millis>(end - Steady::now())); }
 
 /// In the child: becomes the program, or writes errno to `report`. Nothing here allocates.
 [[noreturn]] void Become(char* const* arguments, const char* folder, int log, int report, pid_t parent) {

@@ -4,12 +4,12 @@
 // Threads: one at a time. Start it on a thread that outlives it: the kernel kills it when that thread ends.
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/result.h"
 #include "base/time.h"

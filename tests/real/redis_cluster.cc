@@ -87,8 +87,7 @@ Status RedisCluster::AddReplicas() {
   for (size_t i = kMasters; i < kNodes; ++i) {
     Result<std::string> master = IdOf(nodes_[i - kMasters]->port());
     if (!master) return std::unexpected(std::move(master).error());
-    Result<Answer> set =
-        MustAsk(nodes_[i]->port(), {"CLUSTER", "REPLICATE", *master}, {.password = options_.password});
+    Result<Answer> set = MustAsk(nodes_[i]->port(), {"CLUSTER", "REPLICATE", *master}, {.password = options_.password});
     if (!set) return std::unexpected(std::move(set).error());
   }
   return {};
@@ -171,6 +170,8 @@ Result<std::string> RedisCluster::IdOf(uint16_t port) {
   return std::move(id->text);
 }
 
-Result<Answer> RedisCluster::Ask(uint16_t port, const std::vector<std::string>& command) { return At(port).Ask(command); }
+Result<Answer> RedisCluster::Ask(uint16_t port, const std::vector<std::string>& command) {
+  return At(port).Ask(command);
+}
 
 }  // namespace tocsin::real

@@ -25,8 +25,7 @@ Result<RedisCluster::Migration> RedisCluster::BeginMigration(int hash_slot, uint
 Result<size_t> RedisCluster::MoveKeys(const Migration& migration, size_t count) {
   const Login login{.password = options_.password};
   const std::string slot = std::to_string(migration.hash_slot);
-  const Result<Answer> keys =
-      MustAsk(migration.from, {"CLUSTER", "GETKEYSINSLOT", slot, std::to_string(count)}, login);
+  const Result<Answer> keys = MustAsk(migration.from, {"CLUSTER", "GETKEYSINSLOT", slot, std::to_string(count)}, login);
   if (!keys) return std::unexpected(keys.error());
   if (keys->elements.empty()) return 0;
   std::vector<std::string> command = {"MIGRATE", "127.0.0.1", std::to_string(migration.to), "", "0", "5000"};
@@ -37,7 +36,8 @@ Result<size_t> RedisCluster::MoveKeys(const Migration& migration, size_t count) 
   return keys->elements.size();
 }
 
-// The new master first: were it last, the old one would already send clients to a node that does not serve the slot yet.
+// The new master first: were it last, the old one would already send clients to a node that does not serve the slot
+// yet.
 Status RedisCluster::EndMigration(const Migration& migration) {
   const Result<std::string> to_id = IdOf(migration.to);
   if (!to_id) return std::unexpected(to_id.error());

@@ -34,9 +34,12 @@ Result<std::unique_ptr<RedisSentinels>> RedisSentinels::Make(SentinelOptions opt
   std::unique_ptr<RedisSentinels> all(new RedisSentinels(std::move(options)));
   TOCSIN_TRY(all->StartServers());
   TOCSIN_TRY(all->StartSentinels());
-  const auto watched = [&] { return std::ranges::all_of(all->sentinels_, [&](auto& one) { return all->Watched(*one); }); };
+  const auto watched = [&] {
+    return std::ranges::all_of(all->sentinels_, [&](auto& one) { return all->Watched(*one); });
+  };
   if (!WaitFor(Millis(20'000), watched)) {
-    return Fail(Code::kTimedOut, "the sentinels did not find all servers and each other:\n{}", all->Sentinel(0).Output());
+    return Fail(Code::kTimedOut, "the sentinels did not find all servers and each other:\n{}",
+                all->Sentinel(0).Output());
   }
   return all;
 }
@@ -75,8 +78,9 @@ Status RedisSentinels::StartSentinels() {
 
 bool RedisSentinels::Watched(RedisServer& sentinel) {
   const Result<Answer> info = sentinel.Ask({"INFO", "sentinel"});
-  return info && InfoField(info->text, "master0") == fmt::format("name={},status=ok,address=127.0.0.1:{},slaves={},sentinels={}",
-                                                                  kMasterName, servers_[0]->port(), kServers - 1, kSentinels);
+  return info && InfoField(info->text, "master0") ==
+                     fmt::format("name={},status=ok,address=127.0.0.1:{},slaves={},sentinels={}", kMasterName,
+                                 servers_[0]->port(), kServers - 1, kSentinels);
 }
 
 std::vector<uint16_t> RedisSentinels::SentinelPorts() const { return PortsOf(sentinels_); }
@@ -123,7 +127,9 @@ Result<uint16_t> RedisSentinels::WaitForNewMaster(uint16_t old, Millis within) {
 }
 
 Status RedisSentinels::WaitUntilInStep(Millis within) {
-  const auto one_master = [&] { return std::ranges::count_if(servers_, [](auto& one) { return IsMaster(*one); }) == 1; };
+  const auto one_master = [&] {
+    return std::ranges::count_if(servers_, [](auto& one) { return IsMaster(*one); }) == 1;
+  };
   if (WaitFor(within, [&] { return one_master() && InStep(servers_); })) return {};
   return Fail(Code::kTimedOut, "the replicas are not in step after {} ms", within.count());
 }

@@ -9,7 +9,7 @@ constexpr int kTries = 5;
 
 // Sentinel's own intervals are made for networks: ten seconds until it looks at a replica again, two until sentinels
 // hear of each other. And a sentinel that a busy machine held up does nothing for 30 s (tilt).
-const std::vector<std::string> kShortIntervals = {"SENTINEL",       "DEBUG", "INFO-PERIOD", "500",         "ASK-PERIOD", "200",
+const std::vector<std::string> kShortIntervals = {"SENTINEL",       "DEBUG", "INFO-PERIOD", "500", "ASK-PERIOD", "200",
                                                   "PUBLISH-PERIOD", "200",   "TILT-PERIOD", "1000"};
 
 }  // namespace

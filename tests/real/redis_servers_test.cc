@@ -87,13 +87,14 @@ class Tls : public RedisServers {
  protected:
   void SetUp() override {
     RedisServers::SetUp();
-    if (FindProgram("redis-cli").empty()) GTEST_SKIP() << "the program redis-cli is not installed (Debian: redis-tools)";
+    if (FindProgram("redis-cli").empty())
+      GTEST_SKIP() << "the program redis-cli is not installed (Debian: redis-tools)";
   }
 
   static std::string Ping(const RedisServer& server, const std::string& ca, bool with_certificate) {
     const Certificates& files = server.certificates();
-    std::vector<std::string> words = {FindProgram("redis-cli"), "-p", std::to_string(server.port()), "--tls",
-                                      "--cacert", ca};
+    std::vector<std::string> words = {
+        FindProgram("redis-cli"), "-p", std::to_string(server.port()), "--tls", "--cacert", ca};
     if (with_certificate) {
       words.insert(words.end(), {"--cert", files.client_cert_file, "--key", files.client_key_file});
     }

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/ranges.h>
+
 #include "real/ask.h"
 #include "real/ports.h"
 
@@ -10,24 +12,16 @@ namespace tocsin::real {
 namespace {
 
 constexpr int kTries = 5;
-// Of Debian's libzookeeper-java and what it depends on; the first is the server.
-constexpr std::array kJars = {"zookeeper", "zookeeper-jute", "slf4j-api",   "slf4j-simple", "metrics-core",
-                              "netty-all", "snappy-java",    "commons-io", "commons-cli"};
-
-std::string Jar(std::string_view name) { return fmt::format("/usr/share/java/{}.jar", name); }
-
-std::string ClassPath() {
-  std::string path;
-  for (const char* jar : kJars) path += (path.empty() ? "" : ":") + Jar(jar);
-  return path;
-}
+// Of Debian's libzookeeper-java; the server's own names the other jars that it needs. The second writes the log to
+// stderr.
+constexpr std::array kJars = {"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"};
 
 }  // namespace
 
 std::string WhyNoZooKeeper() {
   if (FindProgram("java").empty()) return "the program java is not installed (Debian: default-jre-headless)";
   for (const char* jar : kJars) {
-    if (!std::filesystem::exists(Jar(jar))) return Jar(jar) + " is not installed (Debian: libzookeeper-java)";
+    if (!std::filesystem::exists(jar)) return fmt::format("{} is not installed (Debian: libzookeeper-java)", jar);
   }
   return {};
 }
@@ -44,7 +38,7 @@ Result<std::unique_ptr<ZooKeeperServer>> ZooKeeperServer::Make(ZooKeeperOptions 
                                               "-Xshare:auto",
                                               "-Djava.net.preferIPv4Stack=true",
                                               "-cp",
-                                              ClassPath(),
+                                              fmt::format("{}", fmt::join(kJars, ":")),
                                               "org.apache.zookeeper.server.ZooKeeperServerMain",
                                               (server->folder_ / "zoo.cfg").string()};
   server->process_ = std::make_unique<Process>(arguments, server->folder_.path(), server->folder_ / "log");

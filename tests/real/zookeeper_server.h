@@ -1,5 +1,5 @@
-// A real ZooKeeper for tests: one standalone server of Debian's package, run by java with a configuration of its own, on
-// a free port of 127.0.0.1, with its data in a temporary folder. Ticks are short, so that sessions may be too.
+// A real ZooKeeper for tests: one standalone server of Debian's package, run by java with a configuration of its own,
+// on a free port of 127.0.0.1, with its data in a temporary folder. Ticks are short, so that sessions may be too.
 //
 //   if (const std::string why = real::WhyNoZooKeeper(); !why.empty()) GTEST_SKIP() << why;
 //   auto server = real::ZooKeeperServer::Make();
