@@ -82,8 +82,9 @@ class ZooKeeperServer:
         )
 
     def _ready(self):
-        # Another server may answer on the port while ours finds it taken: the answer must name our folder.
+        # Another server may answer on the port while ours finds it taken: the answer must name our folder. A connection
+        # that comes before the server is ready is never answered: it must not be waited for.
         try:
-            return str(self.folder) in self.ask("conf")
+            return str(self.folder) in self.ask("conf", timeout_s=0.1)
         except OSError:
             return False

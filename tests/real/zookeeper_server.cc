@@ -68,10 +68,11 @@ void ZooKeeperServer::Configure() {
                                              options_.session_timeout_max.count(), (folder_ / "data").string(), port_));
 }
 
-// Another server may answer on the port while ours finds it taken: the answer must name our folder.
+// Another server may answer on the port while ours finds it taken: the answer must name our folder. A connection that
+// comes before the server is ready is never answered: it must not be waited for.
 Status ZooKeeperServer::Start() {
   return process_->Start([this] {
-    const Result<std::string> configuration = Ask("conf");
+    const Result<std::string> configuration = AskText(port_, "conf", Millis(100));
     return configuration && configuration->contains(folder_.path().string());
   });
 }
