@@ -1,6 +1,6 @@
 # Every target installs what it needs first (Debian packages; says so, and is silent where nothing is missing).
 # What a target does is in tools/.
-.PHONY: help run cluster build test torture bench bench-full format lint docs clean
+.PHONY: help run cluster build test torture torture-cluster bench bench-full format lint docs clean
 
 help:
 	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
@@ -8,6 +8,7 @@ help:
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
 	@echo "make torture  kill -9, 200 times on each of two set-ups, and other tests that take long (about 15 minutes)"
+	@echo "make torture-cluster  kills, stops and cuts nodes, Redis and ZooKeeper under load (MINUTES=5 each of four, SEED=n)"
 	@echo "make bench    Tocsin and its peers side by side, in about seven minutes; missing peers are installed"
 	@echo "make bench-full  the same with every peer and size, medians of 3, in an hour and a quarter"
 	@echo "make format   format the code"
@@ -33,6 +34,10 @@ test:
 torture:
 	@tools/install.sh build test
 	@tools/torture.sh
+
+torture-cluster:
+	@tools/install.sh build test
+	@MINUTES="$(MINUTES)" SEED="$(SEED)" tools/torture_cluster.sh
 
 bench:
 	@tools/install.sh build

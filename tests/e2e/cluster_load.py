@@ -97,14 +97,14 @@ class Load:
     def __exit__(self, kind, error, trace):
         self.fleet.stop()
 
-    def run_for(self, jobs):
-        """Until so many more deliveries were seen."""
-        before = self.delivered()
-        poll(lambda: self.fleet.errors or self.delivered() >= before + jobs, DEADLINE_S, f"{jobs} deliveries under load")
+    def run_for(self, events):
+        """Until the consumers saw so many more deliveries and settlements."""
+        before = self.seen()
+        poll(lambda: self.fleet.errors or self.seen() >= before + events, DEADLINE_S, f"{events} events under load")
         assert not self.fleet.errors, self.fleet.errors
 
-    def delivered(self):
-        return sum(isinstance(event, Delivery) for client in self.fleet.clients for event in list(client.events))
+    def seen(self):
+        return sum(len(client.events) for client in self.fleet.clients if client not in self.fleet.producers)
 
     def window(self, began, ended):
         """Between these instants, and LOSS_MS before, Redis may have forgotten what it answered."""
@@ -145,14 +145,14 @@ class Load:
         poll(shown, DEADLINE_S, "figures that show the end of all jobs")
 
     def verdict(self):
-        """Drains, judges, and prints what was met and lost; the number of jobs lost."""
+        """Drains, judges, and prints what was met and lost; how many jobs were accepted, and how many of them lost."""
         self.drain()
         history = History(self.fleet.events(), [], self.dead())
         self.check_figures()
         faults, undone = judge(history, self.windows)
-        lost = report(history, undone, self.windows)
+        accepted, lost = report(history, undone, self.windows)
         assert not faults, f"{len(faults)} faults:\n" + "\n".join(map(str, faults[:20]))
-        return lost
+        return accepted, lost
 
 
 def judge(history, windows):
@@ -180,16 +180,17 @@ def excuse(history, windows):
 
 def report(history, undone, windows):
     figures = histories.figures(History(history.events, [], history.dead))
+    accepted = figures.get("submit accepted", 0)
     print(f"  {figures}")
     if not windows:
-        return 0
+        return accepted, 0
     lost = {fault.id for fault in undone if fault.kind == "lost"}
     kinds = collections.Counter(fault.kind for fault in undone)
-    print(f"  lost to failovers: {len(lost)} of {figures.get('submit accepted', 0)} accepted; all that was undone: {dict(kinds)}")
+    print(f"  lost to failovers: {len(lost)} of {accepted} accepted; all that was undone: {dict(kinds)}")
     ages = [age_ms(event, windows) for event in history.events if isinstance(event, Submit) and event.id in lost]
     if ages:
         print(f"  the oldest of them was acknowledged {max(ages):.0f} ms before the fault")
-    return len(lost)
+    return accepted, len(lost)
 
 
 def age_ms(event, windows):

@@ -1,0 +1,54 @@
+"""The verdict on a load: what a failover of Redis excuses, and what it does not."""
+
+import pytest
+from cluster_load import LOSS_MS, age_ms, judge
+from histories import CLOCK_MS, History, Kill
+from test_histories import ack, at, cancel, deliver, submit
+
+FAULT, MENDED = 10_000, 12_000
+WINDOW = Kill(at(FAULT - LOSS_MS), at(MENDED))
+
+EXCUSED = {
+    "a job that was accepted shortly before": ("lost", [submit(9500, 9501)]),
+    "an ack that was forgotten": (
+        "after end", [submit(0, 1), deliver(2, 3), ack(9800, 9801), deliver(12_500, 12_501, "b", 1), ack(12_502, 12_503, "b")],
+    ),
+    "a cancel that was forgotten": (
+        "after end", [submit(0, 1, delay_ms=9700), cancel(9600, 9601), deliver(12_500, 12_501, due=9700), ack(12_502, 12_503)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXCUSED)
+def test_what_was_answered_within_the_window_may_be_undone(name):
+    kind, events = EXCUSED[name]
+    faults, undone = judge(History(events), [WINDOW])
+    assert faults == []
+    assert kind in {fault.kind for fault in undone}, "and is counted"
+    assert kind in {fault.kind for fault in judge(History(events), [])[0]}, "without a failover nothing excuses it"
+
+
+NOT_EXCUSED = {
+    "a job that was accepted long before": ("lost", [submit(8000, 8001)]),
+    "a job that was accepted after it": ("lost", [submit(12_100, 12_101)]),
+    "an ack long before": (
+        "after end", [submit(0, 1), deliver(2, 3), ack(8000, 8001), deliver(12_500, 12_501, "b", 2), ack(12_502, 12_503, "b")],
+    ),
+    "before its due time": (
+        "early", [submit(9500, 9501, delay_ms=900), deliver(9600, 9601, due=10_400), ack(12_500, 12_501)],
+    ),
+    "never submitted": ("phantom", [deliver(10_000, 10_001), ack(10_002, 10_003)]),
+}
+
+
+@pytest.mark.parametrize("name", NOT_EXCUSED)
+def test_nothing_else_is_excused(name):
+    kind, events = NOT_EXCUSED[name]
+    faults, _ = judge(History(events), [WINDOW])
+    assert kind in {fault.kind for fault in faults}
+
+
+def test_the_age_of_a_loss_is_told():
+    assert age_ms(submit(9500, 9501), [WINDOW]) == pytest.approx(FAULT - 9501)
+    assert age_ms(submit(8000, 8001), [WINDOW]) == float("inf")
+    assert at(1) == CLOCK_MS
