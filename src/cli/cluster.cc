@@ -60,7 +60,8 @@ void PrintGroups(Output& out, const json::object& cluster, Time now) {
 bool AllConnected(const json::object& cluster) {
   const auto connected = [](const json::object* part) { return BoolOf(*part, "connected"); };
   const auto self = [](const json::object* member) { return BoolOf(*member, "self"); };
-  return connected(&ObjectOf(cluster, "coordinator")) && std::ranges::all_of(ObjectsOf(cluster, "servers"), connected) &&
+  return connected(&ObjectOf(cluster, "coordinator")) &&
+         std::ranges::all_of(ObjectsOf(cluster, "servers"), connected) &&
          std::ranges::any_of(ObjectsOf(cluster, "members"), self);
 }
 
@@ -92,10 +93,13 @@ Command Cluster() {
   return {
       .name = "cluster",
       .summary = "shows the nodes that share the store, what each looks after, and the health of what is behind them",
-      .details = "Slots are looked after in 64 groups, of which each has one owner. Every node serves every job, whoever "
-                 "owns its group.",
-      .flags = {{.name = "groups", .kind = Kind::kSwitch, .doc = "Also show each group's owner, epoch and next due "
-                                                                 "time."}},
+      .details =
+          "Slots are looked after in 64 groups, of which each has one owner. Every node serves every job, whoever "
+          "owns its group.",
+      .flags = {{.name = "groups",
+                 .kind = Kind::kSwitch,
+                 .doc = "Also show each group's owner, epoch and next due "
+                        "time."}},
       .examples = {{"cluster", "who is there, and whether Redis is well"},
                    {"cluster --groups", "who looks after what"}},
       .no = "this node is not a member, or the coordinator or a server of the store cannot be reached",

@@ -113,8 +113,7 @@ Status CheckRedis(const Config& config) {
     return CheckIdle(config, kZookeeper, "is set, but coordination is redis: add coordination = zookeeper");
   }
   if (config.zookeeper_path.starts_with('/') && !config.zookeeper_path.ends_with('/')) return {};
-  return Refuse("zookeeper.path", "is \"{}\": it begins with a slash and does not end with one",
-                config.zookeeper_path);
+  return Refuse("zookeeper.path", "is \"{}\": it begins with a slash and does not end with one", config.zookeeper_path);
 }
 
 }  // namespace

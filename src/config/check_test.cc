@@ -30,8 +30,9 @@ std::string OnRedis(std::vector<std::string> arguments) {
 
 TEST(Check, TheEmbeddedStoreHasNoUseForOptionsOfRedis) {
   EXPECT_EQ(ErrorOf({}), "no error");
-  EXPECT_EQ(ErrorOf({"--redis-endpoints", "10.0.0.1:6379"}),
-            "redis.endpoints: redis.endpoints is set, but store is journal, which has no use for it: add store = redis");
+  EXPECT_EQ(
+      ErrorOf({"--redis-endpoints", "10.0.0.1:6379"}),
+      "redis.endpoints: redis.endpoints is set, but store is journal, which has no use for it: add store = redis");
   for (const char* flag : {"--redis-tls=true", "--coordination=zookeeper", "--session-timeout=3s",
                            "--zookeeper-path=/x", "--redis-checks=warn"}) {
     EXPECT_THAT(ErrorOf({flag}), HasSubstr("store is journal")) << flag;
@@ -50,7 +51,8 @@ TEST(Check, RedisHasNoUseForOptionsOfTheEmbeddedStore) {
 }
 
 TEST(Check, ShardsOnRedisAreAPowerOfTwo) {
-  EXPECT_EQ(OnRedis({"--shards", "3"}), "shards: shards is 3: where store is redis it takes a power of two from 1 to 64");
+  EXPECT_EQ(OnRedis({"--shards", "3"}),
+            "shards: shards is 3: where store is redis it takes a power of two from 1 to 64");
   EXPECT_EQ(OnRedis({"--shards", "64"}), "no error");
   EXPECT_EQ(ErrorOf({"--shards", "3"}), "no error");
   EXPECT_EQ(LoadWith({"--store", "redis"}, 6)->config.shards, 2) << "half of the cores, rounded down";
@@ -83,8 +85,10 @@ TEST(Check, AUserNeedsAPasswordAndAKeyItsCertificate) {
   EXPECT_EQ(OnRedis({"--redis-username", "u", "--redis-password-file", "/p"}), "no error");
   EXPECT_THAT(OnRedis({"--redis-tls-ca-file", "/c"}), HasSubstr("add redis.tls = true"));
   EXPECT_EQ(OnRedis({"--redis-tls", "true", "--redis-tls-ca-file", "/c"}), "no error");
-  EXPECT_THAT(OnRedis({"--redis-tls", "true", "--redis-tls-key-file", "/k"}), HasSubstr("redis.tls_cert_file is empty"));
-  EXPECT_THAT(OnRedis({"--redis-tls", "true", "--redis-tls-cert-file", "/c"}), HasSubstr("redis.tls_key_file is empty"));
+  EXPECT_THAT(OnRedis({"--redis-tls", "true", "--redis-tls-key-file", "/k"}),
+              HasSubstr("redis.tls_cert_file is empty"));
+  EXPECT_THAT(OnRedis({"--redis-tls", "true", "--redis-tls-cert-file", "/c"}),
+              HasSubstr("redis.tls_key_file is empty"));
 }
 
 TEST(Check, OptionsOfZookeeperNeedIt) {

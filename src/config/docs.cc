@@ -117,7 +117,8 @@ std::string ConfigurationMarkdown() {
       "and prints what is in effect; [deploy/tocsin.toml](../deploy/tocsin.toml) is a file to begin with.\n\n"
       "A **size** is a whole number with B, KiB, MiB, GiB or TiB (without a unit: bytes); a **duration** one with ms, "
       "s,\n"
-      "m, h or d; **addresses** are host:port, with commas between them. In the file numbers, true and false stand bare\n"
+      "m, h or d; **addresses** are host:port, with commas between them. In the file numbers, true and false stand "
+      "bare\n"
       "and everything else in quotes.\n";
   for (const std::string_view group : Groups()) {
     text += fmt::format("\n## {}\n", group);

@@ -133,7 +133,8 @@ struct Draft {
   void Resolve(const Machine& machine) {
     if (config.shards == 0) {
       config.shards = std::clamp(machine.cores / 2, 1, 64);
-      if (config.store == StoreKind::kRedis) config.shards = static_cast<int>(std::bit_floor(static_cast<unsigned>(config.shards)));
+      if (config.store == StoreKind::kRedis)
+        config.shards = static_cast<int>(std::bit_floor(static_cast<unsigned>(config.shards)));
     }
     if (config.node_name.empty()) config.node_name = machine.host.substr(0, 64);
     if (config.memory_limit == 0) config.memory_limit = (machine.memory_bytes / 10 * 7) >> 20 << 20;  // whole MiB

@@ -29,14 +29,15 @@ constexpr std::string_view kDurable = "Durability";
 constexpr std::string_view kLimits = "Limits";
 
 constexpr std::array kOptions{
-    Option{.group = kServer,
-           .key = "store",
-           .member = &Config::store,
-           .fallback = "journal",
-           .choices = kStores,
-           .doc =
-               "Where jobs live. journal: the embedded store, in data_dir, for one node. redis: a Redis that any number "
-               "of nodes share; see the options of Redis."},
+    Option{
+        .group = kServer,
+        .key = "store",
+        .member = &Config::store,
+        .fallback = "journal",
+        .choices = kStores,
+        .doc =
+            "Where jobs live. journal: the embedded store, in data_dir, for one node. redis: a Redis that any number "
+            "of nodes share; see the options of Redis."},
     Option{.group = kServer,
            .key = "data_dir",
            .member = &Config::data_dir,
@@ -63,9 +64,8 @@ constexpr std::array kOptions{
            .min = 1,
            .max = 64,
            .zero = "half of the cores, at least 1",
-           .doc =
-               "Threads that serve connections and topics, each with its own part of the jobs. With store = redis a "
-               "power of two; the default is then rounded down to one."},
+           .doc = "Threads that serve connections and topics, each with its own part of the jobs. With store = redis a "
+                  "power of two; the default is then rounded down to one."},
     Option{.group = kServer,
            .key = "memory_limit",
            .member = &Config::memory_limit,
@@ -255,9 +255,8 @@ constexpr std::array kOptions{
            .key = "zookeeper.password_file",
            .member = &Config::zookeeper_password_file,
            .fallback = "",
-           .doc =
-               "The file that holds user:password for ZooKeeper (digest), on one line; mode 0600. Empty: no "
-               "authentication, and everybody who reaches ZooKeeper may change the members."},
+           .doc = "The file that holds user:password for ZooKeeper (digest), on one line; mode 0600. Empty: no "
+                  "authentication, and everybody who reaches ZooKeeper may change the members."},
     Option{.group = kLimits,
            .key = "limits.payload_size",
            .member = &Config::limits_payload_size,

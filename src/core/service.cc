@@ -174,7 +174,8 @@ void Service::Impl::ClockMoved(Loop& caller, Task done) {
     shard.Look([looked = std::move(looked)]() mutable { looked({}); });
   };
   Shard& origin = *call->caller;
-  OnEvery(*this, origin, look, [call = std::move(*call)](Result<void> result) mutable { call.Answer(std::move(result)); });
+  OnEvery(*this, origin, look,
+          [call = std::move(*call)](Result<void> result) mutable { call.Answer(std::move(result)); });
 }
 
 void Service::Impl::TakeNews(std::vector<Topic> topics, std::vector<std::string> dropped) {

@@ -153,10 +153,10 @@ class Shard final : private Waiters::Claims {
   const std::shared_ptr<metrics::Histogram> stalls_;
   const std::shared_ptr<metrics::Gauge> longest_turn_;
 
-  bool changed_ = false;      // since the last Advance began
-  bool tick_posted_ = false;  // a task that will Advance is in the loop
-  bool advancing_ = false;    // an Advance is under way
-  bool failing_ = false;      // the last Advance failed: it has been logged
+  bool changed_ = false;        // since the last Advance began
+  bool tick_posted_ = false;    // a task that will Advance is in the loop
+  bool advancing_ = false;      // an Advance is under way
+  bool failing_ = false;        // the last Advance failed: it has been logged
   std::vector<Topic> missing_;  // topics that the store lacks, or has in an older version
   IoTime next_due_ = IoTime::max();
   IoTime next_scan_ = IoTime::min();

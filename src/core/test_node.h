@@ -74,9 +74,9 @@ class FaultyStore final : public Store {
   std::vector<Task>* held_submits = nullptr;
   bool cut_claims = false;  // a claim hands over one job and says that there are more
   SharedTopics* shared = nullptr;
-  Advanced told;                       // the next Advance says these topics and dropped too
+  Advanced told;  // the next Advance says these topics and dropped too
   std::function<void(const Topic&)> before_put;
-  std::function<void()> news;          // of the shard
+  std::function<void()> news;  // of the shard
 
   void PutTopic(const Topic& topic, Done<void> done) override {
     if (before_put) before_put(topic);
@@ -97,7 +97,9 @@ class FaultyStore final : public Store {
     if (shared != nullptr) shared->erase(std::string(topic));
     inner_.DropTopic(topic, std::move(done));
   }
-  void ForgetTopic(std::string_view topic) override { inner_.DropTopic(topic, [](Result<void>) {}); }
+  void ForgetTopic(std::string_view topic) override {
+    inner_.DropTopic(topic, [](Result<void>) {});
+  }
   void OnNews(std::function<void()> heard) override { news = std::move(heard); }
   std::vector<TopicFigures> Topics() const override { return inner_.Topics(); }
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,

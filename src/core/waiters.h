@@ -9,8 +9,8 @@
 // A lane takes few claims at first and twice as many after each one that came back full, so that one job does not cause
 // as many claims as there are reserves parked.
 //
-// A claim that fails because the store cannot be reached (kUnavailable) leaves its reserve parked, where that waits; its
-// lane is asked again when AskAgain says so.
+// A claim that fails because the store cannot be reached (kUnavailable) leaves its reserve parked, where that waits;
+// its lane is asked again when AskAgain says so.
 //
 // A reserve without a wait never parks: it asks every lane once, ready ones first, so that it misses nothing that was
 // submitted before it.

@@ -8,8 +8,8 @@ namespace tocsin {
 struct BannerFacts {
   std::string version;  // a line
   std::string store;    // a line: where jobs are, and what was there already
-  std::string url;   // without a slash at the end
-  std::string resp;  // host:port
+  std::string url;      // without a slash at the end
+  std::string resp;     // host:port
   bool virtual_clock = false;
   bool tokens = false;  // every call needs one
 };

@@ -93,8 +93,7 @@ Status ServerNode::OpenStore() {
   for (int shard = 0; shard < config_.shards; ++shard) {
     loops.push_back(loops_.emplace_back(std::make_unique<net::AsioLoop>(*clock_)).get());
   }
-  const Member self =
-      MakeSelf(config_, http_listener_->address(), resp_listener_->address(), clock_->Now().utc);
+  const Member self = MakeSelf(config_, http_listener_->address(), resp_listener_->address(), clock_->Now().utc);
   backing_ = MakeBacking({config_, *clock_, virtual_clock_, metrics_, main_loop_, std::move(loops), self});
   bool listening = false;
   bool told_to_stop = false;

@@ -24,7 +24,8 @@ std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
 }
 
 ClusterGroup ToReport(const redis::GroupState& state) {
-  ClusterGroup group{.group = state.group, .owner = state.owner, .epoch = {}, .slots = state.busy_slots, .next_due = {}};
+  ClusterGroup group{
+      .group = state.group, .owner = state.owner, .epoch = {}, .slots = state.busy_slots, .next_due = {}};
   if (!state.owner.empty()) group.epoch = state.epoch;
   if (state.busy_slots > 0 && state.next != kNever) group.next_due = state.next;
   return group;
@@ -50,8 +51,8 @@ void Merge(std::vector<ClusterServer>& servers, const redis::ServerHealth& healt
 
 }  // namespace
 
-Ownership::Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
-                     std::unique_ptr<Coordinator> coordinator, Member self, metrics::Registry& metrics)
+Ownership::Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards, std::unique_ptr<Coordinator> coordinator,
+                     Member self, metrics::Registry& metrics)
     : main_loop_(main_loop),
       shards_(std::move(shards)),
       coordinator_(std::move(coordinator)),
@@ -184,9 +185,8 @@ void Ownership::Finish(Gathering& gathering) {
     ++owner->groups;
     *owner->slots += group.slots.value_or(0);
   }
-  gathering.caller.Post([done = std::move(gathering.done), result = std::move(report)]() mutable {
-    done(std::move(result));
-  });
+  gathering.caller.Post(
+      [done = std::move(gathering.done), result = std::move(report)]() mutable { done(std::move(result)); });
 }
 
 }  // namespace tocsin

@@ -14,9 +14,9 @@
 namespace tocsin {
 namespace {
 
-constexpr Millis kOpenTime{60'000};   // for Redis to be there
-constexpr Millis kFirstWord{1'000};   // then it is said what is waited for,
-constexpr Millis kNextWord{5'000};    // and again
+constexpr Millis kOpenTime{60'000};  // for Redis to be there
+constexpr Millis kFirstWord{1'000};  // then it is said what is waited for,
+constexpr Millis kNextWord{5'000};   // and again
 constexpr Millis kTryEvery{200};
 constexpr Millis kPoll{5};
 
@@ -57,13 +57,13 @@ Status RedisBacking::MakeStores(const redis::Options& options) {
     if (!client) return std::unexpected(std::move(client).error().Prefixed("redis"));
     Part& part = shards_.emplace_back();
     part.client = *std::move(client);
-    part.store = std::make_unique<redis::RedisStore>(
-        *part.client, parts_.clock,
-        redis::StoreOptions{.prefix = parts_.config.redis_prefix,
-                            .node = parts_.self.id,
-                            .shard = static_cast<uint32_t>(shards_.size() - 1),
-                            .shards = static_cast<uint32_t>(parts_.loops.size()),
-                            .clock = clock});
+    part.store =
+        std::make_unique<redis::RedisStore>(*part.client, parts_.clock,
+                                            redis::StoreOptions{.prefix = parts_.config.redis_prefix,
+                                                                .node = parts_.self.id,
+                                                                .shard = static_cast<uint32_t>(shards_.size() - 1),
+                                                                .shards = static_cast<uint32_t>(parts_.loops.size()),
+                                                                .clock = clock});
   }
   return {};
 }
@@ -130,7 +130,7 @@ Status RedisBacking::CheckServers() {
   std::optional<Result<std::vector<std::string>>> found;
   parts_.loops.front()->Post([this, &found] {
     redis::CheckServers(*shards_.front().client,
-                       [&found](Result<std::vector<std::string>> warnings) { found.emplace(std::move(warnings)); });
+                        [&found](Result<std::vector<std::string>> warnings) { found.emplace(std::move(warnings)); });
   });
   while (!found) Drive(kTryEvery, [&found] { return found.has_value(); });  // the client has a deadline
   if (!*found) return std::unexpected(std::move(found->error()).Prefixed("cannot check Redis"));

@@ -92,8 +92,8 @@ class Store {
   virtual void PutTopic(const Topic& topic, Done<void> done) = 0;
   /// Removes the topic with all its jobs. Ok where there is none.
   virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
-  /// Another node has dropped the topic: what this object keeps of it in memory goes. What is stored is not touched: the
-  /// topic may have been made again.
+  /// Another node has dropped the topic: what this object keeps of it in memory goes. What is stored is not touched:
+  /// the topic may have been made again.
   virtual void ForgetTopic(std::string_view /*topic*/) {}
   /// The topics that it holds, each with its figures.
   virtual std::vector<TopicFigures> Topics() const = 0;
@@ -138,8 +138,8 @@ class Store {
   /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
 
-  /// `news` is called, on the shard's thread, when the store has found out that Advance has work before the time that it
-  /// said. It replaces the one before.
+  /// `news` is called, on the shard's thread, when the store has found out that Advance has work before the time that
+  /// it said. It replaces the one before.
   virtual void OnNews(std::function<void()> /*news*/) {}
 };
 
