@@ -94,7 +94,7 @@ end
 inline Script Make(const char* name, std::initializer_list<const char*> parts) {
   std::string source = fmt::format("-- tocsin {}\n", name);
   for (const char* part : parts) source += part;
-  return Script(std::move(source));
+  return Script(name, std::move(source));
 }
 
 }  // namespace tocsin::redis::scripts
