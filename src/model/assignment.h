@@ -1,12 +1,12 @@
-// Assignment: which node serves which group of slots. Rendezvous hashing: a group belongs to the member with the highest
-// hash of (member, group), so a member that joins or leaves moves no group but those that it gains or had. Every node
-// computes it alike.
+// Assignment: which node serves which group of slots. Rendezvous hashing: a group belongs to the member with the
+// highest hash of (member, group), so a member that joins or leaves moves no group but those that it gains or had.
+// Every node computes it alike.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <span>
 
 #include "base/hash.h"
 

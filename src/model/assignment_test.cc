@@ -123,7 +123,7 @@ TEST(Assignment, IsPinned) {
   const std::vector<std::string> ids = {"a", "b", "c"};
   std::string owners;
   for (uint32_t group = 0; group < kGroups; ++group) owners += ids[OwnerOf(group, ids)];
-  EXPECT_EQ(owners, "");
+  EXPECT_EQ(owners, "cbbbbacbacbbcacabccacbcaccabcbbbbcbbcbbbcbbcaabbccbcbaabbabcbbac");
 }
 
 TEST(Assignment, GroupsAgreeWithThePlacementOnShards) {
