@@ -35,10 +35,10 @@ class MemberProcess {
       kEnded,    // the process has ended by itself
     };
     Kind kind = Kind::kEnded;
-    TimePoint at{};   // when it was said; all processes of a machine have the same clock
-    Members members;  // of kView and kCurrent
-    bool ok = false;  // of kLeft
-    std::string text; // as it came, for failures
+    TimePoint at{};    // when it was said; all processes of a machine have the same clock
+    Members members;   // of kView and kCurrent
+    bool ok = false;   // of kLeft
+    std::string text;  // as it came, for failures
   };
 
   /// Joins.

@@ -1,5 +1,8 @@
 #include "spi/contract_process.h"
 
+#include <array>
+#include <vector>
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -8,9 +11,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <array>
-#include <vector>
 
 #include "base/check.h"
 

@@ -1,12 +1,12 @@
-// Processes of the coordinators' contract suite, forked from the test without exec: what runs in one is a function. They
-// are killed with their objects, and with the test. The test itself has one thread, so that forking it is safe.
+// Processes of the coordinators' contract suite, forked from the test without exec: what runs in one is a function.
+// They are killed with their objects, and with the test. The test itself has one thread, so that forking it is safe.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+
+#include <sys/types.h>
 
 namespace tocsin {
 

@@ -18,8 +18,8 @@ struct Member {
   std::string id;    // unique for each start of a node: name, and a random part
   std::string http;  // its addresses, for people and tools
   std::string resp;
-  Time joined{};     // when it was last registered, by its own clock, in UTC; set by the coordinator
-  Time heard{};      // when it was last heard of, as far as the coordinator knows
+  Time joined{};  // when it was last registered, by its own clock, in UTC; set by the coordinator
+  Time heard{};   // when it was last heard of, as far as the coordinator knows
 };
 
 struct Members {
@@ -29,7 +29,7 @@ struct Members {
 };
 
 struct CoordinatorHealth {
-  std::string kind;   // local, redis, zookeeper
+  std::string kind;  // local, redis, zookeeper
   bool connected = false;
   std::string state;  // for people: "connected", or why not
 };

@@ -51,9 +51,7 @@ std::optional<CoordinatorContract::Report> CoordinatorContract::Sees(Node& node,
 }
 
 std::optional<CoordinatorContract::Report> CoordinatorContract::Loses(Node& node, Millis within) {
-  const auto fits = [](const Report& report) {
-    return report.kind == Report::Kind::kView && !report.members.joined;
-  };
+  const auto fits = [](const Report& report) { return report.kind == Report::Kind::kView && !report.members.joined; };
   const std::optional<Report> report = Await(node, fits, "that it is not joined", within);
   if (report) EXPECT_FALSE(std::ranges::binary_search(report->members.members, node.id, {}, &Member::id));
   return report;

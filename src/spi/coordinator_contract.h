@@ -3,10 +3,10 @@
 //   INSTANTIATE_TEST_SUITE_P(Redis, CoordinatorContract, testing::Values(WorldMaker{[] { return ...; }}));
 //   INSTANTIATE_TEST_SUITE_P(Redis, SharedCoordinatorContract, testing::Values(...));
 //
-// and linking the library coordinator_contract. The first part is for every coordinator, the second for those with which
-// nodes see each other. Members live in processes of their own, behind wires that can be cut, and a real server answers
-// them. Nothing sleeps: a test waits for what a member says, with a deadline, or until a time is over in which it must not
-// say anything.
+// and linking the library coordinator_contract. The first part is for every coordinator, the second for those with
+// which nodes see each other. Members live in processes of their own, behind wires that can be cut, and a real server
+// answers them. Nothing sleeps: a test waits for what a member says, with a deadline, or until a time is over in which
+// it must not say anything.
 #pragma once
 
 #include <functional>

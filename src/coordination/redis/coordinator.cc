@@ -75,7 +75,8 @@ void RedisCoordinator::SendLeave() {
     if (closed_) return;
     if (!answer) return leave_done_(std::unexpected(std::move(answer).error()));
     const redis::ReplyView root = answer->root();
-    leave_done_(root.error() ? Fail(Code::kUnavailable, "Redis refuses to remove this node: {}", root.text()) : Status());
+    leave_done_(root.error() ? Fail(Code::kUnavailable, "Redis refuses to remove this node: {}", root.text())
+                             : Status());
   });
 }
 

@@ -1,11 +1,14 @@
-// RedisCoordinator: members as leases in Redis (coordination/redis/roster.h). Each node beats three times a session: one
-// script renews its lease, removes those that ran out, and returns the list. A change is published, so that the others
-// look at once; nothing depends on that, since everybody looks with each beat, and when a lease that it knows of runs out.
+// RedisCoordinator: members as leases in Redis (coordination/redis/roster.h). Each node beats three times a session:
+// one script renews its lease, removes those that ran out, and returns the list. A change is published, so that the
+// others look at once; nothing depends on that, since everybody looks with each beat, and when a lease that it knows of
+// runs out.
 //
-// Owned by the composition root. Threads: everything on the thread that runs `io`; not destroyed within its own callbacks.
+// Owned by the composition root. Threads: everything on the thread that runs `io`; not destroyed within its own
+// callbacks.
 //
 // Invariants:
-//  - A node that is joined holds a lease: by its own steady clock no session has passed since it sent the last beat that
+//  - A node that is joined holds a lease: by its own steady clock no session has passed since it sent the last beat
+//  that
 //    was answered, and Redis counts from later than that. So it says joined = false no later than others see it gone.
 //  - After joined = true a lost lease is always said (joined = false) before the node joins anew.
 //  - At most one beat is under way.
@@ -35,8 +38,8 @@ class RedisCoordinator final : public Coordinator {
   static constexpr Millis kSessionMin{1'000};
   static constexpr Millis kSessionMax = kRosterLeaseMax;
 
-  /// With connections of its own, made from the options of the store's, so that no beat waits behind a large batch; their
-  /// time-outs become a third of the session. `io`, `clock` and `metrics` outlive it.
+  /// With connections of its own, made from the options of the store's, so that no beat waits behind a large batch;
+  /// their time-outs become a third of the session. `io`, `clock` and `metrics` outlive it.
   static Result<std::unique_ptr<RedisCoordinator>> Make(boost::asio::io_context& io, const Clock& clock,
                                                         redis::Options redis, metrics::Registry& metrics,
                                                         RedisCoordinatorOptions options);

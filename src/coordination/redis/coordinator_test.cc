@@ -23,9 +23,9 @@ redis::Options Connect(uint16_t port) {
 class RedisSite final : public CoordinatorSite {
  public:
   explicit RedisSite(uint16_t port)
-      : coordinator_(RedisCoordinator::Make(loop_.io(), clock_, Connect(port), metrics_,
-                                            {.prefix = "test", .session = kSession})
-                         .value()) {}
+      : coordinator_(
+            RedisCoordinator::Make(loop_.io(), clock_, Connect(port), metrics_, {.prefix = "test", .session = kSession})
+                .value()) {}
 
   Coordinator& coordinator() override { return *coordinator_; }
   void Post(Task task) override { loop_.Post(std::move(task)); }
@@ -156,7 +156,8 @@ TEST_P(RedisRoster, CostsLittleWhileNothingChanges) {
     const std::string field = real::InfoField(stats, name);  // calls=12,usec=...
     return field.starts_with("calls=") ? std::stoll(field.substr(6)) : 0;
   };
-  // Three beats a session for each of three nodes, and one more or less; as many pings of the subscription again, twice.
+  // Three beats a session for each of three nodes, and one more or less; as many pings of the subscription again,
+  // twice.
   constexpr int64_t kThirds = 3 * kTime / kSession;
   EXPECT_GE(calls("cmdstat_evalsha"), 3 * (kThirds - 2));
   EXPECT_LE(calls("cmdstat_evalsha"), 3 * (kThirds + 1));

@@ -4,8 +4,8 @@
 //   {<prefix>:members}:version  rises with every change of who is a member
 // A change is published on the channel {<prefix>:members}, with the id of who made it. No state here; any thread.
 //
-// To change the format: give the keys other names, and say that all nodes have to be restarted together. Nodes of the two
-// versions do not see each other; both would take every group, again and again, until the others are gone.
+// To change the format: give the keys other names, and say that all nodes have to be restarted together. Nodes of the
+// two versions do not see each other; both would take every group, again and again, until the others are gone.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
 #include "coordination/zookeeper/coordinator.h"
-
 #include "net/asio_loop.h"
 #include "real/zookeeper_server.h"
 #include "spi/coordinator_contract.h"
@@ -12,10 +11,9 @@ constexpr Millis kSession{2'000};
 class ZookeeperSite final : public CoordinatorSite {
  public:
   ZookeeperSite(uint16_t port, std::string path)
-      : coordinator_(ZookeeperCoordinator::Make(loop_, loop_.io(), clock_,
-                                                {.hosts = fmt::format("127.0.0.1:{}", port),
-                                                 .path = std::move(path),
-                                                 .session = kSession})
+      : coordinator_(ZookeeperCoordinator::Make(
+                         loop_, loop_.io(), clock_,
+                         {.hosts = fmt::format("127.0.0.1:{}", port), .path = std::move(path), .session = kSession})
                          .value()) {}
 
   Coordinator& coordinator() override { return *coordinator_; }

@@ -257,8 +257,8 @@ void ZookeeperCoordinator::OnMembers(const Answer& answer, std::vector<Member> m
     for (Member& member : members) member.heard = now;
     const bool joined = clock_.IoNow() < lease_end_;
     if (!joined) std::erase_if(members, [this](const Member& member) { return member.id == self_.id; });
-    const bool same = joined == view_.joined &&
-                      std::ranges::equal(members, view_.members, {}, &Member::id, &Member::id);
+    const bool same =
+        joined == view_.joined && std::ranges::equal(members, view_.members, {}, &Member::id, &Member::id);
     if (joined && !view_.joined) LogInfo("coordinator: this node has joined as {}", self_.id);
     view_ = {.members = std::move(members), .joined = joined};
     if (!same || refreshing) Say();

@@ -1,11 +1,13 @@
-// ZookeeperCoordinator: members as ephemeral nodes <path>/members/<id>, with the member's record as data. A watch on their
-// parent tells of changes. Besides, each node looks at its own three times a session: the answer proves that the session
-// lives and the node is its own, so that this node knows when others may begin to think it gone.
+// ZookeeperCoordinator: members as ephemeral nodes <path>/members/<id>, with the member's record as data. A watch on
+// their parent tells of changes. Besides, each node looks at its own three times a session: the answer proves that the
+// session lives and the node is its own, so that this node knows when others may begin to think it gone.
 //
-// Owned by the composition root. Threads: everything on the loop's, which runs `io`; not destroyed within its own callbacks.
+// Owned by the composition root. Threads: everything on the loop's, which runs `io`; not destroyed within its own
+// callbacks.
 //
 // Invariants:
-//  - A node that is joined has its own ephemeral node: by its own steady clock no session has passed since it sent the last
+//  - A node that is joined has its own ephemeral node: by its own steady clock no session has passed since it sent the
+//  last
 //    look that was answered. So it says joined = false no later than others see it gone.
 //  - After joined = true a lost registration is always said (joined = false) before the node is registered anew.
 #pragma once
@@ -100,10 +102,10 @@ class ZookeeperCoordinator final : public Coordinator {
   bool registered_ = false;   // the node was made in this session, and not found missing since
   bool registering_ = false;  // it is being made
   bool looking_ = false;
-  bool read_again_ = false;   // something changed during a reading
-  bool refresh_ = false;      // the next reading is said, whatever it is
-  bool refreshing_ = false;   // this one is
-  TimePoint lease_end_{};     // while joined
+  bool read_again_ = false;            // something changed during a reading
+  bool refresh_ = false;               // the next reading is said, whatever it is
+  bool refreshing_ = false;            // this one is
+  TimePoint lease_end_{};              // while joined
   TimePoint next_ = TimePoint::max();  // the next look, registration or session
 
   bool left_ = false;

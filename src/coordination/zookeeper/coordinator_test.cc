@@ -1,5 +1,5 @@
-// What is ZooKeeper's own: nodes, their owners and who may touch them. Coordinators and a session of a stranger run here,
-// on the loop of the test; the contract suite has them in processes of their own.
+// What is ZooKeeper's own: nodes, their owners and who may touch them. Coordinators and a session of a stranger run
+// here, on the loop of the test; the contract suite has them in processes of their own.
 #include "coordination/zookeeper/coordinator.h"
 
 #include <deque>
@@ -74,8 +74,7 @@ class ZookeeperNodes : public testing::Test {
   std::shared_ptr<Session> Stranger(const std::string& credentials = {}) {
     bool connected = false;
     auto session = Session::Open(
-        loop_, worker_,
-        {.hosts = server_->Hosts(), .timeout = Millis(2'000), .credentials = credentials},
+        loop_, worker_, {.hosts = server_->Hosts(), .timeout = Millis(2'000), .credentials = credentials},
         [&connected](Event event, const std::string&) { connected = connected || event == Event::kConnected; });
     EXPECT_TRUE(RunUntil([&] { return connected; }));
     return session;
@@ -141,11 +140,10 @@ TEST_F(ZookeeperNodes, WithTheParentsToo) {
 
 // The node of a session that this process had before, and that has not expired yet, would vanish with it.
 TEST_F(ZookeeperNodes, AnOldNodeOfTheSameNameIsReplaced) {
-  Leave(*Join("first", Options()));
   {
-    const auto a = Join("b", Options());
-    EXPECT_EQ(Text(Next(*a)), "joined: b");
-    EXPECT_TRUE(Leave(*a));
+    const auto b = Join("b", Options());  // makes the parents
+    EXPECT_EQ(Text(Next(*b)), "joined: b");
+    EXPECT_TRUE(Leave(*b));
   }
   auto before = Stranger();
   EXPECT_EQ(Await([&](auto answer) { before->Create(kNodeA, "", true, std::move(answer)); }).outcome, Outcome::kOk);

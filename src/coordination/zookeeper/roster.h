@@ -1,5 +1,5 @@
-// Roster: reads the list of members, with the record of each. A record never changes while its node is there, so each is
-// read once and kept by name. Owned by the coordinator, on its loop; one reading at a time.
+// Roster: reads the list of members, with the record of each. A record never changes while its node is there, so each
+// is read once and kept by name. Owned by the coordinator, on its loop; one reading at a time.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,9 @@
-// Session: one session with ZooKeeper, by its C library. The library has two threads of its own; what they call only posts
-// to the loop. An expired session is of no more use: its owner drops it and opens another.
+// Session: one session with ZooKeeper, by its C library. The library has two threads of its own; what they call only
+// posts to the loop. An expired session is of no more use: its owner drops it and opens another.
 //
-// Owned by the coordinator, by the only shared_ptr: answers and events of a session that it has dropped are dropped too.
-// Threads: everything on the loop's, where answers and events run as well, never within a call. The worker opens and closes.
+// Owned by the coordinator, by the only shared_ptr: answers and events of a session that it has dropped are dropped
+// too. Threads: everything on the loop's, where answers and events run as well, never within a call. The worker opens
+// and closes.
 #pragma once
 
 #include <functional>

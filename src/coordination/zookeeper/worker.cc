@@ -1,8 +1,8 @@
 #include "coordination/zookeeper/worker.h"
 
-#include <pthread.h>
-
 #include <utility>
+
+#include <pthread.h>
 
 namespace tocsin::zookeeper {
 

@@ -1,5 +1,6 @@
 // Worker: the thread on which the library's calls block: opening a session resolves names, closing one waits for the
-// threads of the library. Tasks run one after the other; those that wait when it is destroyed run first. Run is thread-safe.
+// threads of the library. Tasks run one after the other; those that wait when it is destroyed run first. Run is
+// thread-safe.
 #pragma once
 
 #include <condition_variable>
