@@ -15,7 +15,9 @@ import time
 
 import httpx
 import netns
+import pytest
 import redis
+import redis.crc
 import redis_servers
 import zookeeper_server
 from conftest import DEADLINE_S, Server
@@ -226,11 +228,14 @@ class World:
 
 
 class Rig:
-    """Redis, ZooKeeper and nodes of one module of tests, each part in a namespace of its own where that can be done."""
+    """Redis, ZooKeeper and nodes of one module of tests. Where something is to be `cut` off, each part is in a namespace of
+    its own, if that can be done."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, cut=True):
         self.folder = folder
-        self.why_no_cut = netns.why_not()
+        if why := redis_servers.why_not():
+            pytest.skip(why)
+        self.why_no_cut = netns.why_not() if cut else "all parts are on loopback"
         self.network = None if self.why_no_cut else netns.Network()
         self.parts = contextlib.ExitStack()
         if self.network:

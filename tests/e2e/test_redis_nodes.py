@@ -19,8 +19,7 @@ LONG_SESSION_S = 10  # whatever is faster than that was not waited for
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory):
-    one = Rig(tmp_path_factory.mktemp("nodes"))
-    one.network = None  # nothing is cut off here
+    one = Rig(tmp_path_factory.mktemp("nodes"), cut=False)
     yield one
     one.close()
 
@@ -86,11 +85,8 @@ def test_jobs_can_be_looked_up_and_changed_through_any_node(doors, topic):
             assert there.get(topic, job_id, key=key)["state"] == "scheduled"
             assert there.amend(topic, job_id, key=key, payload="y")["outcome"] == "amended"
             assert here.get(topic, job_id, key=key)["payload"] == "y"
-            assert there.submit(topic, payload="y", delay_ms=DAY_MS, **own)["outcome"] in ("conflict", "accepted")
             assert there.cancel(topic, job_id, key=key) == "cancelled"
             assert here.cancel(topic, job_id, key=key) == "unknown"
-            for rest in here.list(topic):
-                there.cancel(topic, rest["id"], key=rest.get("key"))
         here.submit(topic, id="fired", delay_ms=DAY_MS)
         assert there.fire(topic, "fired") == "fired"
         here.submit(topic, id="counted", trigger="count", count=2)
@@ -227,7 +223,6 @@ def test_an_idle_node_sends_at_most_100_commands_a_second(rig):
     worlds = {"redis": idle_world(rig, "redis")}
     if not zookeeper_server.why_not():
         worlds["zookeeper"] = idle_world(rig, "zookeeper", zookeeper=rig.zookeeper())
-    threading.Event().wait(2)  # what the topics set off is over
     watches = {name: CommandCount(world.redis).start() for name, world in worlds.items()}
     threading.Event().wait(10)  # the time that is measured
     for name, watch in watches.items():

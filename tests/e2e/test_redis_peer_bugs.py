@@ -16,8 +16,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory):
-    one = Rig(tmp_path_factory.mktemp("peer-bugs"))
-    one.network = None  # nothing is cut off here
+    one = Rig(tmp_path_factory.mktemp("peer-bugs"), cut=False)
     yield one
     one.close()
 
@@ -39,12 +38,12 @@ class Parked:
 
     def __init__(self, seat, topic, jobs):
         self.wire = RespWire(seat.server, topic)
-        self.got = []
-        self.thread = threading.Thread(target=self._run, args=(jobs,), daemon=True)
+        self.jobs, self.got = jobs, []
+        self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
-    def _run(self, jobs):
-        while len(self.got) < jobs:
+    def _run(self):
+        while len(self.got) < self.jobs:
             found = self.wire.reserve(max=1000, wait_ms=20_000, lease_ms=60_000)
             at_ms = now_ms()
             self.got += [(job, at_ms) for job in found]
@@ -54,7 +53,7 @@ class Parked:
     def wait(self, within_s):
         """How late each was, in ms."""
         self.thread.join(within_s)
-        assert not self.thread.is_alive(), f"only {len(self.got)} jobs came within {within_s} s"
+        assert len(self.got) == self.jobs, f"{len(self.got)} of {self.jobs} jobs came within {within_s} s"
         self.wire.close()
         late = [at_ms - job["due_ms"] for job, at_ms in self.got]
         assert min(late) >= 0, "early"
@@ -68,15 +67,16 @@ def test_peer_bug_01_a_timer_behind_the_read_cursor_is_picked_up(world, topic):
     a.call("POST", f"/topics/{topic}/jobs", {"payload": "far", "delay_ms": DAY_MS})
     parked = Parked(b, topic, 300)
     wire = HttpWire(a.server, topic)
+    submitted_ms = []
     for number in range(300):
-        kind = number % 3
-        when = {"delay_ms": number % 50} if kind == 0 else {"due_ms": now_ms() + (5 if kind == 1 else -5 * SECOND)}
-        assert wire.submit([{"payload": "x", **when}])[0]["outcome"] == "accepted"
+        submitted_ms.append(now_ms())
+        times = ({"delay_ms": number % 50}, {"due_ms": now_ms() + 5}, {"due_ms": now_ms() - 5 * SECOND})
+        assert wire.submit([{"payload": str(number), **times[number % 3]}])[0]["outcome"] == "accepted"
     wire.close()
     parked.wait(10)
-    late = [at_ms - max(job["due_ms"], 0) for job, at_ms in parked.got if job["due_ms"] > now_ms() - 60 * SECOND]
+    late = [at_ms - max(job["due_ms"], submitted_ms[int(job["payload"])]) for job, at_ms in parked.got]
     print(f"\n  the latest by {max(late)} ms")
-    assert max(late) < 7 * SECOND, "those of the past are five seconds late at once"
+    assert max(late) < 1500
 
 
 def test_peer_bug_02_no_wake_up_is_needed_after_a_reconnect(world, topic):
@@ -92,7 +92,7 @@ def test_peer_bug_02_no_wake_up_is_needed_after_a_reconnect(world, topic):
 
         def submitted():
             answer = a.client.post(f"/v1/topics/{topic}/jobs", json={"payload": "x", "delay_ms": 100 * number, "id": str(number)})
-            return answer.status_code == 201
+            return answer.status_code in (200, 201)
 
         poll(submitted, 10, "an accepted job")
         if number % 4 < 2:
@@ -102,7 +102,7 @@ def test_peer_bug_02_no_wake_up_is_needed_after_a_reconnect(world, topic):
     assert max(late) < 2 * SECOND, "the scan of each second finds what no message told"
 
 
-def test_peer_bug_02_parked_consumers_outlast_a_restart_of_redis(rig, topic, world):
+def test_peer_bug_02_parked_consumers_outlast_a_restart_of_redis(world, topic):
     a, b = world.seats.values()
     parked = Parked(b, topic, 5)
     a.call("POST", f"/topics/{topic}/jobs", {"jobs": [{"payload": "x", "delay_ms": 1500} for _ in range(5)]})
@@ -177,11 +177,12 @@ def test_peer_bug_12_an_owner_whose_epoch_is_old_is_refused_and_asks_anew(world)
     wire.close()
 
 
-def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world, topic):
+def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world):
     """HDT3213/delayqueue #3: one slot, and no script that is too long or asks for too much."""
     jobs = 20_000
     world.await_topic("mass", slots=1, backoff_base_ms=0, backoff_max_ms=0)
     a, b = world.seats.values()
+    logged = {seat.name: len(seat.server.errors) for seat in (a, b)}
     wire = HttpWire(a.server, "mass")
     ids = set()
     for _ in range(jobs // 1000):
@@ -199,5 +200,5 @@ def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world, topic):
     slowest_us = max((entry[2] for entry in world.redis.ask("SLOWLOG", "GET", 100)), default=0)
     print(f"\n  {jobs} came back; the slowest script took {'less than 20' if not slowest_us else slowest_us // 1000} ms")
     assert slowest_us < 200_000
-    assert not any("cannot" in line or "refused" in line for seat in (a, b) for line in seat.server.errors[-50:])
+    assert [line for seat in (a, b) for line in seat.server.errors[logged[seat.name] :]] == [], "no complaint of Redis"
     wire.close()

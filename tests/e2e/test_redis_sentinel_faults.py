@@ -10,7 +10,7 @@ import pytest
 from cluster_faults import KINDS, master_fault, skip_without_cut
 from cluster_load import Load, seed_of
 from cluster_probe import Probe
-from cluster_world import Rig
+from cluster_world import Rig, poll
 from conftest import now_ms
 
 
@@ -57,7 +57,7 @@ def test_peer_bug_03_nobody_is_wedged_while_sentinels_have_no_master_to_name(wor
     refused = a.client.post("/v1/topics/wedge/jobs", json={"payload": "x"}, timeout=10)
     assert refused.status_code == 503 and refused.json()["error"]["code"] == "unavailable", refused.text
     assert time.monotonic() - began < 5, "as redis.timeout says, not for ever"
-    assert a.client.get("/readyz").status_code == 503
+    poll(lambda: a.client.get("/readyz").status_code == 503, 5, "a node that says that it is not ready")
     assert a.client.get("/healthz").status_code == 200
 
     got = []
