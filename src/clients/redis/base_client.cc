@@ -23,7 +23,7 @@ size_t BytesOf(const Request& request) { return request.command.bytes() + kReque
 BaseClient::BaseClient(std::unique_ptr<Context> context)
     : context_(std::move(context)),
       subscription_(*context_, {context_->options.username, context_->options.password},
-                    {.where = [this](Subscription& subscription) { WhereToListen(subscription); },
+                    {.where = [this](Link& link) { WhereToListen(link); },
                      .back = [this] { NotifyUp(); }}),
       retry_(context_->io, [this] { RetryUpTo(std::chrono::steady_clock::now()); }),
       refuse_(context_->io, [this] { AnswerRefused(); }),

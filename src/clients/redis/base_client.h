@@ -5,6 +5,7 @@
 // may call or close the client.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,7 +35,7 @@ class BaseClient : public Client, protected Lane::Owner {
   /// What was under way is appended.
   virtual void CloseLanes(Requests& sent, Requests& unsent) = 0;
   /// Where the subscription should connect to.
-  virtual void WhereToListen(Subscription& subscription) = 0;
+  virtual void WhereToListen(Link& subscription) = 0;
   /// MOVED or ASK.
   virtual void Redirected(Lane& lane, RequestPtr request, Reply reply) = 0;
   /// The server that a lane uses takes no writes.
@@ -65,7 +66,7 @@ class BaseClient : public Client, protected Lane::Owner {
   void RunUps();
 
   std::unique_ptr<Context> context_;
-  std::vector<std::move_only_function<void()>> ups_;
+  std::deque<std::move_only_function<void()>> ups_;  // one that runs may add another: they must stay where they are
   std::multimap<TimePoint, RequestPtr> retries_;
   std::vector<std::pair<RequestPtr, Error>> refused_;
   size_t pending_bytes_ = 0;

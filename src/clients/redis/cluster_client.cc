@@ -66,7 +66,7 @@ Lane* ClusterClient::LaneFor(const Request& request) {
 Lane& ClusterClient::LaneAt(const Endpoint& endpoint) {
   auto& lane = lanes_[endpoint];
   if (lane == nullptr) {
-    lane = std::make_unique<Lane>(context(), false, *this);
+    lane = std::make_unique<Lane>(context(), false, static_cast<Lane::Owner&>(*this));
     lane->Open();
   }
   return *lane;
@@ -78,7 +78,7 @@ void ClusterClient::Where(Lane& lane) {
   }
 }
 
-void ClusterClient::WhereToListen(Subscription& listener) {
+void ClusterClient::WhereToListen(Link& listener) {
   auto places = Connected();
   if (places.empty()) places = Known();
   listener.ConnectTo(places[listened_++ % places.size()]);

@@ -5,6 +5,8 @@
 namespace tocsin::redis {
 namespace {
 
+using std::string_view_literals::operator""sv;
+
 std::string Encoded(const Command& command, bool whole_script = false) {
   std::string out = "before|";
   command.Encode(out, whole_script);
@@ -14,9 +16,9 @@ std::string Encoded(const Command& command, bool whole_script = false) {
 TEST(Command, IsEncodedAsAnArrayOfBulkStrings) {
   EXPECT_EQ(Encoded(Command("PING")), "*1\r\n$4\r\nPING\r\n");
   Command set("SET", "key");
-  set.Add("").Add(int64_t{-12}).Add(std::string_view("a\0\r\n", 4));
+  set.Add("").Add(int64_t{-12}).Add("a\0\r\n"sv);
   EXPECT_EQ(Encoded(set),
-            std::string("*5\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n$3\r\n-12\r\n$4\r\na\0\r\n\r\n", 55));
+            "*5\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n$3\r\n-12\r\n$4\r\na\0\r\n\r\n"sv);
 }
 
 TEST(Command, CarriesTheShaOfAScriptOrItsSource) {

@@ -18,7 +18,7 @@ void Inquiry::AskNext() {
     return;
   }
   const Connection::Plan plan{question_.servers[next_++], question_.login};
-  open_.push_back(std::make_shared<Connection>(context_, plan, *this));
+  open_.push_back(std::make_shared<Connection>(context_, plan, static_cast<Connection::Owner&>(*this)));
   open_.back()->Start();
   patience_.Set(std::chrono::steady_clock::now() + kPatience);
 }

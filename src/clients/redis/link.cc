@@ -26,7 +26,8 @@ void Link::ConnectTo(const Endpoint& endpoint) {
   state_ = State::kConnecting;
   endpoint_ = endpoint;
   connection_ = std::make_shared<Connection>(
-      context_, Connection::Plan{endpoint, purpose_.login, purpose_.use, purpose_.master_only}, *this);
+      context_, Connection::Plan{endpoint, purpose_.login, purpose_.use, purpose_.master_only},
+      static_cast<Connection::Owner&>(*this));
   connection_->Start();
 }
 

@@ -29,7 +29,7 @@ void MasterClient::Where(Lane& lane) {
   });
 }
 
-void MasterClient::WhereToListen(Subscription& listener) {
+void MasterClient::WhereToListen(Link& listener) {
   if (finder_ == nullptr) return listener.ConnectTo(context().options.endpoints.front());
   finder_->Find([&listener](const Result<Endpoint>& master) {
     master ? listener.ConnectTo(*master) : listener.NotFound(master.error());

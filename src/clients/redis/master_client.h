@@ -23,7 +23,7 @@ class MasterClient final : public BaseClient {
   void Route(RequestPtr request) override { lane_.Send(std::move(request)); }
   void CloseLanes(Requests& sent, Requests& unsent) override;
   void Where(Lane& lane) override;
-  void WhereToListen(Subscription& subscription) override;
+  void WhereToListen(Link& subscription) override;
   void LaneUp(Lane& lane) override;
   void LaneDown(Lane& lane) override;
   void Redirected(Lane& lane, RequestPtr request, Reply reply) override;

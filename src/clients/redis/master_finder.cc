@@ -9,9 +9,9 @@ MasterFinder::MasterFinder(Context& context, std::move_only_function<void(const 
       announced_(std::move(announced)),
       announcements_(context, SentinelLogin(),
                      {.where =
-                          [this](Subscription& subscription) {
+                          [this](Link& link) {
                             const auto& sentinels = context_.options.endpoints;
-                            subscription.ConnectTo(sentinels[listened_++ % sentinels.size()]);
+                            link.ConnectTo(sentinels[listened_++ % sentinels.size()]);
                           },
                       .back = [this] { Announced(); }}) {}
 

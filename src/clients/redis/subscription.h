@@ -16,7 +16,7 @@ class Subscription final : public Link {
  public:
   struct Hooks {
     /// To be answered with ConnectTo or NotFound.
-    std::move_only_function<void(Subscription&)> where;
+    std::move_only_function<void(Link&)> where;
     std::move_only_function<void()> back;
   };
 
