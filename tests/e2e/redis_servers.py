@@ -154,7 +154,7 @@ def in_step(servers):
 class RedisSentinels:
     """One master, two replicas, three sentinels."""
 
-    def __init__(self, folder, place_of=everywhere, lines=(), down_after_ms=500, failover_timeout_ms=3000):
+    def __init__(self, folder, place_of=everywhere, lines=(), down_after_ms=1000, failover_timeout_ms=3000):
         folder = pathlib.Path(folder)
         self.servers, self.sentinels = [], []
         try:

@@ -139,7 +139,7 @@ TEST_F(RedisServers, SentinelsFollowAMasterThatIsKilledAndOneThatIsPaused) {
   ASSERT_EQ(TextOf(all.WaitUntilInStep()), "ok");
   EXPECT_EQ(TextOf(all.Ask(first, {"GET", "k"})), "w");
 
-  ASSERT_EQ(all.PauseMaster().value(), *second);
+  ASSERT_EQ(all.PauseMaster().value(), *second) << all.Sentinel(0).Output();
   const Result<uint16_t> third = all.WaitForNewMaster(*second);
   ASSERT_TRUE(third) << third.error().message;
   all.At(*second).Continue();
