@@ -1,5 +1,6 @@
-// Alarm and Soon: a task at a later time, and one at the end of the present turn of the loop. Each is a member of what the
-// task works on: after its destruction the task never runs, whatever is queued in the io_context. On the thread of `io`.
+// Alarm and Soon: a task at a later time, and one at the end of the present turn of the loop. Each is a member of what
+// the task works on: after its destruction the task never runs, whatever is queued in the io_context. On the thread of
+// `io`.
 #pragma once
 
 #include <chrono>

@@ -23,8 +23,7 @@ size_t BytesOf(const Request& request) { return request.command.bytes() + kReque
 BaseClient::BaseClient(std::unique_ptr<Context> context)
     : context_(std::move(context)),
       subscription_(*context_, {context_->options.username, context_->options.password},
-                    {.where = [this](Link& link) { WhereToListen(link); },
-                     .back = [this] { NotifyUp(); }}),
+                    {.where = [this](Link& link) { WhereToListen(link); }, .back = [this] { NotifyUp(); }}),
       retry_(context_->io, [this] { RetryUpTo(std::chrono::steady_clock::now()); }),
       refuse_(context_->io, [this] { AnswerRefused(); }),
       notify_(context_->io, [this] { RunUps(); }) {}
@@ -65,9 +64,9 @@ void BaseClient::Call(Command command, Answer answer) {
   RequestPtr request = MakeRequest(std::move(command), std::move(answer));
   const size_t limit = context_->options.pending_bytes_max;
   if (pending_bytes_ > limit) {
-    return Refuse(std::move(request), Error{Code::kOverloaded,
-                                            fmt::format("not sent: over {} bytes of commands are under way", limit),
-                                            {}});
+    return Refuse(
+        std::move(request),
+        Error{Code::kOverloaded, fmt::format("not sent: over {} bytes of commands are under way", limit), {}});
   }
   Route(std::move(request));
 }

@@ -1,8 +1,8 @@
 // BaseClient: what the topologies have in common: requests with their deadlines and their budget, what is tried again,
 // notices, the subscription. Where a command goes is the business of MasterClient and ClusterClient.
 //
-// Invariants: a request is answered exactly once, never within Call; user code runs last in whatever calls it, so that it
-// may call or close the client.
+// Invariants: a request is answered exactly once, never within Call; user code runs last in whatever calls it, so that
+// it may call or close the client.
 #pragma once
 
 #include <deque>

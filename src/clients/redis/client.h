@@ -1,6 +1,6 @@
-// Client: one thread's connections to a Redis, be it a single server, one behind Sentinel, or a Cluster. Pipelined: what
-// is called within one turn of the loop leaves in one write for each server, and answers come in the order of the calls
-// for each server.
+// Client: one thread's connections to a Redis, be it a single server, one behind Sentinel, or a Cluster. Pipelined:
+// what is called within one turn of the loop leaves in one write for each server, and answers come in the order of the
+// calls for each server.
 //
 // Threads: everything on the thread that runs `io`; answers and notices run there too, never within the call. They may
 // call the client and Close it, but not destroy it.
@@ -9,11 +9,13 @@
 //  - `answer` runs exactly once. An Error means that the server was not reached in time (kUnavailable): the outcome is
 //    unknown where the command had been sent, and nothing happened where the message says "not sent".
 //  - An error that Redis itself answers is a Reply of Kind::kError, except those that the client lives through: MOVED,
-//    ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, MASTERDOWN, NOSCRIPT: nothing was done then, and the command is sent
-//    again, to the right server, until its deadline.
-//  - A command that was not sent yet waits for a connection until its deadline, command_timeout after the call. One that
+//    ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, MASTERDOWN, NOSCRIPT: nothing was done then, and the command is
+//    sent again, to the right server, until its deadline.
+//  - A command that was not sent yet waits for a connection until its deadline, command_timeout after the call. One
+//  that
 //    was sent is never sent again after a lost connection.
-//  - Commands of the same hash slot are carried out in the order of their calls, while nothing fails. One that has to be
+//  - Commands of the same hash slot are carried out in the order of their calls, while nothing fails. One that has to
+//  be
 //    sent again, as above, may be carried out after those that were called later.
 #pragma once
 

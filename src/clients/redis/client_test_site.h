@@ -86,9 +86,7 @@ class ClientSite {
   /// Waits for the answer.
   Result<Reply> Call(Command command) {
     std::promise<Result<Reply>> answer;
-    Run([&] {
-      client_->Call(std::move(command), [&](Result<Reply> reply) { answer.set_value(std::move(reply)); });
-    });
+    Run([&] { client_->Call(std::move(command), [&](Result<Reply> reply) { answer.set_value(std::move(reply)); }); });
     return answer.get_future().get();
   }
   std::string Ask(std::string_view name, const std::vector<std::string>& arguments = {}) {
@@ -187,9 +185,7 @@ class Incrementing {
 class Listening {
  public:
   Listening(ClientSite& site, const std::string& channel) : site_(site), channel_(channel) {
-    site.Run([&] {
-      site.client().Subscribe(channel, [this](std::string_view, std::string_view) { ++heard_; });
-    });
+    site.Run([&] { site.client().Subscribe(channel, [this](std::string_view, std::string_view) { ++heard_; }); });
   }
   /// Publishes until it is heard: a subscription that is being made again misses what is published meanwhile.
   bool Hears() {

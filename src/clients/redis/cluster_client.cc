@@ -44,8 +44,8 @@ void ClusterClient::Route(RequestPtr request) {
   request->asking = false;
   if (Lane* lane = LaneFor(*request)) return lane->Send(std::move(request));
   WantRefresh();
-  const std::string why = trouble_.empty() ? fmt::format("hash slot {} is served by no node", request->command.hash_slot())
-                                           : trouble_;
+  const std::string why =
+      trouble_.empty() ? fmt::format("hash slot {} is served by no node", request->command.hash_slot()) : trouble_;
   Later(std::move(request), why);
 }
 
@@ -149,7 +149,8 @@ void ClusterClient::Refresh() {
     return {};
   };
   inquiry_ = std::make_unique<Inquiry>(
-      context(), Inquiry::Question{Known(), {context().options.username, context().options.password}, std::move(ask), check},
+      context(),
+      Inquiry::Question{Known(), {context().options.username, context().options.password}, std::move(ask), check},
       [this](const Status& status) { Refreshed(status); });
 }
 

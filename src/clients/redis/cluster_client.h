@@ -62,11 +62,11 @@ class ClusterClient final : public BaseClient {
   std::vector<Lane*> by_node_;  // as map_.nodes(); null for replicas
 
   std::unique_ptr<Inquiry> inquiry_;
-  SlotMap fresh_;            // what the inquiry found
-  bool again_ = false;       // wanted while one was under way
-  size_t asked_ = 0;         // rotates whom is asked
-  size_t listened_ = 0;      // the same for the subscription
-  std::string trouble_;      // why there is no map
+  SlotMap fresh_;        // what the inquiry found
+  bool again_ = false;   // wanted while one was under way
+  size_t asked_ = 0;     // rotates whom is asked
+  size_t listened_ = 0;  // the same for the subscription
+  std::string trouble_;  // why there is no map
   TimePoint refreshed_at_;
   Alarm refresh_;
 };

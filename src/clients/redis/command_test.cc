@@ -17,8 +17,7 @@ TEST(Command, IsEncodedAsAnArrayOfBulkStrings) {
   EXPECT_EQ(Encoded(Command("PING")), "*1\r\n$4\r\nPING\r\n");
   Command set("SET", "key");
   set.Add("").Add(int64_t{-12}).Add("a\0\r\n"sv);
-  EXPECT_EQ(Encoded(set),
-            "*5\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n$3\r\n-12\r\n$4\r\na\0\r\n\r\n"sv);
+  EXPECT_EQ(Encoded(set), "*5\r\n$3\r\nSET\r\n$3\r\nkey\r\n$0\r\n\r\n$3\r\n-12\r\n$4\r\na\0\r\n\r\n"sv);
 }
 
 TEST(Command, CarriesTheShaOfAScriptOrItsSource) {

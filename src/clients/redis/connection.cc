@@ -90,7 +90,8 @@ void Connection::Send(RequestPtr request) {
     under_way_.push_back({nullptr, {}});
     ++unsent_;
   }
-  // The first call of a script on a connection carries its source: a NOSCRIPT would let the commands behind it go first.
+  // The first call of a script on a connection carries its source: a NOSCRIPT would let the commands behind it go
+  // first.
   const Script* script = request->command.script();
   const bool whole = script != nullptr && (!KnowsScript(*script) || request->whole_script);
   request->command.Encode(out_, whole);
@@ -126,9 +127,8 @@ void Connection::Write() {
 }
 
 void Connection::Read() {
-  stream_.Read(boost::asio::buffer(buffer_), [self = shared_from_this()](const error_code& error, size_t count) {
-    self->Received(error, count);
-  });
+  stream_.Read(boost::asio::buffer(buffer_),
+               [self = shared_from_this()](const error_code& error, size_t count) { self->Received(error, count); });
 }
 
 void Connection::Received(const error_code& error, size_t count) {

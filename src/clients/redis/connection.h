@@ -3,8 +3,9 @@
 //
 // Owned by its Link or Inquiry, and by its own handlers. On the client's thread.
 //
-// Invariants: the owner hears Ready at most once and Lost at most once, neither after Close; each request that was taken
-// comes back exactly once: through Replied, Overdue, Lost, TakeUnsent or Close. Nothing is called within Start or Send.
+// Invariants: the owner hears Ready at most once and Lost at most once, neither after Close; each request that was
+// taken comes back exactly once: through Replied, Overdue, Lost, TakeUnsent or Close. Nothing is called within Start or
+// Send.
 //
 // Deadlines: a caller is told at its command's deadline. A server that has not answered the oldest command for as long
 // as a command may take is given up, and the connection with it. A command that was sent shortly before its deadline

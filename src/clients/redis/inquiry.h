@@ -1,8 +1,8 @@
 // Inquiry: one question to several servers, the first good answer counts. They are asked in turn; one that has not
 // answered within kPatience does not hold up the next, so that a server that hangs costs little.
 //
-// Owned by who asks, on its thread; destroying it ends it without a word. `done` runs once, never within the constructor,
-// and may destroy the Inquiry.
+// Owned by who asks, on its thread; destroying it ends it without a word. `done` runs once, never within the
+// constructor, and may destroy the Inquiry.
 #pragma once
 
 #include <functional>

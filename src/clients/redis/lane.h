@@ -1,8 +1,9 @@
-// Lane: the way of commands to one server. They leave at once where it is connected, and otherwise wait for a connection
-// until their deadline. What was sent is never sent again after a lost connection; what was not sent stays in front.
+// Lane: the way of commands to one server. They leave at once where it is connected, and otherwise wait for a
+// connection until their deadline. What was sent is never sent again after a lost connection; what was not sent stays
+// in front.
 //
-// Owned by a client, on its thread. Each request comes back to the owner exactly once: through Answered or Failed, or is
-// taken by TakeWaiting or Close.
+// Owned by a client, on its thread. Each request comes back to the owner exactly once: through Answered or Failed, or
+// is taken by TakeWaiting or Close.
 #pragma once
 
 #include <deque>

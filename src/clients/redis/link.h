@@ -4,8 +4,8 @@
 //
 // Owned by a client, on its thread.
 //
-// Invariants: one connection at most is in use; older ones that were replaced while they worked (Renew) only answer what
-// they were sent. Locate is asked once for each try and answered with ConnectTo or NotFound, right away or later.
+// Invariants: one connection at most is in use; older ones that were replaced while they worked (Renew) only answer
+// what they were sent. Locate is asked once for each try and answered with ConnectTo or NotFound, right away or later.
 #pragma once
 
 #include <memory>

@@ -88,7 +88,7 @@ TEST_F(LoginTest, TlsWithACertificateThatIsNotTrusted) {
 }
 
 TEST_F(LoginTest, TlsWithACertificateOfAnotherHost) {
-  StartServer({.tls = true});
+  StartServer({.tls = true, .lines = {"bind 127.0.0.1 127.0.0.2"}});
   options_.tls.on = true;
   options_.tls.ca_file = server_->certificates().ca_file;
   options_.endpoints[0].host = "127.0.0.2";
@@ -106,10 +106,16 @@ TEST_F(LoginTest, TlsWithACertificateOfTheClient) {
   EXPECT_EQ(Ping(), "PONG");
 }
 
-TEST_F(LoginTest, PlainTextToAServerOfTlsAndBack) {
+TEST_F(LoginTest, PlainTextToAServerOfTls) {
   StartServer({.tls = true});
-  const std::string plain = Ping();
-  EXPECT_TRUE(plain.starts_with("unavailable: ")) << plain;
+  const std::string answer = Ping();
+  EXPECT_TRUE(answer.starts_with("unavailable: not sent: ")) << answer;
+}
+
+TEST_F(LoginTest, TlsToAServerOfPlainText) {
+  StartServer({});
+  options_.tls.on = true;
+  ExpectRefused("wrong version number");
 }
 
 }  // namespace

@@ -24,9 +24,8 @@ void MasterClient::CloseLanes(Requests& sent, Requests& unsent) {
 
 void MasterClient::Where(Lane& lane) {
   if (finder_ == nullptr) return lane.ConnectTo(context().options.endpoints.front());
-  finder_->Find([&lane](const Result<Endpoint>& master) {
-    master ? lane.ConnectTo(*master) : lane.NotFound(master.error());
-  });
+  finder_->Find(
+      [&lane](const Result<Endpoint>& master) { master ? lane.ConnectTo(*master) : lane.NotFound(master.error()); });
 }
 
 void MasterClient::WhereToListen(Link& listener) {

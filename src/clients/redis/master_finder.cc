@@ -78,7 +78,8 @@ Status MasterFinder::Take(const Endpoint& sentinel, const Reply& reply) {
 
 void MasterFinder::End(const Status& status) {
   inquiry_ = nullptr;
-  const Result<Endpoint> result = status ? Result<Endpoint>(master_) : Result<Endpoint>(std::unexpected(status.error()));
+  const Result<Endpoint> result =
+      status ? Result<Endpoint>(master_) : Result<Endpoint>(std::unexpected(status.error()));
   for (Found& found : std::exchange(waiting_, {})) found(result);
 }
 

@@ -1,9 +1,9 @@
 // MasterFinder: which server is the master, as the sentinels say. They are asked in turn, beginning with the one that
 // answered last; the first that names a master counts. Whether it is one is for the connection to ask (ROLE).
 //
-// It never waits for an event alone: a search ends within the time-outs of its connections, and whoever searches in vain
-// searches again after a back-off. The announcement of a sentinel (+switch-master) only makes it quicker; whenever the
-// announcements could have been missed, a sentinel is asked.
+// It never waits for an event alone: a search ends within the time-outs of its connections, and whoever searches in
+// vain searches again after a back-off. The announcement of a sentinel (+switch-master) only makes it quicker; whenever
+// the announcements could have been missed, a sentinel is asked.
 //
 // Owned by a MasterClient, on its thread.
 #pragma once

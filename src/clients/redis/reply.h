@@ -1,5 +1,5 @@
-// Reply: one answer of Redis, whatever its shape, in two allocations: its nodes and its bytes. A ReplyView points at one
-// node of it and is valid as long as the Reply is. Values: no thread owns them.
+// Reply: one answer of Redis, whatever its shape, in two allocations: its nodes and its bytes. A ReplyView points at
+// one node of it and is valid as long as the Reply is. Values: no thread owns them.
 #pragma once
 
 #include <cstdint>

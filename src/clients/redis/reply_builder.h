@@ -1,5 +1,6 @@
-// ReplyBuilder: bytes of a connection -> Replies. hiredis' reader finds the replies (RESP2); it calls back for each part,
-// and the parts go straight into a Reply, so that no redisReply is ever made. Owned by one connection, on its thread.
+// ReplyBuilder: bytes of a connection -> Replies. hiredis' reader finds the replies (RESP2); it calls back for each
+// part, and the parts go straight into a Reply, so that no redisReply is ever made. Owned by one connection, on its
+// thread.
 //
 // Invariants: a reply holds at most kElementsMax elements and kBytesMax bytes, so that a broken length cannot take all
 // memory; after an Error nothing more can be read. hiredis itself refuses arrays that are nested deeper than seven.
@@ -11,7 +12,7 @@
 #include "base/result.h"
 #include "clients/redis/reply.h"
 
-struct redisReader;    // of hiredis, like the next one: its header is for the .cc file alone
+struct redisReader;  // of hiredis, like the next one: its header is for the .cc file alone
 struct redisReadTask;
 
 namespace tocsin::redis {

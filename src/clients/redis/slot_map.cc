@@ -39,7 +39,8 @@ Result<SlotMap> SlotMap::Parse(const Reply& reply, const Endpoint& asked) {
 Status SlotMap::AddRange(ReplyView range, const Endpoint& asked) {
   const int64_t first = range.size() < 3 ? -1 : range[0].integer();
   const int64_t last = range.size() < 3 ? -1 : range[1].integer();
-  if (first < 0 || last < first || last >= kHashSlots) return Fail(Code::kCorrupt, "CLUSTER SLOTS: a range that is none");
+  if (first < 0 || last < first || last >= kHashSlots)
+    return Fail(Code::kCorrupt, "CLUSTER SLOTS: a range that is none");
   for (size_t i = 2; i < range.size(); ++i) {
     auto endpoint = EndpointOf(range[i], asked);
     if (!endpoint) return std::unexpected(std::move(endpoint).error());

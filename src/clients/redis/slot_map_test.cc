@@ -10,7 +10,9 @@ namespace {
 const Endpoint kAsked{"10.0.0.1", 7000};
 
 std::string Text(std::string_view text) { return fmt::format("${}\r\n{}\r\n", text.size(), text); }
-std::string Node(std::string_view host, int port) { return fmt::format("*3\r\n{}:{}\r\n{}", Text(host), port, Text("id")); }
+std::string Node(std::string_view host, int port) {
+  return fmt::format("*3\r\n{}:{}\r\n{}", Text(host), port, Text("id"));
+}
 std::string Range(int first, int last, const std::vector<std::string>& nodes) {
   std::string wire = fmt::format("*{}\r\n:{}\r\n:{}\r\n", nodes.size() + 2, first, last);
   for (const std::string& node : nodes) wire += node;

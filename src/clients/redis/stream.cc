@@ -1,10 +1,9 @@
 #include "clients/redis/stream.h"
 
-#include <netinet/tcp.h>
-
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
+#include <netinet/tcp.h>
 
 namespace tocsin::redis {
 namespace {

@@ -1,6 +1,6 @@
-// Stream: a TCP connection, with TLS in it where the client has a TLS context. Owned by a Connection, whose handlers keep
-// both alive; on the thread of `io`. Every handler runs exactly once, never within the call that took it; after Close
-// with an error.
+// Stream: a TCP connection, with TLS in it where the client has a TLS context. Owned by a Connection, whose handlers
+// keep both alive; on the thread of `io`. Every handler runs exactly once, never within the call that took it; after
+// Close with an error.
 #pragma once
 
 #include <functional>

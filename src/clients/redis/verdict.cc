@@ -11,9 +11,9 @@ struct Row {
   Verdict verdict;
 };
 constexpr std::array kRows{
-    Row{"MOVED", Verdict::kMoved},      Row{"ASK", Verdict::kAsk},           Row{"TRYAGAIN", Verdict::kLater},
+    Row{"MOVED", Verdict::kMoved},       Row{"ASK", Verdict::kAsk},           Row{"TRYAGAIN", Verdict::kLater},
     Row{"CLUSTERDOWN", Verdict::kLater}, Row{"LOADING", Verdict::kLater},     Row{"MASTERDOWN", Verdict::kDemoted},
-    Row{"READONLY", Verdict::kDemoted}, Row{"NOSCRIPT", Verdict::kNoScript},
+    Row{"READONLY", Verdict::kDemoted},  Row{"NOSCRIPT", Verdict::kNoScript},
 };
 
 template <class T>
