@@ -120,6 +120,9 @@ void ClusterClient::Redirected(Lane& lane, RequestPtr request, Reply reply) {
 }
 
 void ClusterClient::MoveSlot(int hash_slot, const Endpoint& to) {
+  // Many commands of one slot may be under way when it moves: the first one tells it.
+  const auto known = map_.OwnerOf(hash_slot);
+  if (known && map_.nodes()[*known].endpoint == to) return;
   const size_t node = map_.Move(hash_slot, to);
   by_node_.resize(map_.nodes().size());
   by_node_[node] = &LaneAt(to);
