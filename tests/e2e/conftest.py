@@ -50,7 +50,7 @@ class Server:
 
     def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0", place=LOOPBACK):
         self.folder = folder
-        if place is not LOOPBACK:  # nothing but the tests reaches a namespace
+        if place.host != LOOPBACK.host:  # nothing but the tests reaches a namespace
             listen = resp_listen = f"{place.host}:0"
             flags = [*flags, "--auth-allow-unauthenticated", "true"]
         doors = ["--http-listen", listen, "--resp-listen", resp_listen]

@@ -51,7 +51,7 @@ def is_free(port):
 def free_port(place=LOOPBACK):
     """A port that nobody listens on; another program may still take it first. In a namespace nobody else is there."""
     ports = random.SystemRandom().sample(PORTS, 200)
-    return next(port for port in ports if place is not LOOPBACK or is_free(port))
+    return next(port for port in ports if place.host != LOOPBACK.host or is_free(port))
 
 
 def wait_for(condition, within_s=START_S, what="the condition"):
