@@ -153,10 +153,8 @@ void RedisStore::LeaveAdvance(const std::shared_ptr<Advancing>& advancing) {
 }
 
 void RedisStore::CheckTopics(const std::shared_ptr<Advancing>& advancing) {
-  Command command("GET", keys_.topics_version);
-  command.Add(keys_.topics_version);
   ++advancing->left;
-  Send(std::move(command), [this, advancing](Result<Reply> reply) {
+  Send(Command("GET", keys_.topics_version), [this, advancing](Result<Reply> reply) {
     if (!reply) {
       if (!advancing->error) advancing->error = std::move(reply).error();
       return LeaveAdvance(advancing);
@@ -171,9 +169,7 @@ void RedisStore::CheckTopics(const std::shared_ptr<Advancing>& advancing) {
 }
 
 void RedisStore::ReadTopics(int64_t version, const std::shared_ptr<Advancing>& advancing) {
-  Command command("HGETALL", keys_.topics);
-  command.Add(keys_.topics);
-  Send(std::move(command), [this, version, advancing](Result<Reply> reply) {
+  Send(Command("HGETALL", keys_.topics), [this, version, advancing](Result<Reply> reply) {
     if (!reply) {
       if (!advancing->error) advancing->error = std::move(reply).error();
     } else {

@@ -31,16 +31,13 @@ class SlotKeys {
     return beginning + std::string(kPartNames[static_cast<size_t>(part)]);
   }
   Command Call(const Script& script, std::initializer_list<Part> parts) const {
-    Command command(script, parts.size(), tag_);
-    for (const Part part : parts) command.Add(Of(part));
+    Command command(script, parts.size(), Of(*parts.begin()));
+    for (const Part* part = parts.begin() + 1; part != parts.end(); ++part) command.Add(Of(*part));
     return command;
   }
   /// A plain command on one key, which is its first argument.
   Command Call(std::string_view name, Part part) const {
-    const std::string key = Of(part);
-    Command command(name, key);
-    command.Add(key);
-    return command;
+    return {name, Of(part)};
   }
 
  private:

@@ -12,7 +12,7 @@
 namespace tocsin::redis {
 namespace {
 
-constexpr size_t kStepsMax = 50;  // commands for one page, however few jobs they find
+constexpr size_t kStepsMax = 100;  // commands for one page, however few jobs they find
 constexpr size_t kPageBytesMax = 16 << 20;
 
 std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
@@ -101,7 +101,9 @@ void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
     return listing->done(std::move(listing->page));
   }
   Command command = at->second->keys.Call("ZSCAN", PartsOf(listing->state)[listing->part]);
-  command.Add(static_cast<int64_t>(listing->scan)).Add("COUNT").Add(static_cast<int64_t>(std::max<size_t>(listing->limit, 10)));
+  // ZSCAN gives somewhat more than it is asked for: half of what fits is asked for.
+  const size_t room = listing->limit - listing->page.jobs.jobs.size();
+  command.Add(static_cast<int64_t>(listing->scan)).Add("COUNT").Add(static_cast<int64_t>(std::max<size_t>(room / 2, 1)));
   Send(std::move(command), [this, listing](Result<Reply> reply) {
     if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
     ListFound(listing, reply->root());
@@ -120,6 +122,12 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
   found.erase(repeated.begin(), repeated.end());
   const size_t room = listing->limit - listing->page.jobs.jobs.size();
   const bool whole = found.size() <= room;
+  if (!whole && room < listing->limit) {
+    // The next page begins here. Only what fits no page is shown in parts: where its hash table is resized in between,
+    // some of it would be shown twice.
+    listing->page.cursor = listing->Cursor();
+    return listing->done(std::move(listing->page));
+  }
   if (!whole) found.resize(room);
   const auto go_on = [this, listing, next_scan, whole, last = found.empty() ? 0 : found.back() + 1] {
     listing->shown = whole ? 0 : last;

@@ -73,9 +73,7 @@ void RedisStore::Open(Done<void> done) {
     if (news_) news_();
   });
   client_.Subscribe(keys_.channel, [this](std::string_view, std::string_view message) { Heard(message); });
-  Command topics("HGETALL", keys_.topics);
-  topics.Add(keys_.topics);
-  Send(std::move(topics), [this, done = std::move(done)](Result<Reply> reply) mutable {
+  Send(Command("HGETALL", keys_.topics), [this, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
     const ReplyView root = reply->root();
     auto gather = std::make_shared<Gather<char>>(0, [done = std::move(done)](Result<std::vector<char>> all) mutable {
@@ -220,7 +218,7 @@ std::vector<TopicFigures> RedisStore::Topics() const {
 
 void RedisStore::PutTopic(const Topic& topic, Done<void> done) {
   Command command(scripts::PutTopic(), 2, keys_.topics);
-  command.Add(keys_.topics).Add(keys_.topics_version).Add(topic.name).Add(EncodeTopic(topic)).Add(keys_.channel);
+  command.Add(keys_.topics_version).Add(topic.name).Add(EncodeTopic(topic)).Add(keys_.channel);
   Send(std::move(command), [this, topic, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
     const ReplyView root = reply->root();
@@ -251,7 +249,7 @@ void RedisStore::DropTopic(std::string_view topic, Done<void> done) {
     });
   };
   Command drop(scripts::DropTopic(), 2, keys_.topics);
-  drop.Add(keys_.topics).Add(keys_.topics_version).Add(topic).Add(keys_.channel);
+  drop.Add(keys_.topics_version).Add(topic).Add(keys_.channel);
   send(std::move(drop));
   for (const auto& [number, slot] : shelf->slots) {
     Command command = slot->keys.Call(

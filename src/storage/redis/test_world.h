@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "clients/redis/client.h"
 #include "metrics/registry.h"
 #include "storage/redis/store.h"
