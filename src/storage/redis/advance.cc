@@ -12,9 +12,10 @@ namespace tocsin::redis {
 namespace {
 
 constexpr Millis kScanEvery{1'000};
-constexpr int64_t kSlotsAtOnce = 1000;      // of one group in one scan; the rest comes with the next
-constexpr size_t kChoresMax = 500;       // jobs in one script
-constexpr size_t kFiguresEachScan = 16;  // of a node: slots whose figures are read again, because other nodes change them too
+constexpr int64_t kSlotsAtOnce = 1000;  // of one group in one scan; the rest comes with the next
+constexpr size_t kChoresMax = 500;      // jobs in one script
+constexpr size_t kFiguresEachScan =
+    16;  // of a node: slots whose figures are read again, because other nodes change them too
 
 }  // namespace
 
@@ -93,9 +94,9 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   }
   const size_t most = std::min(advancing->budget, kChoresMax);
   advancing->budget -= most;
-  Command command =
-      slot->keys.Call(scripts::Chores(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                                          Part::kEnded, Part::kId, Part::kNote, Part::kChore, Part::kOwner});
+  Command command = slot->keys.Call(
+      scripts::Chores(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                          Part::kId, Part::kNote, Part::kChore, Part::kOwner});
   AddNow(command, advancing->now);
   command.Add(slot->name).Add(int64_t{slot->number}).Add(static_cast<int64_t>(group.epoch));
   command.Add(static_cast<int64_t>(most));

@@ -18,7 +18,8 @@ template <class Send>
 void InChunks(const std::vector<uint32_t>& places, Send send) {
   for (size_t begin = 0; begin < places.size(); begin += kAtOnce) {
     const size_t end = std::min(begin + kAtOnce, places.size());
-    send(std::vector<uint32_t>(places.begin() + static_cast<ptrdiff_t>(begin), places.begin() + static_cast<ptrdiff_t>(end)));
+    send(std::vector<uint32_t>(places.begin() + static_cast<ptrdiff_t>(begin),
+                               places.begin() + static_cast<ptrdiff_t>(end)));
   }
 }
 
@@ -39,9 +40,9 @@ void RedisStore::Amend(std::string_view topic, std::span<const Amendment> amendm
   for (const auto& [number, all] : BySlot(amendments, slot_of)) {
     const Slot& slot = *shelf->Find(number);
     InChunks(all, [&](std::vector<uint32_t> places) {
-      Command command = slot.keys.Call(scripts::Amend(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext,
-                                                          Part::kPrepare, Part::kDead, Part::kEnded, Part::kId,
-                                                          Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
+      Command command = slot.keys.Call(
+          scripts::Amend(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
+                             Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
       AddNow(command, now);
       command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
       command.Add(shelf->topic.retention.count());
@@ -74,9 +75,9 @@ void RedisStore::Count(std::string_view topic, std::span<const CountEvent> event
   for (const auto& [number, all] : BySlot(events, slot_of)) {
     const Slot& slot = *shelf->Find(number);
     InChunks(all, [&](std::vector<uint32_t> places) {
-      Command command = slot.keys.Call(scripts::Count(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext,
-                                                          Part::kPrepare, Part::kDead, Part::kEnded, Part::kId,
-                                                          Part::kNote, Part::kCount, Part::kEvent});
+      Command command = slot.keys.Call(scripts::Count(),
+                                       {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
+                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
       AddNow(command, now);
       command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
       for (const uint32_t at : places) {
@@ -125,10 +126,11 @@ void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mome
   };
   auto found = std::make_shared<Found>();
   found->batch.jobs.resize(jobs.size());
-  auto gather = std::make_shared<Gather<char>>(0, [found, done = std::move(done)](Result<std::vector<char>> all) mutable {
-    if (!all) return done(std::unexpected(std::move(all).error()));
-    done(std::move(found->batch));
-  });
+  auto gather =
+      std::make_shared<Gather<char>>(0, [found, done = std::move(done)](Result<std::vector<char>> all) mutable {
+        if (!all) return done(std::unexpected(std::move(all).error()));
+        done(std::move(found->batch));
+      });
   const auto slot_of = [&](const JobRef& job) { return SlotFor(job.key, job.id, shelf->topic.slots); };
   for (const auto& [number, all] : BySlot(jobs, slot_of)) {
     const Slot& slot = *shelf->Find(number);

@@ -46,7 +46,8 @@ std::vector<std::string> Findings(std::string_view server, std::string_view info
   };
   const std::string_view version = Line(info, "redis_version:");
   if (OldVersion(version)) {
-    found.push_back(fmt::format("Redis {} is version {}: {}.{} or newer is needed", server, version, kMajorMin, kMinorMin));
+    found.push_back(
+        fmt::format("Redis {} is version {}: {}.{} or newer is needed", server, version, kMajorMin, kMinorMin));
   }
   if (settings.empty()) {
     found.push_back(fmt::format("Redis {} does not answer CONFIG GET: its persistence cannot be checked", server));
@@ -56,12 +57,13 @@ std::vector<std::string> Findings(std::string_view server, std::string_view info
     found.push_back(fmt::format("Redis {} has appendonly {}: a restart of it loses jobs; set appendonly yes", server,
                                 setting("appendonly")));
   } else if (setting("appendfsync") == "no") {
-    found.push_back(fmt::format("Redis {} has appendfsync no: a power cut loses up to half a minute; set everysec or always",
-                                server));
+    found.push_back(fmt::format(
+        "Redis {} has appendfsync no: a power cut loses up to half a minute; set everysec or always", server));
   }
   const std::string_view policy = setting("maxmemory-policy");
   if (policy != "noeviction") {
-    found.push_back(fmt::format("Redis {} has maxmemory-policy {}: it may throw jobs away; set noeviction", server, policy));
+    found.push_back(
+        fmt::format("Redis {} has maxmemory-policy {}: it may throw jobs away; set noeviction", server, policy));
   }
   return found;
 }

@@ -1,5 +1,5 @@
-// The Redis store passes the contract of Store on a real Redis: a single server that is killed by every Crash, one behind
-// Sentinel, and a Cluster of 3 masters and 3 replicas, where a Crash is the end of the Tocsin node alone.
+// The Redis store passes the contract of Store on a real Redis: a single server that is killed by every Crash, one
+// behind Sentinel, and a Cluster of 3 masters and 3 replicas, where a Crash is the end of the Tocsin node alone.
 #include "real/redis_servers.h"
 #include "spi/store_contract.h"
 #include "storage/redis/test_world.h"

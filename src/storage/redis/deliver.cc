@@ -102,7 +102,8 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
     }
     const ReplyView root = reply->root();
     LearnSlot(name, root[0].integer(), root[1].integer(), root[5]);
-    if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[4].integer() > 0) group.Chore(root[4].integer());
+    if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[4].integer() > 0)
+      group.Chore(root[4].integer());
     Claimed(*claiming, number, root);
     ClaimNext(claiming);
   });
@@ -171,8 +172,8 @@ void RedisStore::Settle(std::string_view topic, std::span<const Settlement> sett
     if (slot == nullptr) continue;
     for (size_t begin = 0; begin < all.size(); begin += kJobsMax) {
       const size_t end = std::min(begin + kJobsMax, all.size());
-      SettlePart(*shelf, *slot, settlements, {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)}, now,
-                 gather);
+      SettlePart(*shelf, *slot, settlements,
+                 {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)}, now, gather);
     }
   }
   gather->Leave();
@@ -183,11 +184,11 @@ void RedisStore::SettlePart(const Shelf& shelf, const Slot& slot, std::span<cons
                             const std::shared_ptr<Gather<SettleOutcome>>& gather) {
   const Topic& topic = shelf.topic;
   const bool acks = OnlyAcks(settlements, places);
-  Command command = acks ? slot.keys.Call(scripts::Ack(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare,
-                                                           Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kChore})
-                         : slot.keys.Call(scripts::Settle(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext,
-                                                              Part::kPrepare, Part::kDead, Part::kEnded, Part::kId,
-                                                              Part::kNote, Part::kChore});
+  Command command =
+      acks ? slot.keys.Call(scripts::Ack(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
+                                             Part::kEnded, Part::kId, Part::kNote, Part::kChore})
+           : slot.keys.Call(scripts::Settle(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare,
+                                                Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kChore});
   AddNow(command, now);
   command.Add(slot.name);
   if (!acks) command.Add(int64_t{slot.number});

@@ -14,7 +14,22 @@
 
 namespace tocsin::redis {
 
-enum class Part : uint8_t { kMeta, kStore, kJob, kPrepare, kDead, kEnded, kId, kNote, kCount, kEvent, kRoom, kNext, kChore, kOwner };
+enum class Part : uint8_t {
+  kMeta,
+  kStore,
+  kJob,
+  kPrepare,
+  kDead,
+  kEnded,
+  kId,
+  kNote,
+  kCount,
+  kEvent,
+  kRoom,
+  kNext,
+  kChore,
+  kOwner
+};
 
 constexpr std::array<std::string_view, 14> kPartNames{"meta", "store", "job",   "prepare", "dead", "ended", "id",
                                                       "note", "count", "event", "room",    "next", "chore", "owner"};
@@ -36,9 +51,7 @@ class SlotKeys {
     return command;
   }
   /// A plain command on one key, which is its first argument.
-  Command Call(std::string_view name, Part part) const {
-    return {name, Of(part)};
-  }
+  Command Call(std::string_view name, Part part) const { return {name, Of(part)}; }
 
  private:
   std::string tag_;

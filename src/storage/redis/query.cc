@@ -1,4 +1,5 @@
-// RedisStore: list and sweep. Both go through the slots of this shard one after the other; the cursor says where they are.
+// RedisStore: list and sweep. Both go through the slots of this shard one after the other; the cursor says where they
+// are.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -103,7 +104,9 @@ void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
   Command command = at->second->keys.Call("ZSCAN", PartsOf(listing->state)[listing->part]);
   // ZSCAN gives somewhat more than it is asked for: half of what fits is asked for.
   const size_t room = listing->limit - listing->page.jobs.jobs.size();
-  command.Add(static_cast<int64_t>(listing->scan)).Add("COUNT").Add(static_cast<int64_t>(std::max<size_t>(room / 2, 1)));
+  command.Add(static_cast<int64_t>(listing->scan))
+      .Add("COUNT")
+      .Add(static_cast<int64_t>(std::max<size_t>(room / 2, 1)));
   Send(std::move(command), [this, listing](Result<Reply> reply) {
     if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
     ListFound(listing, reply->root());
@@ -143,8 +146,8 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
   Shelf* shelf = FindShelf(listing->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(static_cast<uint32_t>(listing->slot));
   if (slot == nullptr) return listing->done(NoTopic(listing->topic));
-  Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded,
-                                                      Part::kId, Part::kNote, Part::kCount});
+  Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
+                                                      Part::kEnded, Part::kId, Part::kNote, Part::kCount});
   AddNow(command, listing->now);
   for (const uint64_t sequence : found) command.Add(MemberOf(sequence)).Add("");
   Send(std::move(command), [listing, go_on, size = found.size()](Result<Reply> reply) {
@@ -152,7 +155,8 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
     const ReplyView list = reply->root()[1];
     for (size_t i = 0; i < size; ++i) {
       JobView view;
-      if (Status shown = ShowFound(list, kFindFields * i, static_cast<uint32_t>(listing->slot), listing->page.jobs, view);
+      if (Status shown =
+              ShowFound(list, kFindFields * i, static_cast<uint32_t>(listing->slot), listing->page.jobs, view);
           !shown) {
         return listing->done(std::unexpected(std::move(shown).error()));
       }
@@ -209,13 +213,14 @@ void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
     sweeping->kept = 0;
   }
   if (sweeping->swept.changed >= sweeping->limit || ++sweeping->steps > kStepsMax) {
-    sweeping->swept.cursor = fmt::format("{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began, sweeping->kept);
+    sweeping->swept.cursor =
+        fmt::format("{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began, sweeping->kept);
     return sweeping->done(std::move(sweeping->swept));
   }
   const Slot& slot = *at->second;
-  Command command = slot.keys.Call(scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare,
-                                                      Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kCount,
-                                                      Part::kEvent});
+  Command command =
+      slot.keys.Call(scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
+                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
   AddNow(command, sweeping->now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group}).Add(static_cast<int64_t>(sweeping->kind));
   command.Add(static_cast<int64_t>(std::min<size_t>(sweeping->limit - sweeping->swept.changed, 500)));

@@ -157,8 +157,8 @@ Result<Topic> DecodeTopic(std::string_view name, std::string_view text) {
     at += 8;
   });
   if (at != text.size()) {
-    return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis have {} bytes, this program reads {}", name,
-                text.size(), at);
+    return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis have {} bytes, this program reads {}",
+                name, text.size(), at);
   }
   return topic;
 }

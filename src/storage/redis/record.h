@@ -1,5 +1,5 @@
-// The bytes that Redis holds of a job. The record is what was asked for; only its payload ever changes. The note is what
-// became of it. Both are read and cut by the scripts too (script_parts.h): big end first, at fixed places.
+// The bytes that Redis holds of a job. The record is what was asked for; only its payload ever changes. The note is
+// what became of it. Both are read and cut by the scripts too (script_parts.h): big end first, at fixed places.
 //
 //   record  u8 version | u8 trigger | u16 max attempts | u32 events to wait for | u64 fingerprint | u16 key size |
 //           u16 id size | u32 size of the headers | key | id | headers: u16 name size, u32 value size, both | payload

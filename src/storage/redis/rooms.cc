@@ -12,8 +12,8 @@ namespace {
 
 // A full topic would otherwise ask all its slots for every job that it refuses.
 constexpr Millis kTakeBackEvery{50};
-// What a slot gets besides what it asks for, so that not every submit has to ask: a share of what a slot would have if all
-// had the same.
+// What a slot gets besides what it asks for, so that not every submit has to ask: a share of what a slot would have if
+// all had the same.
 constexpr uint64_t kShareOfSlot = 8;
 constexpr int kTries = 3;
 

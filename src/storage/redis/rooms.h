@@ -1,8 +1,8 @@
-// Rooms: keeps a topic within its capacity, though its slots may live on different servers of a Cluster and no script sees
-// them all. Each slot has an allowance, kept with it and checked by the scripts that add jobs; the topic's home (a hash in
-// the group of its slot 0) knows what every slot was allowed, and grants more only while the sum stays within the
-// capacity. A slot is raised at the home first and lowered at the slot first, so that a crash in between can only make
-// the topic stricter, until the slot's unused room is taken back.
+// Rooms: keeps a topic within its capacity, though its slots may live on different servers of a Cluster and no script
+// sees them all. Each slot has an allowance, kept with it and checked by the scripts that add jobs; the topic's home (a
+// hash in the group of its slot 0) knows what every slot was allowed, and grants more only while the sum stays within
+// the capacity. A slot is raised at the home first and lowered at the slot first, so that a crash in between can only
+// make the topic stricter, until the slot's unused room is taken back.
 //
 // A topic of one slot needs none of this: its scripts see all of it. Every change of the settings begins a new era, in
 // which all slots are registered anew with what they hold.
@@ -29,7 +29,8 @@ class Rooms {
  public:
   using Call = std::function<void(Command, std::move_only_function<void(Result<Reply>)>)>;
 
-  Rooms(std::string prefix, const Clock& clock, Call call) : prefix_(std::move(prefix)), clock_(clock), call_(std::move(call)) {}
+  Rooms(std::string prefix, const Clock& clock, Call call)
+      : prefix_(std::move(prefix)), clock_(clock), call_(std::move(call)) {}
 
   static bool Bounded(const Topic& topic) { return topic.capacity_jobs != 0 || topic.capacity_bytes != 0; }
   /// Whether its slots have allowances.

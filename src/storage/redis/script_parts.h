@@ -76,8 +76,8 @@ local function uncount(count, event, m)
 end
 )lua";
 
-// What the slot may hold: the topic's own capacity or, given an era, the slot's allowance, which counts only from that era
-// on.
+// What the slot may hold: the topic's own capacity or, given an era, the slot's allowance, which counts only from that
+// era on.
 inline constexpr const char* kLimits = R"lua(
 local function limits(meta, max_jobs, max_bytes, era, live, bytes)
   max_jobs, max_bytes, era = num(max_jobs), num(max_bytes), num(era)

@@ -243,7 +243,7 @@ local meta, store, job, next, prepare, dead, ended, id, note, chore = unpack(KEY
 local slot, slot_number, retention, base, most = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5]), num(ARGV[6])
 local channel, group = ARGV[7], ARGV[8]
 )lua",
-                                                 kRetry, R"lua(
+                                               kRetry, R"lua(
 local old_head = num(call('ZSCORE', next, slot) or math.huge)
 local outcomes, acked, nacked, died, bytes = {}, 0, 0, 0, 0
 for i = 9, #ARGV, 5 do
@@ -296,15 +296,15 @@ return {now, outcomes, least, figures(meta, store, prepare, dead, ended, job)}
   return script;
 }
 
-// Rolls back leases that ran out and forgets what was retained long enough. Only the group's owner does: an epoch that is
-// not the group's is refused with -1.
+// Rolls back leases that ran out and forgets what was retained long enough. Only the group's owner does: an epoch that
+// is not the group's is refused with -1.
 const Script& Chores() {
   static const Script script = Make("chores", {kCommon, kNotes, R"lua(
 local meta, store, job, next, prepare, dead, ended, id, note, chore, owner = unpack(KEYS)
 local slot, slot_number, epoch, budget, base, most = ARGV[2], num(ARGV[3]), ARGV[4], num(ARGV[5]), num(ARGV[6]), num(ARGV[7])
 if call('HGET', owner, 'epoch') ~= epoch then return {now, -1} end
 )lua",
-                                                 kRetry, R"lua(
+                                               kRetry, R"lua(
 local expired = call('ZRANGEBYSCORE', prepare, '-inf', now, 'LIMIT', 0, budget)
 local died = 0
 for i = 1, #expired do

@@ -1,6 +1,6 @@
-// The Lua scripts of the Redis store: every move of jobs is one of them, over a bounded batch of one slot. Keys and data
-// come in KEYS and ARGV alone, and every key that is touched is declared, so that Cluster never runs one on half of them
-// while a hash slot moves.
+// The Lua scripts of the Redis store: every move of jobs is one of them, over a bounded batch of one slot. Keys and
+// data come in KEYS and ARGV alone, and every key that is touched is declared, so that Cluster never runs one on half
+// of them while a hash slot moves.
 //
 // What Redis holds of one slot (keys.h):
 //   store    zset   member -> due ms        scheduled jobs, but those that wait for a count alone

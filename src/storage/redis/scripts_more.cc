@@ -39,7 +39,7 @@ local meta, store, job, next, prepare, dead, ended, id, note, count, event, chor
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 local retention = num(ARGV[5])
 )lua",
-                                                kLookUp, kMoved, R"lua(
+                                              kLookUp, kMoved, R"lua(
 local bytes, cancelled, results = num(call('HGET', meta, 'bytes') or 0), 0, {}
 local _, max_bytes = limits(meta, '', ARGV[6], ARGV[7], 0, bytes)
 local function cancel(m, rec, n)
@@ -125,7 +125,7 @@ const Script& Count() {
 local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 )lua",
-                                                kLookUp, kMoved, R"lua(
+                                              kLookUp, kMoved, R"lua(
 local results = {}
 local function counted(m, name, by)
   local state = state_of(m, call('HGET', note, m))
@@ -155,12 +155,13 @@ return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
   return script;
 }
 
-// For each reference: member, record, note, state, due (-1: never), lease end, events left. An empty member: not stored.
+// For each reference: member, record, note, state, due (-1: never), lease end, events left. An empty member: not
+// stored.
 const Script& Find() {
   static const Script script = Make("find", {kCommon, R"lua(
 local store, job, prepare, dead, ended, id, note, count = unpack(KEYS)
 )lua",
-                                               kLookUp, R"lua(
+                                             kLookUp, R"lua(
 local out = {}
 local function put(...)
   for _, value in ipairs({...}) do out[#out + 1] = value end
@@ -190,7 +191,7 @@ local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 local kind, limit, began, kept = ARGV[5], num(ARGV[6]), num(ARGV[7]), num(ARGV[8])
 began = began or (kind == '0' and call('ZCARD', dead)) or num(call('HGET', meta, 'seq') or 0)
 )lua",
-                                                kMoved, R"lua(
+                                              kMoved, R"lua(
 local changed, purged, bytes, more = 0, 0, 0, 0
 local function erase(m)
   local rec = call('HGET', job, m)

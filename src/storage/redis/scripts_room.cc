@@ -4,9 +4,9 @@
 
 namespace tocsin::redis::scripts {
 
-// At the home: room for one slot, if the topic has it; in part, if that is asked for. Answers 1 and the slot's allowance
-// with its serial; 0 where there is not enough; -1 where slots have to be registered first; -2 where the topic's settings
-// have changed since.
+// At the home: room for one slot, if the topic has it; in part, if that is asked for. Answers 1 and the slot's
+// allowance with its serial; 0 where there is not enough; -1 where slots have to be registered first; -2 where the
+// topic's settings have changed since.
 const Script& Grant() {
   static const Script script = Make("grant", {R"lua(
 local room, num = KEYS[1], tonumber

@@ -80,15 +80,15 @@ struct Group {
 
   const uint32_t number;
   const SlotKeys keys;
-  bool stale = true;       // to be scanned whatever is known of it
-  int64_t next_ms = -1;    // the first job that comes due
-  int64_t chore_ms = -1;   // the first lease that ends, or retained job that is forgotten
-  size_t busy_slots = 0;   // with jobs in their store
-  bool mine = false;       // this node is its owner
+  bool stale = true;      // to be scanned whatever is known of it
+  int64_t next_ms = -1;   // the first job that comes due
+  int64_t chore_ms = -1;  // the first lease that ends, or retained job that is forgotten
+  size_t busy_slots = 0;  // with jobs in their store
+  bool mine = false;      // this node is its owner
   bool taking = false;
-  uint64_t epoch = 0;      // ours, when mine; 0 until it is taken
-  uint64_t seen_epoch = 0; // Redis'
-  std::string owner;       // as Redis has it
+  uint64_t epoch = 0;       // ours, when mine; 0 until it is taken
+  uint64_t seen_epoch = 0;  // Redis'
+  std::string owner;        // as Redis has it
 };
 
 }  // namespace tocsin::redis

@@ -46,18 +46,22 @@ TopicFigures Shelf::Figures() const {
     sum.bytes += now[5];
     sum.recovered += slot->opened.live();
     uint64_t TopicFigures::* const counts[] = {
-        &TopicFigures::accepted, &TopicFigures::delivered, &TopicFigures::acked,     &TopicFigures::nacked, &TopicFigures::expired,
-        &TopicFigures::died,     &TopicFigures::redriven,  &TopicFigures::cancelled, &TopicFigures::purged};
+        &TopicFigures::accepted, &TopicFigures::delivered, &TopicFigures::acked,
+        &TopicFigures::nacked,   &TopicFigures::expired,   &TopicFigures::died,
+        &TopicFigures::redriven, &TopicFigures::cancelled, &TopicFigures::purged};
     for (size_t i = 0; i < std::size(counts); ++i) sum.*counts[i] += now[6 + i] - opened[6 + i];
   }
   return sum;
 }
 
 RedisStore::RedisStore(Client& client, const Clock& clock, StoreOptions options)
-    : client_(client), clock_(clock), options_(std::move(options)),
+    : client_(client),
+      clock_(clock),
+      options_(std::move(options)),
       keys_(options_.prefix),
       groups_(kGroups),
-      rooms_(options_.prefix, clock, [this](Command command, Answer answer) { Send(std::move(command), std::move(answer)); }) {
+      rooms_(options_.prefix, clock,
+             [this](Command command, Answer answer) { Send(std::move(command), std::move(answer)); }) {
   TOCSIN_CHECK(kGroups % options_.shards == 0 && options_.shard < options_.shards);
   for (uint32_t number = options_.shard; number < kGroups; number += options_.shards) {
     groups_[number] = std::make_unique<Group>(options_.prefix, number);
@@ -189,8 +193,8 @@ void RedisStore::ReadFigures(const std::string& topic, Done<void> done) {
     done({});
   });
   for (const auto& [number, slot] : shelf->slots) {
-    Command command = slot->keys.Call(scripts::Figures(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare,
-                                                           Part::kDead, Part::kEnded});
+    Command command = slot->keys.Call(
+        scripts::Figures(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded});
     AddNow(command, clock_.Now());
     ++gather->left;
     Send(std::move(command), [this, topic, number, gather](Result<Reply> reply) {
@@ -252,9 +256,9 @@ void RedisStore::DropTopic(std::string_view topic, Done<void> done) {
   drop.Add(keys_.topics_version).Add(topic).Add(keys_.channel);
   send(std::move(drop));
   for (const auto& [number, slot] : shelf->slots) {
-    Command command = slot->keys.Call(
-        scripts::DropSlot(), {Part::kNext, Part::kChore, Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare,
-                              Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
+    Command command = slot->keys.Call(scripts::DropSlot(),
+                                      {Part::kNext, Part::kChore, Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare,
+                                       Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
     command.Add(slot->name);
     send(std::move(command));
   }

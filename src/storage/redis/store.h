@@ -146,13 +146,14 @@ class RedisStore final : public Store {
   std::map<std::string, Shelf, std::less<>> shelves_;
   std::vector<std::unique_ptr<Group>> groups_;  // by number; null for those of other shards
 
-  int64_t redis_ahead_ms_ = 0;  // of this node's clock, as far as the answers show
+  int64_t redis_ahead_ms_ = 0;      // of this node's clock, as far as the answers show
   Time scanned_all_ = Time::min();  // on the steady timeline
   Rooms rooms_;
   std::string record_;  // scratch of one call
   bool topics_stale_ = true;
   int64_t topics_version_ = -1;
-  std::set<std::string, std::less<>> to_report_;  // topics that have, or had, ready slots and may not have been reported
+  std::set<std::string, std::less<>>
+      to_report_;             // topics that have, or had, ready slots and may not have been reported
   std::string refresh_from_;  // the topic whose figures are read next
   std::function<void()> news_;
   std::function<void()> refused_;

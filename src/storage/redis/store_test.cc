@@ -61,7 +61,8 @@ class RedisNodes : public testing::Test {
   std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller) {
     Options options;
     options.endpoints = {{"127.0.0.1", Server().port()}};
-    return std::make_unique<TestNode>(io_, options, clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_,
+    return std::make_unique<TestNode>(io_, options,
+                                      clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_,
                                       metrics_, StoreOptions{.node = name, .clock = clock});
   }
 
@@ -77,26 +78,26 @@ class RedisNodes : public testing::Test {
     return Await<void>(node, [&](Done<void> done) { node.store().PutTopic(topic, std::move(done)); });
   }
   SubmitOutcome Submit(TestNode& node, const NewJob& job) {
-    const auto outcomes = Await<std::vector<Submitted>>(node, [&](auto done) {
-      node.store().Submit("orders", {&job, 1}, clock_.Now(), std::move(done));
-    });
+    const auto outcomes = Await<std::vector<Submitted>>(
+        node, [&](auto done) { node.store().Submit("orders", {&job, 1}, clock_.Now(), std::move(done)); });
     EXPECT_TRUE(outcomes) << outcomes.error().message;
     return outcomes ? (*outcomes)[0].outcome : SubmitOutcome::kOverloaded;
   }
   Advanced Advance(TestNode& node) {
-    auto advanced = Await<Advanced>(node, [&](auto done) { node.store().Advance(clock_.Now(), 1000, std::move(done)); });
+    auto advanced =
+        Await<Advanced>(node, [&](auto done) { node.store().Advance(clock_.Now(), 1000, std::move(done)); });
     EXPECT_TRUE(advanced) << advanced.error().message;
     return advanced ? *std::move(advanced) : Advanced{};
   }
   std::vector<JobView> Claim(TestNode& node, size_t max = 100, Millis lease = 30s) {
-    batch_ = *Await<JobBatch>(node, [&](auto done) { node.store().Claim("orders", max, lease, clock_.Now(), std::move(done)); });
+    batch_ = *Await<JobBatch>(
+        node, [&](auto done) { node.store().Claim("orders", max, lease, clock_.Now(), std::move(done)); });
     return batch_.jobs;
   }
   SettleOutcome Ack(TestNode& node, const Token& token) {
     const Settlement settlement{.token = token};
-    return (*Await<std::vector<SettleOutcome>>(node, [&](auto done) {
-      node.store().Settle("orders", {&settlement, 1}, clock_.Now(), std::move(done));
-    }))[0];
+    return (*Await<std::vector<SettleOutcome>>(
+        node, [&](auto done) { node.store().Settle("orders", {&settlement, 1}, clock_.Now(), std::move(done)); }))[0];
   }
 
   boost::asio::io_context io_;
@@ -240,7 +241,8 @@ TEST_F(RedisNodes, Invariant10_ACapacityOverManySlotsAndNodesIsNeverExceeded) {
   for (const JobView& job : Claim(*a, 10)) acked += Ack(*b, job.token) == SettleOutcome::kOk;
   EXPECT_EQ(acked, 10U);
   size_t again = 0;
-  for (uint32_t i = 0; i < 400 && again < 10; ++i) again += Submit(*a, Job(fmt::format("n{}", i), 1h, i % 8)) == SubmitOutcome::kAccepted;
+  for (uint32_t i = 0; i < 400 && again < 10; ++i)
+    again += Submit(*a, Job(fmt::format("n{}", i), 1h, i % 8)) == SubmitOutcome::kAccepted;
   EXPECT_EQ(again, 10U);
 }
 
@@ -278,14 +280,14 @@ TEST_F(RedisNodes, WithRedisOwnClockNothingIsEarly) {
   ASSERT_TRUE(Put(*a, topic_));
   const NewJob job = Job("x", 300ms);
   const auto began = std::chrono::steady_clock::now();
-  const auto submitted = Await<std::vector<Submitted>>(*a, [&](auto done) {
-    a->store().Submit("orders", {&job, 1}, real_clock_.Now(), std::move(done));
-  });
+  const auto submitted = Await<std::vector<Submitted>>(
+      *a, [&](auto done) { a->store().Submit("orders", {&job, 1}, real_clock_.Now(), std::move(done)); });
   ASSERT_TRUE(submitted);
   size_t claimed = 0;
   while (claimed == 0) {
     ASSERT_TRUE(Await<Advanced>(*a, [&](auto done) { a->store().Advance(real_clock_.Now(), 100, std::move(done)); }));
-    const auto batch = Await<JobBatch>(*a, [&](auto done) { a->store().Claim("orders", 1, 1s, real_clock_.Now(), std::move(done)); });
+    const auto batch =
+        Await<JobBatch>(*a, [&](auto done) { a->store().Claim("orders", 1, 1s, real_clock_.Now(), std::move(done)); });
     ASSERT_TRUE(batch);
     claimed = batch->jobs.size();
     ASSERT_LT(std::chrono::steady_clock::now() - began, 20s);
@@ -347,12 +349,15 @@ TEST_F(RedisNodes, PeerBug14_WithAMillionJobsDueInOneMillisecondNoScriptTakesLon
 }
 
 TEST_F(RedisNodes, TheChecksSayWhatIsWrongWithAServer) {
-  EXPECT_THAT(Findings("s", "redis_version:7.0.15\r\n", {{"appendonly", "yes"}, {"appendfsync", "everysec"}, {"maxmemory-policy", "noeviction"}}), IsEmpty());
+  EXPECT_THAT(Findings("s", "redis_version:7.0.15\r\n",
+                       {{"appendonly", "yes"}, {"appendfsync", "everysec"}, {"maxmemory-policy", "noeviction"}}),
+              IsEmpty());
   EXPECT_THAT(Findings("s", "redis_version:6.0.9\r\n", {{"appendonly", "no"}, {"maxmemory-policy", "allkeys-lru"}}),
               ElementsAre(HasSubstr("6.0.9"), HasSubstr("appendonly no"), HasSubstr("allkeys-lru")));
   EXPECT_THAT(Findings("s", "redis_version:7.2.0\r\n", {}), ElementsAre(HasSubstr("CONFIG GET")));
   const auto a = Node("a");
-  const auto found = Await<std::vector<std::string>>(*a, [&](auto done) { CheckServers(a->client(), std::move(done)); });
+  const auto found =
+      Await<std::vector<std::string>>(*a, [&](auto done) { CheckServers(a->client(), std::move(done)); });
   ASSERT_TRUE(found);
   EXPECT_THAT(*found, IsEmpty());
 }

@@ -43,7 +43,8 @@ Submitted OutcomeAt(const ReplyView& results, size_t i, uint32_t slot) {
 }
 
 bool Plain(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
-  return std::ranges::all_of(places, [&](uint32_t at) { return jobs[at].id.empty() && jobs[at].trigger == Trigger::kTime; });
+  return std::ranges::all_of(places,
+                             [&](uint32_t at) { return jobs[at].id.empty() && jobs[at].trigger == Trigger::kTime; });
 }
 
 /// How many of `places` go into one script.
@@ -59,7 +60,8 @@ size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
 
 }  // namespace
 
-/// Jobs of one slot that are submitted by the script for any job. They are kept where a lack of room may have to be mended.
+/// Jobs of one slot that are submitted by the script for any job. They are kept where a lack of room may have to be
+/// mended.
 struct RedisStore::Submitting {
   std::string topic;
   uint32_t slot = 0;
@@ -112,19 +114,19 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
     EncodeRecord(jobs[at], shelf.topic, record_);
     command.Add(whens.back().second).Add(record_);
   }
-  Send(std::move(command), [this, gather, name = slot.name, number = slot.number,
-                            whens = std::move(whens)](Result<Reply> reply) {
-    if (!reply) return gather->Fail(std::move(reply).error());
-    const ReplyView root = reply->root();
-    const int64_t now_ms = root[0].integer();
-    auto sequence = static_cast<uint64_t>(root[1].integer());
-    for (const auto& [at, when] : whens) {
-      const int64_t due = when < kAbsoluteMin ? now_ms + when : std::max(when, now_ms);
-      gather->outcomes[at] = {SubmitOutcome::kAccepted, sequence++ << kSlotBits | number, FromMs(due)};
-    }
-    LearnSlot(name, now_ms, root[2].integer(), root[3]);
-    gather->Leave();
-  });
+  Send(std::move(command),
+       [this, gather, name = slot.name, number = slot.number, whens = std::move(whens)](Result<Reply> reply) {
+         if (!reply) return gather->Fail(std::move(reply).error());
+         const ReplyView root = reply->root();
+         const int64_t now_ms = root[0].integer();
+         auto sequence = static_cast<uint64_t>(root[1].integer());
+         for (const auto& [at, when] : whens) {
+           const int64_t due = when < kAbsoluteMin ? now_ms + when : std::max(when, now_ms);
+           gather->outcomes[at] = {SubmitOutcome::kAccepted, sequence++ << kSlotBits | number, FromMs(due)};
+         }
+         LearnSlot(name, now_ms, root[2].integer(), root[3]);
+         gather->Leave();
+       });
 }
 
 void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
@@ -155,7 +157,13 @@ void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
 
 void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
   Shelf* shelf = FindShelf(submitting->topic);
-  auto refused = std::make_shared<Submitting>(Submitting{.topic = submitting->topic, .slot = submitting->slot, .now = submitting->now, .at = {}, .jobs = {}, .asked = true, .gather = submitting->gather});
+  auto refused = std::make_shared<Submitting>(Submitting{.topic = submitting->topic,
+                                                         .slot = submitting->slot,
+                                                         .now = submitting->now,
+                                                         .at = {},
+                                                         .jobs = {},
+                                                         .asked = true,
+                                                         .gather = submitting->gather});
   uint64_t bytes = 0;
   for (size_t i = 0; i < submitting->at.size(); ++i) {
     if (submitting->gather->outcomes[submitting->at[i]].outcome != SubmitOutcome::kOverCapacity) continue;
