@@ -75,6 +75,7 @@ TEST_P(SharedCoordinatorContract, AStoppedNodeIsDroppedAndLearnsOfItFirst) {
   const std::vector<Node*> nodes = JoinAll({"a", "b"});
   Node& a = *nodes[0];
   Node& b = *nodes[1];
+  StaysQuiet(b, session() / 6);  // until nothing is under way
   a->Pause();
   ASSERT_TRUE(Sees(b, {"b"}, session() + kSoon));
   const TimePoint continued = Now();
@@ -87,7 +88,8 @@ TEST_P(SharedCoordinatorContract, AStoppedNodeIsDroppedAndLearnsOfItFirst) {
   EXPECT_TRUE(Sees(b, {"a", "b"}));
 }
 
-// The same where nobody else has removed it, so that it finds its own old lease.
+// The same where nobody else has removed it, so that it finds its own old lease; and where it is stopped at once, while
+// the answer to its latest sign of life is still on its way: that one is old when it is read.
 TEST_P(SharedCoordinatorContract, ANodeAloneThatWasStoppedLearnsOfItFirst) {
   Node& a = Join("a");
   ASSERT_TRUE(Sees(a, {"a"}));
