@@ -178,6 +178,10 @@ void ClusterClient::Adopt(SlotMap map) {
     by_node_.clear();
     for (const SlotMap::Node& node : map_.nodes()) by_node_.push_back(node.master ? &LaneAt(node.endpoint) : nullptr);
     NotifyUp();
+    // A node that left the Cluster hears nothing of it any more.
+    if (std::ranges::find(map_.nodes(), subscription().endpoint(), &SlotMap::Node::endpoint) == map_.nodes().end()) {
+      subscription().Renew();
+    }
   }
   // What waits for a node that cannot be reached may be another one's now.
   Requests waiting;

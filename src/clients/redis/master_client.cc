@@ -22,26 +22,21 @@ void MasterClient::CloseLanes(Requests& sent, Requests& unsent) {
   if (finder_ != nullptr) finder_->Close();
 }
 
-void MasterClient::Where(Lane& lane) {
-  if (finder_ == nullptr) return lane.ConnectTo(context().options.endpoints.front());
-  finder_->Find(
-      [&lane](const Result<Endpoint>& master) { master ? lane.ConnectTo(*master) : lane.NotFound(master.error()); });
-}
+void MasterClient::Where(Lane& lane) { Locate(lane); }
 
-void MasterClient::WhereToListen(Link& listener) {
-  if (finder_ == nullptr) return listener.ConnectTo(context().options.endpoints.front());
-  finder_->Find([&listener](const Result<Endpoint>& master) {
-    master ? listener.ConnectTo(*master) : listener.NotFound(master.error());
-  });
+void MasterClient::WhereToListen(Link& subscription) { Locate(subscription); }
+
+void MasterClient::Locate(Link& link) {
+  if (finder_ == nullptr) return link.ConnectTo(context().options.endpoints.front());
+  // The master that was named last was of no use: that sentinel may not have heard of the new one.
+  if (!link.trouble().empty()) finder_->Doubt();
+  finder_->Find(
+      [&link](const Result<Endpoint>& master) { master ? link.ConnectTo(*master) : link.NotFound(master.error()); });
 }
 
 void MasterClient::LaneUp(Lane& lane) {
   if (subscription().endpoint() != lane.endpoint()) subscription().Renew();
   NotifyUp();
-}
-
-void MasterClient::LaneDown(Lane& /*lane*/) {
-  if (finder_ != nullptr) finder_->Doubt();
 }
 
 void MasterClient::Redirected(Lane& /*lane*/, RequestPtr request, Reply reply) {

@@ -25,9 +25,10 @@ class MasterClient final : public BaseClient {
   void Where(Lane& lane) override;
   void WhereToListen(Link& subscription) override;
   void LaneUp(Lane& lane) override;
-  void LaneDown(Lane& lane) override;
+  void LaneDown(Lane& /*lane*/) override {}
   void Redirected(Lane& lane, RequestPtr request, Reply reply) override;
   void Demoted(Lane& lane) override;
+  void Locate(Link& link);
 
   Lane lane_;
   std::unique_ptr<MasterFinder> finder_;  // null for a single server

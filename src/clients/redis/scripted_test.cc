@@ -168,5 +168,67 @@ TEST_F(ScriptedTest, HalfAnAnswerIsNoAnswer) {
   EXPECT_EQ(answers_[1], "halfx");
 }
 
+/// Answers by itself: it is a master, and a sentinel that names the master of a port.
+class ObligingServer {
+ public:
+  explicit ObligingServer(asio::io_context& io) : acceptor_(io, {asio::ip::address_v4::loopback(), 0}) { Accept(); }
+
+  uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+  uint16_t master = 0;  // that it names
+  int asked = 0;        // for the master
+
+ private:
+  struct Session {
+    tcp::socket socket;
+    std::array<char, 4096> buffer{};
+  };
+
+  void Accept() {
+    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+      if (error) return;
+      Serve(std::make_shared<Session>(std::move(socket)));
+      Accept();
+    });
+  }
+  void Serve(const std::shared_ptr<Session>& session) {
+    session->socket.async_read_some(asio::buffer(session->buffer), [=, this](const error_code& error, size_t count) {
+      if (error) return;
+      // Questions come one at a time: each waits for the answer to the one before.
+      error_code ignored;
+      asio::write(session->socket, asio::buffer(AnswerTo({session->buffer.data(), count})), ignored);
+      Serve(session);
+    });
+  }
+  std::string AnswerTo(std::string_view question) {
+    if (question.contains("ROLE")) return kMaster;
+    if (question.contains("SUBSCRIBE")) return "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n";
+    if (!question.contains("get-master-addr-by-name")) return "+OK\r\n";
+    ++asked;
+    const std::string text = std::to_string(master);
+    return fmt::format("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{}\r\n", text.size(), text);
+  }
+
+  tcp::acceptor acceptor_;
+};
+
+// Peer bug 3: a sentinel that was cut off names a dead master for ever.
+TEST_F(ScriptedTest, ASentinelThatNamesADeadMasterIsNotBelievedForEver) {
+  ObligingServer stale(io_);
+  ObligingServer right(io_);
+  stale.master = 1;
+  right.master = right.port();
+  Options options;
+  options.mode = Mode::kSentinel;
+  options.master = "m";
+  options.endpoints = {{"127.0.0.1", stale.port()}, {"127.0.0.1", right.port()}};
+  client_ = Client::Make(io_, options, metrics_).value();
+  Call("a");
+  Until([&] { return answers_.size() == 1; });
+  EXPECT_EQ(answers_[0], "OK");
+  EXPECT_GE(stale.asked, 1);
+  EXPECT_GE(right.asked, 1);
+}
+
 }  // namespace
 }  // namespace tocsin::redis
