@@ -14,7 +14,7 @@ namespace tocsin {
 
 /// Where a value goes. The type of the member is the type of the option: std::string is a text (empty only
 /// where the default is), int a number, uint64_t a size in bytes.
-using Member =
+using ConfigMember =
     std::variant<std::string Config::*, Address Config::*, Addresses Config::*, int Config::*, uint64_t Config::*,
                  Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*, bool Config::*,
                  StoreKind Config::*, RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*>;
@@ -29,7 +29,7 @@ enum class TextKind : uint8_t {
 struct Option {
   std::string_view group;
   std::string_view key;  // as in the file, dotted
-  Member member;
+  ConfigMember member;
   std::string_view fallback;  // the default, as a user would write it
   int64_t min = 0;            // bounds of numbers, bytes, ms of durations, and letters of texts; both included
   int64_t max = 0;
