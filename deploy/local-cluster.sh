@@ -188,7 +188,7 @@ touch "$folder/$mark"
 path=$(realpath "$folder")
 trap 'exit 0' INT TERM HUP
 trap stop EXIT
-echo "Starting a Redis Cluster of six, ZooKeeper and three nodes on 127.0.0.1; about fifteen seconds."
+echo "Starting a Redis Cluster of six, ZooKeeper and three nodes on 127.0.0.1; about ten seconds."
 start_redis
 start_zookeeper
 start_nodes

@@ -24,7 +24,8 @@ def test_sample_configurations_are_accepted(sample):
 
 
 def test_the_lines_of_the_cluster_sample_that_are_switched_off_are_accepted_too(tmp_path):
-    lines = (DEPLOY / "tocsin-cluster.toml").read_text().splitlines()
+    text = (DEPLOY / "tocsin-cluster.toml").read_text()
+    lines = text.replace('coordination = "redis"', 'coordination = "zookeeper"').splitlines()
     file = tmp_path / "all.toml"
     file.write_text("\n".join(line[1:] if line[:1] == "#" and line[1:2].islower() else line for line in lines))
     done = run("tocsind", "--config", file, "--config-check")
@@ -128,8 +129,15 @@ def test_the_local_cluster_runs_and_stops_without_leaving_anything(tmp_path):
         programs.wait_for(runs, CLUSTER_START_S, "the local cluster")
         pids = {path.stem: int(path.read_text()) for path in folder.glob("*.pid")}
         assert len(pids) == 6 + 1 + 3
-        cluster = httpx.get(f"http://127.0.0.1:{base + 420}/v1/cluster", timeout=DEADLINE_S).json()
-        assert len(cluster["nodes"]) == 3, cluster
+        first, last = (f"http://127.0.0.1:{base + offset}/v1" for offset in (420, 440))
+
+        def members():
+            return httpx.get(first + "/cluster", timeout=DEADLINE_S).json()["members"]
+
+        programs.wait_for(lambda: len(members()) == 3, what="three members")
+        assert httpx.post(first + "/topics/t/jobs", json={"payload": "p"}, timeout=DEADLINE_S).status_code == 201
+        taken = httpx.post(last + "/topics/t/reserve", json={"wait_ms": 10_000}, timeout=DEADLINE_S).json()
+        assert [job["payload"] for job in taken["jobs"]] == ["p"]
     finally:
         if script.poll() is None:
             script.send_signal(signal.SIGINT)
