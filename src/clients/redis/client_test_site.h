@@ -185,22 +185,24 @@ class Incrementing {
 class Listening {
  public:
   Listening(ClientSite& site, const std::string& channel) : site_(site), channel_(channel) {
-    site.Run([&] { site.client().Subscribe(channel, [this](std::string_view, std::string_view) { ++heard_; }); });
+    site.Run(
+        [&] { site.client().Subscribe(channel, [heard = heard_](std::string_view, std::string_view) { ++*heard; }); });
   }
   /// Publishes until it is heard: a subscription that is being made again misses what is published meanwhile.
   bool Hears() {
-    const int before = heard_;
+    const int before = *heard_;
     return real::WaitFor(Millis(20'000), [&] {
       (void)site_.Call(Command("PUBLISH").Add(channel_).Add("x"));
-      return heard_ > before;
+      return *heard_ > before;
     });
   }
-  int heard() const { return heard_; }
+  int heard() const { return *heard_; }
 
  private:
   ClientSite& site_;
   const std::string channel_;
-  std::atomic<int> heard_ = 0;
+  // Shared, since the client has no way to end a subscription before its own end.
+  std::shared_ptr<std::atomic<int>> heard_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace tocsin::redis
