@@ -74,7 +74,7 @@ keep() { # name, command
       child=$!
       echo $child >"$folder/$name.pid"
       status=0
-      wait $child || status=$?
+      wait $child 2>/dev/null || status=$? # without a word of the shell about how it ended
       echo "  $name has ended (status $status); it starts again in 10 s. Its log: $folder/$name.log"
       sleep 10 &
       child=$!

@@ -83,7 +83,7 @@ class RedisServer {
 struct SentinelOptions {
   std::string password;           // of the servers
   std::string sentinel_password;  // of the sentinels
-  Millis down_after{1'000};  // less, and a busy machine alone makes for failovers
+  Millis down_after{1'000};       // less, and a busy machine alone makes for failovers
   Millis failover_timeout{3'000};
   std::vector<std::string> lines;  // further ones of each server's redis.conf
 };
