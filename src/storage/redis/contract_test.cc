@@ -2,7 +2,7 @@
 // behind Sentinel, and a Cluster of 3 masters and 3 replicas, where a Crash is the end of the Tocsin node alone.
 #include "real/redis_servers.h"
 #include "spi/store_contract.h"
-#include "storage/redis/test_world.h"
+#include "storage/redis/nodes_test_world.h"
 
 namespace tocsin::redis {
 namespace {

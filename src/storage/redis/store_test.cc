@@ -8,7 +8,7 @@
 
 #include "real/redis_servers.h"
 #include "storage/redis/checks.h"
-#include "storage/redis/test_world.h"
+#include "storage/redis/nodes_test_world.h"
 
 namespace tocsin::redis {
 namespace {
