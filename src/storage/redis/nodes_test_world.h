@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/io_context.hpp>
-
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
