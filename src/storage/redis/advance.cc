@@ -41,8 +41,8 @@ void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   auto advancing = MakeAdvancing(now, std::move(done));
   advancing->budget = budget;
   advancing->reports = true;
-  const bool all = now.steady - scanned_all_ >= kScanEvery;
-  if (all) scanned_all_ = now.steady;
+  const bool all = now.steady >= scan_all_at_;
+  if (all) scan_all_at_ = now.steady + kScanEvery;
   const int64_t redis_ms = RedisNow(now);
   for (const auto& group : groups_) {
     if (group && (all || group->Expects(redis_ms))) ScanGroup(*group, advancing);

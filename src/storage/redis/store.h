@@ -147,7 +147,7 @@ class RedisStore final : public Store {
   std::vector<std::unique_ptr<Group>> groups_;  // by number; null for those of other shards
 
   int64_t redis_ahead_ms_ = 0;      // of this node's clock, as far as the answers show
-  Time scanned_all_ = Time::min();  // on the steady timeline
+  Time scan_all_at_ = Time::min();  // on the steady timeline
   Rooms rooms_;
   std::string record_;  // scratch of one call
   bool topics_stale_ = true;
