@@ -4,7 +4,7 @@
 # The words that may follow the words of a command so far.
 _tocsin_words() {
   case $1 in
-    '') echo 'submit get list amend fire count cancel worker reserve ack nack extend topics topic dead stats watch clock export import token demo journal docs' ;;
+    '') echo 'submit get list amend fire count cancel worker reserve ack nack extend topics topic dead stats cluster watch clock export import token demo journal docs' ;;
     clock) echo 'advance' ;;
     dead) echo 'list redrive purge' ;;
     journal) echo 'verify repair' ;;
@@ -33,6 +33,7 @@ _tocsin_flags() {
     'topic drop') echo '--yes' ;;
     'dead list') echo '--limit --all' ;;
     'dead purge') echo '--yes' ;;
+    'cluster') echo '--groups' ;;
     'watch') echo '--interval --count' ;;
     'clock advance') echo '--by' ;;
     'export') echo '--all --state --output --resume' ;;
