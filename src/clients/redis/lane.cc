@@ -46,7 +46,8 @@ Requests Lane::TakeLate() {
 
 void Lane::Expire(Requests late) {
   if (late.empty()) return;
-  const std::string why = trouble().empty() ? "there is no connection to Redis yet" : trouble();
+  const std::string why =
+      trouble().empty() ? fmt::format("there is no connection to Redis at {} yet", endpoint().Text()) : trouble();
   owner_.Failed(std::move(late), Error{Code::kUnavailable, fmt::format("not sent: {}", why), {}});
 }
 

@@ -23,10 +23,12 @@ class ScriptedServer {
 
   uint16_t port() const { return acceptor_.local_endpoint().port(); }
   void Say(std::string_view text) { asio::write(*socket_, asio::buffer(text)); }
+  void HangUp() { socket_->close(); }
 
   std::string got;
   int connections = 0;
   bool closed = false;  // by the client
+  bool deaf = false;    // reads no more than what it waits for already
 
  private:
   void Accept() {
@@ -48,7 +50,7 @@ class ScriptedServer {
         return;
       }
       got.append(buffer_.data(), count);
-      Read(socket);
+      if (!deaf) Read(socket);
     });
   }
 
@@ -120,6 +122,49 @@ TEST_F(ScriptedTest, AServerThatOwesAnAnswerForTooLongIsLeft) {
   Call("b");
   Until([&] { return server_.got.contains("\r\nb\r\n"); });
   EXPECT_FALSE(server_.got.contains("\r\na\r\n"));  // what was sent once is not sent again
+  server_.Say("+b\r\n");
+  Until([&] { return answers_.size() == 2; });
+  EXPECT_EQ(answers_[1], "b");
+}
+
+TEST_F(ScriptedTest, WhatWasSentIsNotSentAgainAfterALostConnectionAndWhatWasNotIs) {
+  Connect(Millis(5'000));
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Call("a");
+  Until([&] { return server_.got.contains("\r\na\r\n"); });
+  server_.HangUp();
+  Until([&] { return answers_.size() == 1; });
+  EXPECT_NE(answers_[0].find("unknown"), std::string::npos) << answers_[0];
+  Call("b");
+  Until([&] { return server_.connections == 2 && server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return server_.got.contains("\r\nb\r\n"); });
+  EXPECT_FALSE(server_.got.contains("\r\na\r\n"));
+  server_.Say("+b\r\n");
+  Until([&] { return answers_.size() == 2; });
+  EXPECT_EQ(answers_[1], "b");
+}
+
+// The server reads nothing while the client has more to say than fits on the way.
+TEST_F(ScriptedTest, WhatDidNotLeaveWaitsForTheNextConnection) {
+  Connect(Millis(5'000));
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return client_->Health()[0].connected; });
+  server_.deaf = true;
+  Call(std::string(20 << 20, 'x'));
+  Pass(Millis(20));  // its bytes are on their way, as far as they fit
+  Call("b");
+  Pass(Millis(20));
+  server_.deaf = false;
+  server_.HangUp();
+  Until([&] { return answers_.size() == 1; });
+  EXPECT_NE(answers_[0].find("unknown"), std::string::npos) << answers_[0];
+  Until([&] { return server_.connections == 2 && server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return server_.got.ends_with("\r\nb\r\n"); });
+  EXPECT_FALSE(server_.got.contains("xxx"));
   server_.Say("+b\r\n");
   Until([&] { return answers_.size() == 2; });
   EXPECT_EQ(answers_[1], "b");
