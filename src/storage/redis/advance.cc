@@ -58,12 +58,15 @@ void RedisStore::ScanGroup(Group& group, const std::shared_ptr<Advancing>& advan
   command.Add(kSlotsAtOnce);
   group.stale = false;
   ++advancing->left;
-  Send(std::move(command), [this, &group, advancing](Result<Reply> reply) {
+  Send(std::move(command), [this, &group, advancing, messages = group.messages](Result<Reply> reply) {
     if (!reply) {
       group.stale = true;
       if (!advancing->error) advancing->error = std::move(reply).error();
     } else {
+      const int64_t told_ms = messages == group.messages ? -1 : group.next_ms;
       Scanned(group, reply->root(), advancing);
+      // A message on its own connection may have overtaken an answer that does not know of its job yet.
+      group.Due(told_ms);
     }
     LeaveAdvance(advancing);
   });
@@ -226,7 +229,9 @@ void RedisStore::Heard(std::string_view message) {
   if (space == std::string_view::npos) return;
   const int64_t number = ParseMs(message.substr(0, space));
   if (number < 0 || number >= int64_t{kGroups} || !groups_[static_cast<size_t>(number)]) return;
-  groups_[static_cast<size_t>(number)]->Due(ParseMs(message.substr(space + 1)));
+  Group& group = *groups_[static_cast<size_t>(number)];
+  ++group.messages;
+  group.Due(ParseMs(message.substr(space + 1)));
   if (news_) news_();
 }
 

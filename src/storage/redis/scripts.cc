@@ -310,8 +310,8 @@ local died = 0
 for i = 1, #expired do
   local m = expired[i]
   local text, rec = call('HGET', note, m), call('HGET', job, m)
-  if text and rec then
-    if not retry(m, read_note(text), rec, nil, 'lease expired') then died = died + 1 end
+  if rec then
+    if not retry(m, text and read_note(text) or new_note(rec), rec, nil, 'lease expired') then died = died + 1 end
   else
     call('ZREM', prepare, m)
   end

@@ -82,6 +82,7 @@ struct Group {
   const SlotKeys keys;
   bool stale = true;      // to be scanned whatever is known of it
   int64_t next_ms = -1;   // the first job that comes due
+  uint64_t messages = 0;  // that told of one
   int64_t chore_ms = -1;  // the first lease that ends, or retained job that is forgotten
   size_t busy_slots = 0;  // with jobs in their store
   bool mine = false;      // this node is its owner
