@@ -12,9 +12,6 @@
 namespace tocsin::redis {
 namespace {
 
-/// Beyond this, what was learned of Redis' clock is thrown away and learned anew: clocks drift, and may be set.
-constexpr int64_t kClockJumpMs = 1000;
-
 uint64_t Number(const ReplyView& reply) {
   if (reply.kind() == Kind::kInteger) return static_cast<uint64_t>(reply.integer());
   uint64_t number = 0;
@@ -119,13 +116,12 @@ void RedisStore::AddNow(Command& command, Moment now) const {
 }
 
 int64_t RedisStore::RedisNow(Moment now) const {
-  return ToMs(now.utc) + (options_.clock == ClockSource::kCaller ? 0 : redis_ahead_ms_);
+  return ToMs(now.utc) + (options_.clock == ClockSource::kCaller ? 0 : redis_clock_.ahead_ms());
 }
 
 void RedisStore::LearnTime(int64_t redis_ms) {
-  // The answer was on its way for a while: Redis is at least as far ahead as this, and a slow answer shows less of it.
-  const int64_t ahead = redis_ms - ToMs(clock_.Now().utc);
-  if (ahead > redis_ahead_ms_ || redis_ahead_ms_ - ahead > kClockJumpMs) redis_ahead_ms_ = ahead;
+  const Moment now = clock_.Now();
+  redis_clock_.Add(redis_ms - ToMs(now.utc), now.steady);
 }
 
 Shelf* RedisStore::FindShelf(std::string_view topic) {

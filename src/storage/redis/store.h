@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "clients/redis/client.h"
 #include "spi/store.h"
+#include "storage/redis/clock_gap.h"
 #include "storage/redis/gather.h"
 #include "storage/redis/rooms.h"
 #include "storage/redis/slots.h"
@@ -146,7 +147,7 @@ class RedisStore final : public Store {
   std::map<std::string, Shelf, std::less<>> shelves_;
   std::vector<std::unique_ptr<Group>> groups_;  // by number; null for those of other shards
 
-  int64_t redis_ahead_ms_ = 0;      // of this node's clock, as far as the answers show
+  ClockGap redis_clock_;
   Time scan_all_at_ = Time::min();  // on the steady timeline
   Rooms rooms_;
   std::string record_;  // scratch of one call

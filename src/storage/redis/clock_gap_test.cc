@@ -1,0 +1,31 @@
+#include "storage/redis/clock_gap.h"
+
+#include <gtest/gtest.h>
+
+namespace tocsin::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ClockGap, TheQuickestAnswerCounts) {
+  ClockGap gap;
+  EXPECT_EQ(gap.ahead_ms(), 0);
+  gap.Add(-700, FromMs(1000));
+  EXPECT_EQ(gap.ahead_ms(), -700) << "a clock that is behind";
+  gap.Add(-500, FromMs(1001));
+  gap.Add(-900, FromMs(1002));
+  EXPECT_EQ(gap.ahead_ms(), -500);
+}
+
+TEST(ClockGap, WhatIsOldIsForgotten) {
+  ClockGap gap;
+  Time now = FromMs(1'000'000);
+  gap.Add(300, now);
+  gap.Add(-200, now += 6s);
+  EXPECT_EQ(gap.ahead_ms(), 300) << "not at once: one slow answer means nothing";
+  gap.Add(-210, now += 6s);
+  EXPECT_EQ(gap.ahead_ms(), -200);
+}
+
+}  // namespace
+}  // namespace tocsin::redis
