@@ -1,0 +1,199 @@
+"""The server program on a real Redis: how it starts, what it says of itself, and how it lives through trouble."""
+
+import re
+import signal
+import subprocess
+import threading
+
+import pytest
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, Server, ack, reserve, submit
+from programs import wait_for
+
+import redis_servers
+from test_docs import metric_rows
+
+DAY_MS = 86_400_000
+
+
+class Start:
+    """A start of tocsind that may never get ready."""
+
+    def __init__(self, folder, *flags):
+        doors = ["--http-listen", "127.0.0.1:0", "--resp-listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", BIN / "tocsind", "--data-dir", folder, *doors, *map(str, flags)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        self.said, self.log = [], []
+        self.readers = [threading.Thread(target=lambda: self.said.extend(self.process.stdout), daemon=True),
+                        threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)]
+        for reader in self.readers:
+            reader.start()
+
+    def await_log(self, pattern):
+        return wait_for(lambda: re.search(pattern, "".join(self.log)), DEADLINE_S, pattern)
+
+    def ready(self):
+        return any(line.startswith("Ready") for line in list(self.said))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.end()
+
+    def end(self):
+        status = self.process.wait(DEADLINE_S)
+        for reader in self.readers:
+            reader.join(DEADLINE_S)
+        return status
+
+
+@pytest.fixture
+def begin(tmp_path):
+    starts = []
+
+    def make(*flags):
+        starts.append(Start(tmp_path / "data", *flags))
+        return starts[-1]
+
+    yield make
+    for start in starts:
+        if start.process.poll() is None:
+            start.process.kill()
+            start.process.wait(DEADLINE_S)
+
+
+def test_it_waits_for_a_redis_that_comes_later(redis_single, begin):
+    redis_single.stop()
+    one = begin(*redis_single.flags())
+    one.await_log(rf"waiting for Redis at {redis_single.address}: .*refused")
+    assert not one.ready()
+    redis_single.start()
+    wait_for(one.ready, DEADLINE_S)
+    assert any(line.startswith(f"redis    {redis_single.address} (single, prefix tocsin; this node is ") for line in one.said)
+    assert one.stop() == 0
+
+
+def test_it_can_be_stopped_while_it_waits(redis_single, begin):
+    redis_single.stop()
+    one = begin(*redis_single.flags())
+    one.await_log("waiting for Redis")
+    assert one.stop() == 0
+    assert "told to stop while waiting for Redis" in "".join(one.log)
+
+
+def test_it_says_why_redis_does_not_let_it_in(tmp_path, begin):
+    if why := redis_servers.why_not():
+        pytest.skip(why)
+    locked = redis_servers.RedisServer(tmp_path / "locked", password="right")
+    try:
+        flags = locked.flags()
+        (locked.folder / "password").write_text("wrong\n")
+        one = begin(*flags)
+        one.await_log("waiting for Redis.*WRONGPASS")
+        assert one.stop() == 0
+        assert "wrong\n" not in "".join(one.log)
+    finally:
+        locked.close()
+
+
+@pytest.mark.parametrize("text, says", [("", "holds no line"), ("a\nb\n", "more than one line")])
+def test_a_password_file_holds_one_line(redis_single, begin, tmp_path, text, says):
+    file = tmp_path / "secret"
+    file.touch(0o600)
+    file.write_text(text)
+    one = begin(*redis_single.flags(), "--redis-password-file", file)
+    assert one.end() == 2
+    assert "redis.password_file: " in "".join(one.log) and says in "".join(one.log)
+
+
+def test_a_password_file_that_others_can_read_is_refused(redis_single, begin, tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("x\n")
+    file.chmod(0o644)
+    one = begin(*redis_single.flags(), "--redis-password-file", file)
+    assert one.end() == 2
+    assert "redis.password_file: " in "".join(one.log)
+
+
+def test_a_redis_that_would_lose_jobs_is_refused_or_warned_of(tmp_path, begin):
+    if why := redis_servers.why_not():
+        pytest.skip(why)
+    careless = redis_servers.RedisServer(tmp_path / "careless", ["appendonly no", "maxmemory-policy allkeys-lru"])
+    try:
+        one = begin(*careless.flags())
+        assert one.end() == 2
+        log = "".join(one.log)
+        assert "appendonly" in log and "noeviction" in log and "redis.checks = warn" in log
+        two = begin(*careless.flags(), "--redis-checks", "warn")
+        wait_for(two.ready, DEADLINE_S)
+        assert "redis.checks: " in "".join(two.log)
+        assert two.stop() == 0
+    finally:
+        careless.close()
+
+
+def test_it_is_not_ready_while_redis_is_away_and_who_waits_is_served_afterwards(node, redis_single, client):
+    server = node("a", redis_single, "--redis-timeout", "1s")
+    submit(client, server, payload="late", delay_ms=1500)
+    jobs = []
+    waiter = threading.Thread(target=lambda: jobs.extend(reserve(client, server, wait_ms=DEADLINE_S * 1000)))
+    waiter.start()
+    redis_single.pause()
+    answer = wait_for(lambda: (found := client.get(server.url + "/readyz")).status_code != 200 and found, DEADLINE_S)
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "unavailable" and redis_single.address in answer.json()["error"]["message"]
+    refused = client.post(server.topic("t") + "/jobs", json={"payload": "x"})
+    assert refused.status_code == 503 and refused.json()["error"]["code"] == "unavailable"
+    assert client.get(server.url + "/healthz").status_code == 200
+    cluster = client.get(server.url + "/v1/cluster").json()
+    assert not cluster["servers"][0]["connected"]
+    assert waiter.is_alive()
+    redis_single.resume()
+    wait_for(lambda: client.get(server.url + "/readyz").status_code == 200, DEADLINE_S)
+    waiter.join(DEADLINE_S)
+    assert [job["payload"] for job in jobs] == ["late"]
+    assert ack(client, server, *jobs) == ["ok"]
+
+
+def test_a_virtual_clock_moves_jobs_in_redis_too(node, redis_single, client):
+    server = node("a", redis_single, "--clock", "virtual")
+    submit(client, server, payload="a month later", delay_ms=30 * DAY_MS)
+    assert reserve(client, server) == []
+    assert client.post(server.url + "/v1/clock/advance", json={"ms": 30 * DAY_MS}).status_code == 200
+    assert [job["payload"] for job in reserve(client, server)] == ["a month later"]
+
+
+def test_every_metric_of_a_node_on_redis_is_explained_and_no_other(node, redis_single, client):
+    server = node("a", redis_single)
+    submit(client, server, payload="x")
+    ack(client, server, *reserve(client, server))
+    client.get(server.url + "/v1/topics")
+    served = re.findall(r"^# TYPE (\w+) (\w+)$", client.get(server.url + "/metrics").text, re.MULTILINE)
+    rows = metric_rows((ROOT / "docs/operations.md").read_text())
+    journal = [row for row in rows if row[0].startswith(("tocsin_journal_", "tocsin_memory_"))]
+    assert sorted(set(rows) - set(journal)) == sorted(served)
+
+
+def test_both_nodes_go_on_when_one_drops_a_topic(node, redis_single, client):
+    one, other = node("a", redis_single), node("b", redis_single)
+    client.put(one.topic("t"), json={"lease_ms": 5000})
+    wait_for(lambda: client.get(other.topic("t")).status_code == 200, DEADLINE_S)
+    jobs = []
+    waiter = threading.Thread(target=lambda: jobs.extend(reserve(client, other, wait_ms=DEADLINE_S * 1000)))
+    waiter.start()
+    assert client.delete(one.topic("t")).status_code == 200
+    wait_for(lambda: client.get(other.topic("t")).status_code == 404, DEADLINE_S)
+    assert waiter.is_alive()
+    submit(client, one, payload="again")
+    waiter.join(DEADLINE_S)
+    assert [job["payload"] for job in jobs] == ["again"]
+
+
+def test_two_servers_may_have_the_same_name(node, redis_single, client):
+    one = node("same", redis_single)
+    other = Server(redis_single.folder / "other", *redis_single.flags(), "--node-name", "same")
+    try:
+        members = wait_for(lambda: len(found := client.get(one.url + "/v1/cluster").json()["members"]) == 2 and found,
+                           DEADLINE_S)
+        assert len({member["id"] for member in members}) == 2
+    finally:
+        assert other.stop() == 0
