@@ -213,15 +213,38 @@ TEST_F(ScriptedTest, HalfAnAnswerIsNoAnswer) {
   EXPECT_EQ(answers_[1], "halfx");
 }
 
+TEST_F(ScriptedTest, ASubscriptionThatHearsNothingIsMadeAgain) {
+  Connect(Millis(200));
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return client_->Health()[0].connected; });
+  client_->Subscribe("news", [](std::string_view, std::string_view) {});
+  Until([&] { return server_.connections == 2 && server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return server_.got.contains("PING"); });
+  server_.Say("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+  Until([&] { return server_.connections == 3; });
+}
+
 /// Answers by itself: it is a master, and a sentinel that names the master of a port.
 class ObligingServer {
  public:
   explicit ObligingServer(asio::io_context& io) : acceptor_(io, {asio::ip::address_v4::loopback(), 0}) { Accept(); }
 
   uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  void Announce(std::string_view text) {
+    for (const auto& session : subscribers_) {
+      asio::write(session->socket,
+                  asio::buffer(
+                      fmt::format("*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n${}\r\n{}\r\n", text.size(), text)));
+    }
+  }
+  size_t subscribers() const { return subscribers_.size(); }
 
   uint16_t master = 0;  // that it names
   int asked = 0;        // for the master
+  int served = 0;       // commands
+  std::string role = kMaster;
 
  private:
   struct Session {
@@ -240,14 +263,17 @@ class ObligingServer {
     session->socket.async_read_some(asio::buffer(session->buffer), [=, this](const error_code& error, size_t count) {
       if (error) return;
       // Questions come one at a time: each waits for the answer to the one before.
+      const std::string_view question(session->buffer.data(), count);
+      if (question.contains("SUBSCRIBE")) subscribers_.push_back(session);
       error_code ignored;
-      asio::write(session->socket, asio::buffer(AnswerTo({session->buffer.data(), count})), ignored);
+      asio::write(session->socket, asio::buffer(AnswerTo(question)), ignored);
       Serve(session);
     });
   }
   std::string AnswerTo(std::string_view question) {
-    if (question.contains("ROLE")) return kMaster;
+    if (question.contains("ROLE")) return role;
     if (question.contains("SUBSCRIBE")) return "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n";
+    if (question.contains("GET")) ++served;
     if (!question.contains("get-master-addr-by-name")) return "+OK\r\n";
     ++asked;
     const std::string text = std::to_string(master);
@@ -255,24 +281,73 @@ class ObligingServer {
   }
 
   tcp::acceptor acceptor_;
+  std::vector<std::shared_ptr<Session>> subscribers_;
 };
 
-// Peer bug 3: a sentinel that was cut off names a dead master for ever.
-TEST_F(ScriptedTest, ASentinelThatNamesADeadMasterIsNotBelievedForEver) {
-  ObligingServer stale(io_);
-  ObligingServer right(io_);
-  stale.master = 1;
-  right.master = right.port();
+class StaleSentinelTest : public ScriptedTest {
+ protected:
+  void Ask() {
+    right_.master = right_.port();
+    Options options;
+    options.mode = Mode::kSentinel;
+    options.master = "m";
+    options.endpoints = {{"127.0.0.1", stale_.port()}, {"127.0.0.1", right_.port()}};
+    client_ = Client::Make(io_, options, metrics_).value();
+    Call("a");
+    Until([&] { return answers_.size() == 1; });
+    EXPECT_EQ(answers_[0], "OK");
+    EXPECT_GE(stale_.asked, 1);
+    EXPECT_EQ(right_.served, 1);
+  }
+
+  ObligingServer stale_{io_};
+  ObligingServer right_{io_};
+};
+
+// Peer bug 3: a sentinel that was cut off names the old master for ever.
+TEST_F(StaleSentinelTest, ThatNamesADeadMasterIsNotBelievedForEver) {
+  stale_.master = 1;
+  Ask();
+}
+
+TEST_F(StaleSentinelTest, ThatNamesAReplicaIsNotBelievedForEver) {
+  ObligingServer replica(io_);
+  replica.role = "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:1\r\n$7\r\nconnect\r\n:0\r\n";
+  stale_.master = replica.port();
+  Ask();
+  EXPECT_EQ(replica.served, 0);
+}
+
+// Nothing is lost and nothing fails: the word of a sentinel alone moves commands and messages.
+TEST_F(ScriptedTest, AnAnnouncedMasterIsFollowed) {
+  ObligingServer sentinel(io_);
+  ObligingServer first(io_);
+  ObligingServer second(io_);
+  sentinel.master = first.port();
   Options options;
   options.mode = Mode::kSentinel;
   options.master = "m";
-  options.endpoints = {{"127.0.0.1", stale.port()}, {"127.0.0.1", right.port()}};
+  options.endpoints = {{"127.0.0.1", sentinel.port()}};
   client_ = Client::Make(io_, options, metrics_).value();
+  int ups = 0;
+  client_->OnUp([&] { ++ups; });
+  client_->Subscribe("news", [](std::string_view, std::string_view) {});
+  Until([&] { return first.subscribers() == 1 && sentinel.subscribers() == 1 && client_->Health()[0].connected; });
   Call("a");
   Until([&] { return answers_.size() == 1; });
-  EXPECT_EQ(answers_[0], "OK");
-  EXPECT_GE(stale.asked, 1);
-  EXPECT_GE(right.asked, 1);
+  EXPECT_EQ(first.served, 1);
+
+  ups = 0;
+  const int asked = sentinel.asked;
+  sentinel.master = second.port();
+  sentinel.Announce("other 127.0.0.1 1 127.0.0.1 2");
+  sentinel.Announce("m 127.0.0.1 1 127.0.0.1 2");
+  Until([&] { return second.subscribers() == 1 && client_->Health()[0].connected && ups > 0; });
+  EXPECT_LE(sentinel.asked - asked, 3);  // for the announcement, for the commands, for the messages
+  Call("b");
+  Until([&] { return answers_.size() == 2; });
+  EXPECT_EQ(answers_[1], "OK");
+  EXPECT_EQ(second.served, 1);
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ TEST_F(SentinelTest, FollowsAFailoverFromAMasterThatHangs) {
   const uint16_t old = servers_->PauseMaster().value();
   const auto master = servers_->WaitForNewMaster(old);
   ASSERT_TRUE(master) << master.error().message;
+  // Without a command that would fail first.
+  EXPECT_TRUE(real::WaitFor(Millis(5'000), [&] { return PortOf(site) == *master; }));
   ASSERT_TRUE(Writes(site));
   EXPECT_EQ(PortOf(site), *master);
   EXPECT_TRUE(listening.Hears());
