@@ -100,7 +100,7 @@ TEST_P(AwayTest, AReserveThatWaitsOutlastsIt) {
 // The claim itself fails: the store has said before that there is something to claim.
 TEST_P(AwayTest, AReserveWhoseClaimFailsStaysParkedAndIsAskedAgain) {
   ASSERT_TRUE(node.Submit("t", {NewJob{}}));
-  for (auto& store : node.stores) store->lose_ready = true;
+  for (auto& store : node.stores) store->lose_ready = store->hide_ready = true;  // nobody says it a second time
   GoAway();
   TestNode::Reply<JobBatch> waiting;
   Wait(waiting, Millis(60'000), 1);

@@ -86,6 +86,7 @@ TEST_P(ManyNodesTest, NewSettingsOfAnotherNodeTakeEffectAndOldOnesDoNot) {
   EXPECT_EQ(node.Topics()[0].topic.lease, Millis(2000));
   node.stores[0]->told.topics.push_back(WithLease(1000));
   node.stores[0]->told.topics.back().version = 1;  // an old word that comes late
+  node.stores[0]->before_put = [](const Topic&) { ADD_FAILURE() << "an old word is not even worth asking the store"; };
   Tell();
   EXPECT_EQ(node.Topics()[0].topic.lease, Millis(2000));
 }
@@ -152,6 +153,23 @@ TEST_P(ManyNodesTest, AChangeThatMeetsANewerVersionIsMadeAnewOnThatOne) {
   EXPECT_EQ(shared["t"], changed->topic);
 }
 
+// The first store has taken the change when the last one meets the other node's.
+TEST_P(ManyNodesTest, AChangeThatIsOvertakenBetweenTwoStoresIsMadeAnewToo) {
+  if (node.stores.size() == 1) return;
+  ASSERT_TRUE(node.PutTopic(WithLease(1000)));
+  node.stores.back()->before_put = [&](const Topic& topic) {
+    if (topic.version != 2) return;
+    Topic other = topic;
+    other.max_attempts = 3;
+    OtherPuts(other, 3, false);
+  };
+  const auto changed = Change({.lease = Millis(5000)});
+  ASSERT_TRUE(changed) << changed.error().message;
+  EXPECT_EQ(changed->topic.max_attempts, 3U);
+  EXPECT_EQ(changed->topic.version, 3U) << "it has the wanted lease already";
+  EXPECT_EQ(node.Topics()[0].topic, shared["t"]);
+}
+
 TEST_P(ManyNodesTest, AChangeThatAltersNothingHereStillWinsOverOneThatWasNotHeardOf) {
   ASSERT_TRUE(node.PutTopic(WithLease(1000)));
   OtherPuts(WithLease(2000), 2, false);
@@ -212,6 +230,9 @@ TEST_P(ManyNodesTest, ATopicThatAStoreCannotTakeNowIsTakenWhenItCan) {
 }
 
 TEST_P(ManyNodesTest, StopWaitsForWhatIsTaken) {
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("u")));
+  node.stores[0]->ForgetTopic("u");
+  node.stores[0]->told.dropped.push_back("u");
   shared["t"] = WithLease(1234);
   node.stores[0]->told.topics.push_back(WithLease(1234));
   node.stores[0]->told.topics.back().version = 1;

@@ -69,6 +69,7 @@ class FaultyStore final : public Store {
   explicit FaultyStore(Store& inner) : inner_(inner) {}
 
   bool lose_ready = false;            // Advance never says that a topic has become ready
+  bool hide_ready = false;            // nor do the figures
   std::optional<Code> fail;           // every call that has an answer fails, and nothing is done
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
   std::vector<Task>* held_submits = nullptr;
@@ -101,7 +102,11 @@ class FaultyStore final : public Store {
     inner_.DropTopic(topic, [](Result<void>) {});
   }
   void OnNews(std::function<void()> heard) override { news = std::move(heard); }
-  std::vector<TopicFigures> Topics() const override { return inner_.Topics(); }
+  std::vector<TopicFigures> Topics() const override {
+    auto topics = inner_.Topics();
+    for (TopicFigures& topic : topics) topic.ready = hide_ready ? 0 : topic.ready;
+    return topics;
+  }
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override {
     ++submits;
