@@ -237,6 +237,7 @@ TEST_P(ManyNodesTest, StopWaitsForWhatIsTaken) {
   node.stores[0]->told.topics.push_back(WithLease(1234));
   node.stores[0]->told.topics.back().version = 1;
   node.stores[0]->news();
+  while (!node.stores[0]->told.topics.empty()) ASSERT_TRUE(node.loops[0]->RunOne());
   EXPECT_TRUE(node.Stop());
   node.service.reset();
   node.Run();
