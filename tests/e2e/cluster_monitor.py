@@ -1,18 +1,18 @@
 """Reads along what a Redis does (MONITOR): how many commands each node sends, and whether a chore with an old epoch ever
 changed anything.
-
-A script is known by the first line of its source (`-- tocsin chores`), which the first call on each connection carries.
 """
 
 import codecs
 import collections
-import hashlib
+import itertools
+import json
 import re
 import socket
+import subprocess
+import sys
 import threading
 
 WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"')
-NAME = re.compile(rb"-- tocsin (\w+)\n")
 GROUP = re.compile(rb"\{[^}]*\.(\d+)\}owner$")
 EPOCH_ARGUMENT = 3  # of the script `chores`: ARGV[4]
 
@@ -24,8 +24,8 @@ def words_of(line):
 class Monitor:
     """`entry(line, by_script)` is called for each command, on a thread of its own; `by_script`: a script called it."""
 
-    def __init__(self, server):
-        self.socket = socket.create_connection((server.host, server.port))
+    def __init__(self, host, port):
+        self.socket = socket.create_connection((host, port))
         self.socket.sendall(b"MONITOR\r\n")
         self.lines = self.socket.makefile("rb")
         assert self.lines.readline() == b"+OK\r\n"
@@ -57,47 +57,43 @@ class CommandCount(Monitor):
 
     def __init__(self, server):
         self.counts = collections.Counter()
-        super().__init__(server)
+        super().__init__(server.host, server.port)
 
     def entry(self, line, by_script):
         if not by_script:
             self.counts[WORD.search(line)[1].decode().upper()] += 1
 
 
-class FenceWatch(Monitor):
+class Fence(Monitor):
     """Counts chores that were done and refused, and keeps those that were done with an epoch other than the group's."""
 
-    def __init__(self, server, epochs):
-        """`epochs`: of each group, while nobody changes them."""
-        self.epochs = dict(epochs)
+    def __init__(self, host, port, epochs):
+        self.epochs = epochs
         self.done = self.refused = self.takes = 0
         self.stale = []
-        self.names = {}  # of scripts, by digest
         self.chore = None  # the one under way: group and epoch
-        super().__init__(server)
+        super().__init__(host, port)
 
     def entry(self, line, by_script):
         if not by_script:
             self._end_chore()
             if b'"EVAL' in line[:64]:
-                self._begin_script(words_of(line))
+                self._begin_script(line)
         elif self.chore and b'"ZRANGEBYSCORE"' in line[:64]:
             self._done()
         elif b'"HINCRBY"' in line[:64] and b'}owner" "epoch"' in line:
             self.epochs[int(GROUP.search(words_of(line)[1])[1])] += 1
             self.takes += 1
 
-    def _begin_script(self, words):
-        digest = words[1]
-        if words[0].upper() == b"EVAL":
-            digest = hashlib.sha1(words[1]).hexdigest().encode()
-            name = NAME.search(words[1])
-            self.names[digest] = name[1] if name else b""
-        if self.names.get(digest) != b"chores":
+    def _begin_script(self, line):
+        """The script `chores` alone has a slot's meta for its first key and the group's owner for its last."""
+        count, first = (found[1] for found in itertools.islice(WORD.finditer(line), 2, 4))
+        if not first.endswith(b":meta"):
             return
-        arguments = 3 + int(words[2])
-        group = int(GROUP.search(words[arguments - 1])[1])
-        self.chore = (group, int(words[arguments + EPOCH_ARGUMENT]))
+        words = words_of(line)
+        arguments = 3 + int(count)
+        if group := GROUP.search(words[arguments - 1]):
+            self.chore = (int(group[1]), int(words[arguments + EPOCH_ARGUMENT]))
 
     def _done(self):
         group, epoch = self.chore
@@ -110,3 +106,34 @@ class FenceWatch(Monitor):
         if self.chore is not None:
             self.refused += 1
         self.chore = None
+
+
+class FenceWatch:
+    """A Fence in a process of its own, so that its work does not hold up the clients of the test."""
+
+    def __init__(self, server, epochs):
+        """`epochs`: of each group, while nobody changes them."""
+        words = [server.host, str(server.port), json.dumps([epochs[group] for group in sorted(epochs)])]
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout.readline() == "ready\n"
+
+    def close(self):
+        """What it saw: done, refused, takes, stale."""
+        found, _ = self.process.communicate(timeout=30)
+        return json.loads(found)
+
+
+def main():
+    """Watches until its input ends."""
+    host, port, epochs = sys.argv[1:]
+    fence = Fence(host, int(port), dict(enumerate(json.loads(epochs)))).start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    fence.close()
+    print(json.dumps({name: getattr(fence, name) for name in ("done", "refused", "takes", "stale")}))
+
+
+if __name__ == "__main__":
+    main()

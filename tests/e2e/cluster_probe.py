@@ -13,7 +13,8 @@ from cluster_world import GROUPS
 from conftest import now_ms
 
 TOPIC = "probe"
-LEASE_MS = 1000  # the fault has to come before they run out
+LEASE_MS = 1500  # the fault has to come before they run out
+CALL_S = 3
 
 
 def keys_by_slot():
@@ -41,7 +42,7 @@ class Probe:
         while True:
             for seat in self.world.serving():
                 try:
-                    answer = seat.client.post(f"/v1/topics/{TOPIC}/{what}", json=body, timeout=2)
+                    answer = seat.client.post(f"/v1/topics/{TOPIC}/{what}", json=body, timeout=CALL_S)
                 except httpx.HTTPError:
                     continue
                 assert answer.status_code in (200, 201, 503), answer.text
@@ -68,9 +69,9 @@ class Probe:
         return [self.held.pop(one) for one in ids]
 
     def reserve(self, seat, lease_ms):
-        body = {"max": GROUPS, "wait_ms": 50, "lease_ms": lease_ms}
+        body = {"max": GROUPS, "wait_ms": 1000, "lease_ms": lease_ms}
         try:
-            answer = seat.client.post(f"/v1/topics/{TOPIC}/reserve", json=body, timeout=2)
+            answer = seat.client.post(f"/v1/topics/{TOPIC}/reserve", json=body, timeout=CALL_S)
         except httpx.HTTPError:
             return
         assert answer.status_code in (200, 503), answer.text

@@ -34,14 +34,14 @@ def test_a_node_fails(rig, world, probe, kind):
     skip_without_cut(rig, kind)
     draw = random.Random(seed_of(os.environ.get("SEED")))
     (_, owners), _ = world.await_settled(30)
-    watch = FenceWatch(world.redis, {group: epoch for group, (_, epoch) in owners.items()}).start()
+    watch = FenceWatch(world.redis, {group: epoch for group, (_, epoch) in owners.items()})
     try:
         with Load(world, draw.random()) as load:
             load.run_for(200)
             node_fault(world, probe, load, kind, draw)
             load.verdict()
     finally:
-        watch.close()
-    print(f"  chores done {watch.done}, refused {watch.refused}; groups taken over {watch.takes}")
-    assert watch.done > 0 and watch.takes > 0
-    assert watch.stale == []
+        seen = watch.close()
+    print(f"  chores: {seen}")
+    assert seen["done"] > 0 and seen["takes"] > 0
+    assert seen["stale"] == []
