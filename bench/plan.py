@@ -102,6 +102,9 @@ def _full(names, repeat):
     compared = main + on_redis + [subject for subject in every if subject.name.startswith(("redis-slot-", "bullmq-"))]
     alone = [subject for subject in loaded if subject.name != subjects.TWO_NODES]
     first = repeat == 0
+    if not first:  # who is named in no target is measured once
+        every = compared
+        alone = [subject for subject in alone if subject in compared]
     yield from (drain(subject, 6) for subject in every)
     # The last lives of a run wait for their due time: runs of the same length make that alike for all who are compared.
     yield from (life(subject, 20 if subject in compared else 12, FULL) for subject in every)

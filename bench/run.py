@@ -116,7 +116,11 @@ class Session:
         self.results["disturbed"] += records[1:]
         return records[0]
 
+    def done(self, cell):
+        return any((run["subject"], run["key"], run["repeat"]) == (cell.subject, cell.key, cell.repeat) for run in self.results["runs"])
+
     def cells(self, cells):
+        cells = [cell for cell in cells if not self.done(cell)]
         total, spent, foretold = sum(cell.expected_s for cell in cells), 0.0, 0.0
         repeat = -1
         for index, cell in enumerate(cells):
@@ -167,9 +171,12 @@ def run(args):
         "disturbed": [],
     }
     path = pathlib.Path(args.out or subjects.ROOT / f"build/bench/results-{started.replace(':', '')}.json")
-    say(f"{len(cells)} runs, {repeats} of each; data on {facts['file_system']['type']} ({facts['file_system']['device']})")
+    say(f"{len(cells)} runs, up to {repeats} of each; data on {facts['file_system']['type']} ({facts['file_system']['device']})")
     if facts["load_average_before"] > 0.5:
         say(f"NOTE: the machine is busy (load {facts['load_average_before']:.1f}): the figures will be too low")
+    if args.resume:
+        results = read_results(args.resume)
+        path, begun = pathlib.Path(args.resume), begun - results["minutes"] * 60
     session = Session(results, path, folder)
     # An end from outside must end the servers too, which run in sessions of their own.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: asked to end"))
@@ -202,6 +209,7 @@ def main():
         command.add_argument("--workloads", default="", help="drain, life, steady, steady-20k, submit, backlog; with commas")
         command.add_argument("--data-dir", default=subjects.ROOT / "build/bench-data", help="a folder on a real disk")
         command.add_argument("--out", help="the results file")
+        command.add_argument("--resume", help="the results file of a run of the same form that was interrupted: what it lacks is run")
     for form in ("report", "show"):
         command = commands.add_parser(form)
         command.add_argument("results")

@@ -370,3 +370,16 @@ def test_a_run_that_the_host_disturbed_is_done_again_and_the_calmest_counts(monk
     assert [each["server"]["stolen"] for each in results["disturbed"]] == again
     results["runs"].append(record)
     assert f"{counts:.1%}" in report.as_markdown(results) and f"{len(again)} runs in which" in report.as_markdown(results)
+
+
+def test_a_run_that_goes_on_leaves_out_what_it_has(monkeypatch, tmp_path):
+    cells = plan.cells(plan.SHORT, ["tocsin-resp"], 2)
+    ran = []
+    monkeypatch.setattr(machine, "settle", lambda: None)
+    monkeypatch.setattr(provision, "LOAD_BENCH", tmp_path / "none")
+    monkeypatch.setattr(runner, "run_cell", lambda cell, folder: ran.append(cell) or {
+        "figures": {}, "server": {"stolen": 0.0, "cpu_cores": 0.5}})
+    results = results_of()
+    results["runs"] = [{"subject": cell.subject, "key": cell.key, "repeat": cell.repeat} for cell in cells[:-2]]
+    run.Session(results, tmp_path / "r.json", tmp_path).cells(cells)
+    assert ran == cells[-2:] and len(results["runs"]) == len(cells)
