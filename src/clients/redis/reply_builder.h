@@ -12,8 +12,9 @@
 #include "base/result.h"
 #include "clients/redis/reply.h"
 
-struct redisReader;  // of hiredis, like the next one: its header is for the .cc file alone
-struct redisReadTask;
+// Of hiredis, whose header is for the .cc file alone.
+struct redisReader;    // NOLINT(readability-identifier-naming)
+struct redisReadTask;  // NOLINT(readability-identifier-naming)
 
 namespace tocsin::redis {
 
