@@ -100,6 +100,7 @@ TEST_P(SharedCoordinatorContract, ANodeAloneThatWasStoppedLearnsOfItFirst) {
   ASSERT_TRUE(first);
   EXPECT_FALSE(first->members.joined) << first->text;
   EXPECT_TRUE(Sees(a, {"a"}));
+  StaysQuiet(a, session() / 2);
 }
 
 TEST_P(SharedCoordinatorContract, AShortStopIsNoChange) {

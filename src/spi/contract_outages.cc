@@ -11,6 +11,7 @@ TEST_P(SharedCoordinatorContract, ANodeThatIsCutOffCountsItselfOutBeforeOthersDo
   const std::vector<Node*> nodes = JoinAll({"a", "b"});
   Node& a = *nodes[0];
   Node& b = *nodes[1];
+  StaysQuiet(a, session() / 2);  // so that it has renewed what it had at first
   a.wire->Cut();
   const std::optional<Report> lost = Loses(a, session() + kSoon);
   const std::optional<Report> seen = Sees(b, {"b"}, session() + kSoon);
