@@ -28,6 +28,12 @@ Answer ToAnswer(int code) {
 
 void LogLine(const char* message) { LogDebug("zookeeper: {}", message); }
 
+/// Errors alone: for its other lines the library formats addresses into a buffer that all of its sessions share.
+void QuietenLibrary() {
+  static std::once_flag once;
+  std::call_once(once, [] { zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR); });
+}
+
 }  // namespace
 
 struct Session::Request {
@@ -129,6 +135,7 @@ void Session::Begin() {
   native_->loop = &loop_;
   native_->session = weak_from_this();
   worker_.Run([native = native_, options = options_] {
+    QuietenLibrary();
     native->handle = zookeeper_init2(options.hosts.c_str(), &Native::OnWatch, static_cast<int>(options.timeout.count()),
                                      nullptr, native.get(), 0, &LogLine);
     if (native->handle == nullptr) {
