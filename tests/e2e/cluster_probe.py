@@ -5,6 +5,7 @@ groups have an owner again.
 """
 
 import itertools
+import threading
 import time
 import zlib
 
@@ -13,7 +14,8 @@ from cluster_world import GROUPS
 from conftest import now_ms
 
 TOPIC = "probe"
-LEASE_MS = 1500  # the fault has to come before they run out
+LEASE_MS = 1000  # the fault has to come before they run out
+PAUSE_S = 0.1
 CALL_S = 3
 
 
@@ -34,6 +36,7 @@ class Probe:
         self.world = world
         self.round = 0
         self.held = {}  # delivered, and not asked for yet
+        self.pause = threading.Event()
         world.await_topic(TOPIC, slots=GROUPS, backoff_base_ms=0, backoff_max_ms=0)
 
     def post(self, what, body, within_s=20):
@@ -64,20 +67,23 @@ class Probe:
         end = time.monotonic() + within_s
         while missing := [one for one in ids if one not in self.held]:
             assert time.monotonic() < end, f"{len(missing)} slots are not served after {within_s:.1f} s: {missing}"
-            for seat in self.world.serving():
-                self.reserve(seat, lease_ms)
+            if not sum(self.reserve(seat, lease_ms) for seat in self.world.serving()):
+                self.pause.wait(PAUSE_S)
         return [self.held.pop(one) for one in ids]
 
     def reserve(self, seat, lease_ms):
-        body = {"max": GROUPS, "wait_ms": 1000, "lease_ms": lease_ms}
+        """Without a wait, which misses nothing that is there; how many jobs came."""
+        body = {"max": GROUPS, "wait_ms": 0, "lease_ms": lease_ms}
         try:
             answer = seat.client.post(f"/v1/topics/{TOPIC}/reserve", json=body, timeout=CALL_S)
         except httpx.HTTPError:
-            return
+            return 0
         assert answer.status_code in (200, 503), answer.text
-        for job in answer.json().get("jobs", []):
+        jobs = answer.json().get("jobs", [])
+        for job in jobs:
             assert now_ms() >= job["due_ms"], f"early: {job}"
             self.held[job["id"]] = job
+        return len(jobs)
 
     def settle(self, jobs):
         results = self.post("ack", {"tokens": [job["token"] for job in jobs]})["results"]

@@ -1,7 +1,7 @@
 """The verdict on a load: what a failover of Redis excuses, and what it does not."""
 
 import pytest
-from cluster_load import LOSS_MS, age_ms, judge
+from cluster_load import LOSS_MS, age_ms, judge, or_later
 from histories import CLOCK_MS, History, Kill
 from test_histories import ack, at, cancel, deliver, submit
 
@@ -46,6 +46,12 @@ def test_nothing_else_is_excused(name):
     kind, events = NOT_EXCUSED[name]
     faults, _ = judge(History(events), [WINDOW])
     assert kind in {fault.kind for fault in faults}
+
+
+def test_a_submit_without_an_answer_may_be_carried_out_when_a_node_goes_on():
+    events = [submit(0, 10, None), submit(11, 12), deliver(13, 14, due=11), ack(15, 16), deliver(50, 51, "b", 1, 40)]
+    assert "after end" in {fault.kind for fault in judge(History(events), [])[0]}, "it was over when the call was given up"
+    assert "after end" not in {fault.kind for fault in judge(History([or_later(event) for event in events]), [])[0]}
 
 
 def test_the_age_of_a_loss_is_told():

@@ -104,7 +104,7 @@ class Consumer(Client):
 
     def turn(self):
         careful = self.fleet.draining.is_set()
-        lease_ms = DRAIN_LEASE_MS if careful else self.random.choice((200, 500, 1500))
+        lease_ms = self.fleet.drain_lease_ms if careful else self.random.choice((200, 500, 1500))
         most, wait_ms = self.random.choice((1, 5, 30)), self.random.choice((0, 50, 300))
         request = {"max": most, "wait_ms": wait_ms, "lease_ms": lease_ms}
         if not careful and self.random.random() < 0.02:
@@ -157,6 +157,7 @@ class Fleet:
     """All clients of one run. `up` and `down` are told by whoever starts and kills the server."""
 
     delay_max_ms = DELAY_MAX_MS
+    drain_lease_ms = DRAIN_LEASE_MS
 
     def __init__(self, server, seed, producers=PRODUCERS, consumers=CONSUMERS):
         self.server = server  # the first one: later ones have its ports
