@@ -20,6 +20,14 @@ constexpr Millis kNextWord{5'000};   // and again
 constexpr Millis kTryEvery{200};
 constexpr Millis kPoll{5};
 
+/// The reason, with the server's address where the reader does not know it.
+std::string WhyAway(const redis::ServerHealth& server, bool known) {
+  const std::string named = fmt::format("Redis at {}: ", server.endpoint.Text());
+  std::string_view why = server.state;
+  if (why.starts_with(named)) why.remove_prefix(named.size());
+  return known ? std::string(why) : fmt::format("{}: {}", server.endpoint.Text(), why);
+}
+
 std::string Joined(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
@@ -118,7 +126,7 @@ Status RedisBacking::OpenStores(const std::function<bool()>& go_on) {
 
 std::string RedisBacking::Trouble() const {
   for (const redis::ServerHealth& server : shards_.front().client->Health()) {
-    if (!server.connected) return fmt::format("{}: {}", server.endpoint.Text(), server.state);
+    if (!server.connected) return WhyAway(server, parts_.config.redis_endpoints.size() == 1);
   }
   for (const Part& part : shards_) {
     if (part.error) return part.error->message;
