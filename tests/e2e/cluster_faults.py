@@ -4,6 +4,7 @@ Every run begins with a lease in each group and ends with the same once more: wh
 expired lease back within the session and two seconds, and nothing is ever started again that was not killed here.
 """
 
+import threading
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from cluster_world import PREFIX, poll
 from programs import wait_for
 
 KINDS = ("kill", "stop", "cut")
+LAG_S = 0.3
 WORDS = {"kill": ("kill", "start"), "stop": ("pause", "resume"), "cut": ("cut", "heal")}
 
 
@@ -62,7 +64,7 @@ def master_fault(world, probe, load, kind, master, new_master):
     leased = probe.lease_all()
     world.await_replicas()
     began, fault = time.monotonic(), instant()
-    mend = break_it(master, kind, master.place)
+    mend = lag_and_kill(world, master) if kind == "lag" else break_it(master, kind, master.place)
     promoted = new_master()
     took_over = time.monotonic()
     returned = probe.await_return(leased, took_over, world.patience_s)
@@ -76,6 +78,25 @@ def master_fault(world, probe, load, kind, master, new_master):
     load.run_for(200)
     print(f"  master {kind}: {promoted.address} took over after {took_over - began:.2f} s, all leases were back "
           f"{returned:.2f} s later, a job of every group fires in {fired:.2f} s; mended, all agreed after {healed:.2f} s")
+
+
+def lag_and_kill(world, master):
+    """The worst that asynchronous replication allows: the replicas hear nothing for a while before the master dies, and
+    what was on its way to them dies with its machine."""
+    replicas = [server for server in world.redis.servers if server is not master]
+    for replica in replicas:
+        replica.place.cut()
+    threading.Event().wait(LAG_S)  # the fault itself: the nodes are answered, and nothing is replicated
+    master.place.cut()
+    master.kill()
+    for replica in replicas:
+        replica.place.heal()
+
+    def mend():
+        master.place.heal()
+        master.start()
+
+    return mend
 
 
 def in_step(world):

@@ -199,7 +199,7 @@ def report(history, undone, windows):
     print(f"  lost to failovers: {len(lost)} of {accepted} accepted; all that was undone: {dict(kinds)}")
     ages = [age_ms(event, windows) for event in history.events if isinstance(event, Submit) and event.id in lost]
     if ages:
-        print(f"  the oldest of them was acknowledged {max(ages):.0f} ms before the fault")
+        print(f"  they were acknowledged from {-max(ages):.0f} to {-min(ages):.0f} ms after the fault began")
     return accepted, len(lost)
 
 

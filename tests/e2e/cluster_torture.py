@@ -36,7 +36,7 @@ def sentinels(rig):
 
     def master(probe, load, draw):
         old = world.redis.master()
-        kind = draw.choice(kinds_of(rig))
+        kind = draw.choice([*kinds_of(rig), *(["lag"] if not rig.why_no_cut else [])])
         master_fault(world, probe, load, kind, old, lambda: world.redis.wait_for_new_master(old))
 
     return world, [master, lambda probe, load, draw: node_fault(world, probe, load, draw.choice(kinds_of(rig)), draw)]

@@ -42,6 +42,17 @@ def test_a_master_fails(rig, world, probe, kind):
         load.verdict()
 
 
+def test_what_no_replica_had_received_is_lost_and_nothing_else(rig, world, probe):
+    skip_without_cut(rig, "cut")
+    draw = random.Random(seed_of(os.environ.get("SEED")))
+    old = world.redis.master()
+    with Load(world, draw.random()) as load:
+        load.run_for(200)
+        master_fault(world, probe, load, "lag", old, lambda: world.redis.wait_for_new_master(old))
+        _, lost = load.verdict()
+    assert lost > 0, "the loss that the README tells of can be seen, and is measured"
+
+
 def test_peer_bug_03_nobody_is_wedged_while_sentinels_have_no_master_to_name(world, probe):
     """bullmq #4378. The master dies while no sentinel answers; calls fail in time instead of hanging, and everything,
     also a reserve that was parked before, goes on when the sentinels have found a new one."""
