@@ -103,7 +103,11 @@ class Load:
     def run_for(self, events):
         """Until the consumers saw so many more deliveries and settlements."""
         before = self.seen()
-        poll(lambda: self.fleet.errors or self.seen() >= before + events, DEADLINE_S, f"{events} events under load")
+        try:
+            poll(lambda: self.fleet.errors or self.seen() >= before + events, DEADLINE_S, f"{events} events under load")
+        except AssertionError as error:
+            figures = {seat.name: seat.call("GET", f"/topics/{self.topic}")["figures"] for seat in self.world.serving()}
+            raise AssertionError(f"{error}; Redis holds {self.left()} jobs to deliver, the nodes say {figures}") from error
         assert not self.fleet.errors, self.fleet.errors
 
     def seen(self):

@@ -216,8 +216,9 @@ def check_attempts(job):
     for delivery in job.deliveries:
         if delivery.attempt > limit:
             yield "attempts", f"attempt {delivery.attempt} of {limit}"
-    if len(job.deliveries) > lives * limit + len(job.kills):
-        yield "attempts", f"{len(job.deliveries)} deliveries for {limit} attempts and {len(job.kills)} restarts"
+    counted = [delivery for delivery in job.deliveries if not job.killed_between(delivery.began, delivery.ended)]
+    if len(counted) > lives * limit + len(job.kills):
+        yield "attempts", f"{len(counted)} deliveries for {limit} attempts and {len(job.kills)} restarts"
 
 
 def check_cancels(job):
