@@ -8,6 +8,7 @@
 namespace tocsin {
 namespace {
 
+constexpr std::chrono::milliseconds kLateMax{500};  // how much longer than it asked for a reserve waits for its claim
 constexpr uint32_t kWindowMin = 1;
 constexpr uint32_t kWindowMax = 256;
 
@@ -140,6 +141,8 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
     Answer(waiter, std::move(result));
   } else if (waiter.answered) {
     Remove(waiter);
+  } else if (waiter.late) {
+    Answer(waiter, JobBatch{});
   } else if (!waiter.reserve.waits) {
     Ask(waiter);
   } else {
@@ -150,7 +153,18 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
 
 void Waiters::Expire(IoTime now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    Cancel(deadlines_.begin()->second);
+    const uint64_t number = deadlines_.begin()->second;
+    Waiter& waiter = waiters_.at(number);
+    if (!waiter.claiming || waiter.late) {
+      Cancel(number);
+      continue;
+    }
+    // What its claim brings would have to be given back, and the next short reserve might fare no better: a store that
+    // is asked over a network needs longer than some reserves wait.
+    deadlines_.erase(deadlines_.begin());
+    waiter.late = true;
+    waiter.reserve.deadline += kLateMax;
+    deadlines_.emplace(waiter.reserve.deadline, number);
   }
 }
 

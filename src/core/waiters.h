@@ -15,6 +15,8 @@
 // A reserve without a wait never parks: it asks every lane once, ready ones first, so that it misses nothing that was
 // submitted before it.
 //
+// A reserve whose deadline comes while its claim is under way waits for that claim, half a second at most.
+//
 // Invariants: each reserve's `done` runs once. Jobs that come back for a reserve that has been answered are released.
 #pragma once
 
@@ -107,6 +109,7 @@ class Waiters {
     bool answered = false;
     bool has_deadline = false;
     bool claiming = false;
+    bool late = false;       // its deadline has passed: it waits for its claim alone
     uint32_t lane = 0;       // of the claim that is out, or was last
     uint64_t announced = 0;  // by that lane when the claim was sent
     uint64_t unasked = 0;    // lanes that a reserve without a wait has still to ask

@@ -38,6 +38,8 @@ class Rooms {
 
   /// Room for `jobs` and `bytes` more on a slot, or for a part of them: false when the topic is full.
   void Ask(const Topic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done);
+  /// Jobs of the topic have ended through this node: the next one that is refused is worth taking room back for.
+  void Freed(const std::string& topic) { taken_back_.erase(topic); }
 
  private:
   struct Request;

@@ -25,7 +25,9 @@ struct SlotFigures {
   static constexpr size_t kNumbers = 15;
   std::array<uint64_t, kNumbers> numbers{};
 
-  uint64_t retained() const { return numbers[3]; }
+  uint64_t bytes() const { return numbers[5]; }
+  /// Acked, cancelled and purged.
+  uint64_t ended() const { return numbers[8] + numbers[13] + numbers[14]; }
   /// Scheduled, leased and dead.
   uint64_t live() const { return numbers[0] - numbers[3]; }
 };

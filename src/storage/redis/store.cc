@@ -165,15 +165,21 @@ void RedisStore::MarkEmpty(Shelf& shelf, uint32_t slot) {
   if (shelf.ready.empty()) shelf.reported = false;
 }
 
+void RedisStore::LearnChange(const Shelf& shelf, Slot& slot, const ReplyView& figures) {
+  const SlotFigures before = slot.figures;
+  Learn(slot, figures);
+  if (slot.figures.ended() > before.ended() || slot.figures.bytes() < before.bytes()) rooms_.Freed(shelf.topic.name);
+}
+
 void RedisStore::LearnFigures(std::string_view slot, const ReplyView& figures) {
-  if (const auto [shelf, known] = FindSlot(slot); known != nullptr) Learn(*known, figures);
+  if (const auto [shelf, known] = FindSlot(slot); known != nullptr) LearnChange(*shelf, *known, figures);
 }
 
 void RedisStore::LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_ms, const ReplyView& figures) {
   LearnTime(now_ms);
   const auto [shelf, known] = FindSlot(slot);
   if (known == nullptr) return;
-  Learn(*known, figures);
+  LearnChange(*shelf, *known, figures);
   if (head_ms >= 0 && head_ms <= now_ms) {
     MarkReady(*shelf, known->number);
   } else {

@@ -105,6 +105,7 @@ class RedisStore final : public Store {
   static void MarkEmpty(Shelf& shelf, uint32_t slot);
   /// What an answer says of a slot: its figures, and when its first job is due.
   static void Learn(Slot& slot, const ReplyView& figures);
+  void LearnChange(const Shelf& shelf, Slot& slot, const ReplyView& figures);
   void LearnFigures(std::string_view slot, const ReplyView& figures);
   void LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_ms, const ReplyView& figures);
   void ReadFigures(const std::string& topic, Done<void> done);

@@ -241,8 +241,9 @@ TEST_F(RedisNodes, Invariant10_ACapacityOverManySlotsAndNodesIsNeverExceeded) {
   for (const JobView& job : Claim(*a, 10)) acked += Ack(*b, job.token) == SettleOutcome::kOk;
   EXPECT_EQ(acked, 10U);
   size_t again = 0;
-  for (uint32_t i = 0; i < 400 && again < 10; ++i)
-    again += Submit(*a, Job(fmt::format("n{}", i), 1h, i % 8)) == SubmitOutcome::kAccepted;
+  for (uint32_t i = 0; i < 10; ++i) {
+    again += Submit(*b, Job(fmt::format("n{}", i), 1h, i % 8)) == SubmitOutcome::kAccepted;
+  }
   EXPECT_EQ(again, 10U);
 }
 
