@@ -22,6 +22,8 @@ class RunError(Exception):
 def load_arguments(cell, subject, address):
     words = ["run", "--driver", subject.driver, "--workload", cell.workload, "--address", address,
              "--time-limit", str(cell.limit_s)]
+    if subject.consumers and cell.arguments.get("mode") != "single":
+        words += ["--consumers", str(subject.consumers)]
     if subject.client == "go":
         words += ["--connections", "50"]
     for name, value in cell.arguments.items():

@@ -13,6 +13,7 @@ PROGRAMS = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/b
 OURS = ("tocsin-resp", "tocsin-http")  # on the embedded store
 ON_REDIS = {sync: f"tocsin-redis-{sync}" for sync in ("always", "everysec")}
 TWO_NODES = "tocsin-redis-two"
+RECIPE_CONSUMERS = 4  # of the recipe (bench/load/redis.cc), and so of what is compared with it
 REDIS_ALWAYS = "redis-hash-always"
 REDIS_EVERYSEC = "redis-hash-everysec"
 
@@ -32,6 +33,7 @@ class Subject:
     life_per_s: int
     door: str = "default"
     note: str = ""
+    consumers: int = 0  # 0: as many as the driver does best with
 
     @property
     def ours(self):
@@ -57,7 +59,7 @@ def _tocsin_on_redis(name, sync, nodes, submit, drain, life):
     title = f"Tocsin on Redis{', two nodes' if nodes == 2 else ''}, {sync}"
     return Subject(name, title, told, servers.TocsinOnRedis.describe(sync, nodes), "load_bench", "tocsin-resp",
                    lambda folder: servers.TocsinOnRedis(folder, PROGRAMS, sync, nodes), "tocsin-redis", submit, drain, life, "resp",
-                   note="CPU, memory and bytes written are of tocsind and redis-server together")
+                   note="CPU, memory and bytes written are of tocsind and redis-server together", consumers=RECIPE_CONSUMERS)
 
 
 def _redis(layout, sync, submit, drain, life):

@@ -286,8 +286,9 @@ def test_all_is_submitted_to_redis_before_it_is_due():
     for cell in plan.cells(plan.FULL, [*subjects.ON_REDIS.values(), subjects.TWO_NODES], 1):
         if cell.key == "drain":
             assert cell.arguments["ahead"] > 1.5 * cell.arguments["jobs"] / subjects.BY_NAME[cell.subject].submit_per_s
-            assert runner.load_arguments(cell, subjects.BY_NAME[cell.subject], "127.0.0.1:1")[-2:] == [
-                "--ahead", str(cell.arguments["ahead"])]
+            words = runner.load_arguments(cell, subjects.BY_NAME[cell.subject], "127.0.0.1:1")
+            assert words[-2:] == ["--ahead", str(cell.arguments["ahead"])]
+            assert ["--consumers", "4"] == words[words.index("--consumers"):][:2], "as many as the recipe has"
 
 
 def test_reasons_do_not_name_addresses():
