@@ -17,9 +17,28 @@ constexpr size_t kJobsMax = 1000;
 constexpr int64_t kScriptBytesMax = 4 << 20;
 constexpr size_t kClaimBytesMax = 16 << 20;
 constexpr uint32_t kNoSlot = UINT32_MAX;
+// The lowest bit of a token's fence: set for a lease that is not its job's first. The rest is what the scripts compare.
+constexpr uint64_t kLater = 1;
+constexpr int kFenceBits = 53;
 
 bool OnlyAcks(std::span<const Settlement> settlements, const std::vector<uint32_t>& places) {
   return std::ranges::all_of(places, [&](uint32_t at) { return settlements[at].kind == SettleKind::kAck; });
+}
+
+void AddFence(Command& command, const Token& token) {
+  command.Add((token.fence & kLater) != 0 ? "l" : "f").Add(static_cast<int64_t>(token.fence >> 1));
+}
+
+/// In runs of one fence: a client mostly acks what it was given together.
+void AddAcks(Command& command, std::span<const Settlement> settlements, const std::vector<uint32_t>& places) {
+  for (auto run = places.begin(); run != places.end();) {
+    const Token& token = settlements[*run].token;
+    const auto end =
+        std::find_if(run, places.end(), [&](uint32_t at) { return settlements[at].token.fence != token.fence; });
+    AddFence(command, token);
+    command.Add(end - run);
+    for (; run != end; ++run) command.Add(MemberOf(settlements[*run].token.handle));
+  }
 }
 
 void AddSettlement(Command& command, const Settlement& settlement, const Topic& topic) {
@@ -101,18 +120,21 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
       return claiming->done(std::move(claiming->batch));
     }
     const ReplyView root = reply->root();
-    LearnSlot(name, root[0].integer(), root[1].integer(), root[5]);
-    if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[4].integer() > 0)
-      group.Chore(root[4].integer());
+    LearnSlot(name, root[0].integer(), root[1].integer(), root[6]);
+    if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[5].integer() > 0)
+      group.Chore(root[5].integer());
     Claimed(*claiming, number, root);
     ClaimNext(claiming);
   });
 }
 
 void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply) {
-  const ReplyView jobs = reply[6];
+  const std::string_view members = reply[7].text();
+  const ReplyView records = reply[8];
+  const ReplyView notes = reply[9];  // empty, or one for each record
   size_t size = 0;
-  for (size_t i = 0; i + 3 < jobs.size(); i += 4) size += jobs[i + 2].text().size() + jobs[i + 3].text().size();
+  for (size_t i = 0; i < records.size(); ++i) size += records[i].text().size();
+  for (size_t i = 0; i < notes.size(); ++i) size += notes[i].text().size();
   if (size == 0) return;
   claiming.bytes += size;
   claiming.batch.bytes.push_back(std::make_unique<char[]>(size));
@@ -123,11 +145,13 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
     at += text.size();
     return kept;
   };
-  for (size_t i = 0; i + 3 < jobs.size(); i += 4) {
+  const auto first = static_cast<uint64_t>(reply[3].integer());
+  const auto later = static_cast<uint64_t>(reply[4].integer());
+  for (size_t i = 0; i < records.size(); ++i) {
     JobView view;
-    const uint64_t sequence = SequenceOf(jobs[i].text()).value_or(0);
-    const std::string_view note = keep(jobs[i + 2].text());
-    if (const Status whole = DecodeJob(keep(jobs[i + 3].text()), note, view); !whole) {
+    const uint64_t sequence = SequenceOf(members.substr(i * kMemberBytes, kMemberBytes)).value_or(0);
+    const std::string_view note = i < notes.size() ? keep(notes[i].text()) : std::string_view();
+    if (const Status whole = DecodeJob(keep(records[i].text()), note, view); !whole) {
       // It stays leased and comes back with its attempts, in the end as a dead letter: it holds up nobody.
       LogError("job {} of topic {} cannot be delivered: {}", UidText(sequence << kSlotBits | slot), claiming.topic,
                whole.error().message);
@@ -136,9 +160,8 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
     ++view.attempt;
     view.uid = sequence << kSlotBits | slot;
     view.state = State::kLeased;
-    view.due = DueOf(ParseMs(jobs[i + 1].text()));
-    view.token = {slot, sequence, static_cast<uint64_t>(reply[3].integer())};
-    view.lease_deadline = FromMs(reply[4].integer());
+    view.token = {slot, sequence, note.empty() ? first << 1 : later << 1 | kLater};
+    view.lease_deadline = FromMs(reply[5].integer());
     claiming.batch.jobs.push_back(std::move(view));
   }
 }
@@ -164,7 +187,8 @@ void RedisStore::Settle(std::string_view topic, std::span<const Settlement> sett
   std::ranges::fill(gather->outcomes, SettleOutcome::kStale);
   // A token of no lease, or with numbers that no token has, is stale; so is one of a slot that is not there.
   const auto slot_of = [](const Settlement& each) {
-    const bool possible = each.token.fence != 0 && each.token.handle >> (8 * kMemberBytes) == 0;
+    const bool possible = each.token.fence != 0 && each.token.fence >> (kFenceBits + 1) == 0 &&
+                          each.token.handle >> (8 * kMemberBytes) == 0;
     return possible ? each.token.slot : kNoSlot;
   };
   for (const auto& [number, all] : BySlot(settlements, slot_of)) {
@@ -196,17 +220,23 @@ void RedisStore::SettlePart(const Shelf& shelf, const Slot& slot, std::span<cons
   if (!acks) {
     command.Add(topic.backoff_base.count()).Add(topic.backoff_max.count()).Add(keys_.channel).Add(int64_t{slot.group});
   }
-  for (const uint32_t at : places) {
-    const Settlement& settlement = settlements[at];
-    command.Add(MemberOf(settlement.token.handle)).Add(MemberOf(settlement.token.fence));
-    if (!acks) AddSettlement(command, settlement, topic);
+  if (acks) {
+    AddAcks(command, settlements, places);
+  } else {
+    for (const uint32_t at : places) {
+      command.Add(MemberOf(settlements[at].token.handle));
+      AddFence(command, settlements[at].token);
+      AddSettlement(command, settlements[at], topic);
+    }
   }
   ++gather->left;
   Send(std::move(command), [this, gather, acks, name = slot.name, places = std::move(places)](Result<Reply> reply) {
     if (!reply) return gather->Fail(std::move(reply).error());
     const ReplyView root = reply->root();
     for (size_t i = 0; i < places.size(); ++i) {
-      gather->outcomes[places[i]] = static_cast<SettleOutcome>(root[1][i].integer());
+      // An ack that names no outcome has settled all.
+      gather->outcomes[places[i]] =
+          root[1].size() == 0 ? SettleOutcome::kOk : static_cast<SettleOutcome>(root[1][i].integer());
     }
     if (acks) {
       LearnFigures(name, root[2]);

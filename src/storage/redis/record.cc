@@ -7,9 +7,10 @@ namespace tocsin::redis {
 namespace {
 
 constexpr uint8_t kVersion = 1;
-constexpr size_t kRecordHead = 24;
-constexpr size_t kNoteHead = 23;
-constexpr uint8_t kWaitsForEither = 4;  // a flag of the note: rescheduled, though it was to wait for a count alone
+constexpr size_t kDueBytes = 7;
+constexpr size_t kRecordHead = 24;  // without the due time
+constexpr size_t kNoteHead = 10;
+constexpr uint8_t kWaitsForEither = 4;  // a flag of the note
 
 void PutBig(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = bytes; i-- > 0;) out.push_back(static_cast<char>(value >> (8 * i)));
@@ -119,7 +120,10 @@ void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out) {
 }
 
 Status DecodeJob(std::string_view record, std::string_view note, JobView& view) {
-  if (record.size() < kRecordHead) return Torn("record");
+  if (record.size() < kDueBytes + kRecordHead) return Torn("record");
+  const auto due_ms = static_cast<int64_t>(Big(record, 0, kDueBytes));
+  view.due = due_ms == 0 ? kNever : FromMs(due_ms);
+  record.remove_prefix(kDueBytes);
   if (Big(record, 0, 1) != kVersion) {
     return Fail(Code::kUnsupportedFormat, "a job in Redis has format {}, this program reads {}", Big(record, 0, 1),
                 kVersion);
@@ -134,10 +138,10 @@ Status DecodeJob(std::string_view record, std::string_view note, JobView& view) 
   }
   view.payload = rest;
   if (note.empty()) return {};
-  if (note.size() < kNoteHead || note.size() < kNoteHead + Big(note, 21, 2)) return Torn("note");
+  if (note.size() < kNoteHead) return Torn("note");
   view.attempt = static_cast<uint32_t>(Big(note, 7, 2));
-  if ((Big(note, 16, 1) & kWaitsForEither) != 0) view.trigger = Trigger::kEither;
-  view.reason = note.substr(kNoteHead + Big(note, 21, 2));
+  if ((Big(note, 9, 1) & kWaitsForEither) != 0) view.trigger = Trigger::kEither;
+  view.reason = note.substr(kNoteHead);
   return {};
 }
 

@@ -1,10 +1,13 @@
-// The bytes that Redis holds of a job. The record is what was asked for; only its payload ever changes. The note is
-// what became of it. Both are read and cut by the scripts too (script_parts.h): big end first, at fixed places.
+// The bytes that Redis holds of a job. The record is what was asked for; only its due time and its payload ever change.
+// The note is what became of it. Both are read and cut by the scripts too (script_parts.h): big end first, at fixed
+// places.
 //
-//   record  u8 version | u8 trigger | u16 max attempts | u32 events to wait for | u64 fingerprint | u16 key size |
-//           u16 id size | u32 size of the headers | key | id | headers: u16 name size, u32 value size, both | payload
-//   note    u56 fence, 0 when not leased | u16 attempts used up | u56 due | u8 flags | u32 bytes accounted |
-//           u16 size of the id's field | the id's field | reason
+//   record  u56 due, 0 for never: put before the rest by the scripts | u8 version | u8 trigger | u16 max attempts |
+//           u32 events to wait for | u64 fingerprint | u16 key size | u16 id size | u32 size of the headers | key | id
+//           | headers: u16 name size, u32 value size, both | payload
+//   note    u56 fence, 0 for none | u16 attempts used up | u8 flags: 1 done, 2 cancelled, 4 rescheduled, though it was
+//   to
+//           wait for a count alone, 8 the fence is that of a first lease | reason
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,7 @@ std::optional<uint64_t> SequenceOf(std::string_view member);
 /// The field of the hash of own ids: empty for a job without one.
 std::string IdField(const JobRef& job);
 
+/// Without the due time.
 void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out);
 
 /// Fills the view from a record and a note; its views point into both. kCorrupt where they are not whole.

@@ -11,9 +11,11 @@
 namespace tocsin::redis::scripts {
 
 // What several scripts share. ARGV[1] is the time where the caller's clock counts, otherwise empty: then Redis' own
-// does. Numbers stay below 2^53, so that Lua's doubles hold them exactly.
+// does. Numbers stay below 2^53, so that Lua's doubles hold them exactly. Redis prints a number that it is handed with
+// %.17g, which takes longer than the command: what goes to many jobs goes as text.
 inline constexpr const char* kCommon = R"lua(
 local call, num, pack, upack, sub = redis.call, tonumber, struct.pack, struct.unpack, string.sub
+local y2020 = 1577836800000
 local now = num(ARGV[1])
 if not now then
   local t = call('TIME')
@@ -24,9 +26,10 @@ local function when(text)
   if w < 1e12 then return now + w end
   return w > now and w or now
 end
+local function digits(n) return string.format('%.0f', n) end
 local function sequence(meta, n)
   local last = num(call('HGET', meta, 'seq') or 0)
-  local first = math.max(last + 1, (now - 1577836800000) * 4096)
+  local first = math.max(last + 1, (now - y2020) * 4096)
   call('HSET', meta, 'seq', first + n - 1)
   return first
 end
@@ -52,22 +55,31 @@ local function figures(meta, store, prepare, dead, ended, job)
 end
 )lua";
 
-// Notes and the ends of jobs.
+// Records, notes and leases (record.h, scripts.h).
 inline constexpr const char* kNotes = R"lua(
+local function size_of(rec) return #rec - 31 end
+local function due_in(rec) return upack('>I7', rec) end
+local function with_due(rec, due) return pack('>I7', due) .. sub(rec, 8) end
 local function id_of(rec)
-  local kl, il = upack('>I2I2', rec, 17)
+  local kl, il = upack('>I2I2', rec, 24)
   if il == 0 then return '' end
-  return sub(rec, 17, 18) .. sub(rec, 25, 24 + kl + il)
-end
-local function new_note(rec)
-  return {fence = 0, tries = 0, due = 0, flags = 0, size = #rec - 24, id = id_of(rec), reason = ''}
+  return sub(rec, 24, 25) .. sub(rec, 32, 31 + kl + il)
 end
 local function read_note(s)
-  local f, t, d, g, z, n = upack('>I7I2I7I1I4I2', s)
-  return {fence = f, tries = t, due = d, flags = g, size = z, id = sub(s, 24, 23 + n), reason = sub(s, 24 + n)}
+  if not s then return {fence = 0, tries = 0, flags = 0, reason = ''} end
+  local f, t, g = upack('>I7I2I1', s)
+  return {fence = f, tries = t, flags = g, reason = sub(s, 11)}
 end
 local function note_text(n)
-  return pack('>I7I2I7I1I4I2', n.fence, n.tries, n.due, n.flags, n.size, #n.id) .. n.id .. n.reason
+  return pack('>I7I2I1', n.fence, n.tries, n.flags) .. n.reason
+end
+local function lease_until(ends, low) return digits((ends - y2020) * 4096 + low) end
+local function lease_end(score) return math.floor(score / 4096) + y2020 end
+local function noted(note, dead, ended)
+  return call('HLEN', note) > call('ZCARD', dead) + call('ZCARD', ended)
+end
+local function is_of(s, kind, fence)
+  return sub(s, 1, 7) == pack('>I7', fence) and (upack('>I1', s, 10) >= 8) == (kind == 'f')
 end
 local function uncount(count, event, m)
   if call('ZREM', count, m) == 1 then

@@ -4,20 +4,24 @@
 
 namespace tocsin::redis::scripts {
 
-// Jobs without own ids and counts on a topic without capacity: what most are, and the fastest way for them.
+// Jobs without own ids and counts on a topic without capacity: what most are, and the fastest way for them. They come
+// in runs of one due time: it, how many, and their records.
 const Script& SubmitPlain() {
   static const Script script = Make("submit_plain", {kCommon, R"lua(
 local meta, store, job, next, prepare, dead, ended = unpack(KEYS)
-local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
-local n = (#ARGV - 4) / 2
+local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[5])
 local first = sequence(meta, n)
-local fields, scores, bytes, least = {}, {}, 0, math.huge
-for i = 0, n - 1 do
-  local due, rec, m = when(ARGV[5 + 2 * i]), ARGV[6 + 2 * i], pack('>I7', first + i)
+local fields, scores, bytes, least, at, i = {}, {}, -24 * n, math.huge, 0, 6
+while ARGV[i] do
+  local due, last = when(ARGV[i]), i + 1 + ARGV[i + 1]
+  local stamp, score = pack('>I7', due), digits(due)
   if due < least then least = due end
-  bytes = bytes + #rec - 24
-  local at = 2 * i
-  fields[at + 1], fields[at + 2], scores[at + 1], scores[at + 2] = m, rec, due, m
+  for k = i + 2, last do
+    local m, rec = pack('>I7', first + at / 2), ARGV[k]
+    fields[at + 1], fields[at + 2], scores[at + 1], scores[at + 2] = m, stamp .. rec, score, m
+    bytes, at = bytes + #rec, at + 2
+  end
+  i = last + 1
 end
 chunks('HSET', job, fields, 4000)
 chunks('ZADD', store, scores, 4000)
@@ -47,11 +51,9 @@ local function found(m, own)
   if m ~= '' and call('HEXISTS', job, m) == 1 then return m end
   return own ~= '' and call('HGET', id, own) or nil
 end
-local function due_of(m)
-  local s = call('ZSCORE', store, m)
-  if s then return num(s) end
-  local n = call('HGET', note, m)
-  return n and upack('>I7', n, 10) or -1
+local function due_of(rec)
+  local due = due_in(rec)
+  return due > 0 and due or -1
 end
 local function result(outcome, m, due)
   results[#results + 1] = outcome
@@ -74,13 +76,13 @@ for i = 8, #ARGV, 6 do
   local old_rec = old and call('HGET', job, old)
   local ends = old and call('ZSCORE', ended, old)
   local frees = old and not ends
-  local freed = frees and #old_rec - 24 or 0
+  local freed = frees and size_of(old_rec) or 0
   local size = #rec - 24
   if old and mode ~= '1' then
-    local same = mode == '2' or sub(old_rec, 9, 16) == sub(rec, 9, 16)
-    result(same and 1 or 2, old, due_of(old))
+    local same = mode == '2' or sub(old_rec, 16, 23) == sub(rec, 9, 16)
+    result(same and 1 or 2, old, due_of(old_rec))
   elseif old and call('ZSCORE', prepare, old) then
-    result(3, old, due_of(old))
+    result(3, old, due_of(old_rec))
   elseif (max_jobs and not frees and live + 1 > max_jobs)
       or (max_bytes and size > freed and bytes - freed + size > max_bytes) then
     result(4)
@@ -89,7 +91,7 @@ for i = 8, #ARGV, 6 do
     if frees then live, bytes, cancelled = live - 1, bytes - freed, cancelled + 1 end
     local m = pack('>I7', sequence(meta, 1))
     local due = at == '' and -1 or when(at)
-    call('HSET', job, m, rec)
+    call('HSET', job, m, pack('>I7', math.max(due, 0)) .. rec)
     if own ~= '' then call('HSET', id, own, m) end
     if due >= 0 then call('ZADD', store, due, m) end
     if left > 0 then call('ZADD', count, left, m) end
@@ -110,20 +112,21 @@ return {now, results, least, figures(meta, store, prepare, dead, ended, job)}
 }
 
 // From scheduled to leased. Jobs leave in the order of (due, sequence); a member without its record is dropped here, so
-// that it holds up nobody.
+// that it holds up nobody. Answers two fences, the one of first leases and the one of later ones, which have a note.
 const Script& Claim() {
   static const Script script = Make("claim", {kCommon, kNotes, R"lua(
 local meta, store, job, next, prepare, dead, ended, note, count, event, chore = unpack(KEYS)
 local slot, max, lease, max_bytes = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5])
-local due = call('ZRANGEBYSCORE', store, '-inf', now, 'WITHSCORES', 'LIMIT', 0, max)
-local n = #due / 2
-local out, taken, more = {}, 0, 0
+local members = call('ZRANGEBYSCORE', store, '-inf', now, 'LIMIT', 0, max)
+local n = #members
+local recs, notes, taken, more, seq, deadline, score = {}, {}, 0, 0, 0, 0, '0'
 if n > 0 then
-  local members = {}
-  for i = 1, n do members[i] = due[2 * i - 1] end
-  local recs, notes = call('HMGET', job, unpack(members)), call('HMGET', note, unpack(members))
-  local deadline, fence = now + lease, sequence(meta, 1)
-  local opening, leased, fields, bytes, last = pack('>I7', fence), {}, {}, 0, 0
+  recs = call('HMGET', job, unpack(members))
+  local some_noted = noted(note, dead, ended)
+  if some_noted then notes = call('HMGET', note, unpack(members)) end
+  deadline, seq = now + lease, sequence(meta, 1)
+  score = lease_until(deadline, seq % 4096)
+  local opening, leased, fields, bytes, last = pack('>I7', seq), {}, {}, 0, 0
   for i = 1, n do
     local m, rec, old = members[i], recs[i], notes[i]
     if rec then
@@ -134,18 +137,16 @@ if n > 0 then
       end
       local at = 2 * taken
       taken = taken + 1
-      leased[at + 1], leased[at + 2], fields[at + 1] = deadline, m, m
+      leased[at + 1], leased[at + 2], members[taken], recs[taken] = score, m, m, rec
+      if some_noted then notes[taken] = old or '' end
       if old then
-        fields[at + 2] = opening .. sub(old, 8, 9) .. pack('>I7', due[2 * i]) .. sub(old, 17)
-      else
-        local own = id_of(rec)
-        fields[at + 2] = opening .. pack('>I2I7I1I4I2', 0, due[2 * i], 0, #rec - 24, #own) .. own
+        fields[#fields + 1] = m
+        fields[#fields + 1] = opening .. sub(old, 8)
       end
-      local o = 4 * taken
-      out[o - 3], out[o - 2], out[o - 1], out[o] = m, due[2 * i], old or '', rec
     end
     last = i
   end
+  for i = taken + 1, n do members[i], recs[i], notes[i] = nil, nil, nil end
   call('ZREMRANGEBYRANK', store, 0, last - 1)
   if taken > 0 then
     chunks('ZADD', prepare, leased, 4000)
@@ -153,58 +154,93 @@ if n > 0 then
     add(meta, 'dlv', taken)
     call('ZADD', chore, 'LT', deadline, slot)
     if call('EXISTS', count) == 1 then
-      for i = 1, taken do uncount(count, event, fields[2 * i - 1]) end
+      for i = 1, taken do uncount(count, event, members[i]) end
     end
   end
-  out.fence, out.deadline = fence, deadline
 end
 local least = touch(store, next, slot)
-return {now, least, more, out.fence or 0, out.deadline or 0, figures(meta, store, prepare, dead, ended, job), out}
+return {now, least, more, num(score), seq, deadline, figures(meta, store, prepare, dead, ended, job),
+  table.concat(members), recs, notes}
 )lua"});
   return script;
 }
 
-// Acks alone. A fence that is not the one in the note is stale: the outcome is 2, as in SettleOutcome.
+// Acks alone, in runs of one fence: 'f' for first leases or 'l' for later ones, the fence, how many, and their members.
+// The leases of one claim have one score: where all of them are acked in their order, as most are, they are compared
+// and removed at once. Answers the outcomes as in SettleOutcome; none where all are done.
 const Script& Ack() {
-  static const Script script = Make("ack", {kCommon, R"lua(
+  static const Script script = Make("ack", {kCommon, kNotes, R"lua(
 local meta, store, job, prepare, dead, ended, id, note, chore = unpack(KEYS)
 local slot, retention = ARGV[2], num(ARGV[3])
-local members = {}
-for i = 4, #ARGV, 2 do members[#members + 1] = ARGV[i] end
-local notes = call('HMGET', note, unpack(members))
-local outcomes, gone, ids, kept, bytes, done = {}, {}, {}, {}, 0, {}
-for i = 1, #members do
-  local m, text = members[i], notes[i]
-  if text and not done[m] and sub(text, 1, 7) == ARGV[3 + 2 * i] then
-    done[m] = true
-    local size, n = upack('>I4I2', text, 18)
-    bytes = bytes + size
+local outcomes, gone, known, rest, o, at = {}, {}, {}, {}, 0, 4
+local some_noted = noted(note, dead, ended)
+local function settle_one(m, ok)
+  o = o + 1
+  outcomes[o] = ok and 0 or 2
+  if ok then
     gone[#gone + 1] = m
-    if n > 0 then ids[#ids + 1] = sub(text, 24, 23 + n) end
-    if retention > 0 then
-      kept[#kept + 1] = m
-      kept[#kept + 1] = pack('>I7', 0) .. sub(text, 8, 16) .. '\1' .. sub(text, 18)
-    end
-    outcomes[i] = 0
-  else
-    outcomes[i] = 2
+    rest[#rest + 1] = m
   end
 end
+local function settle_whole(fence, from, to)
+  if call('ZCOUNT', prepare, fence, fence) ~= to - from + 1 then return false end
+  local leased = call('ZRANGEBYSCORE', prepare, fence, fence)
+  for k = from, to do
+    if leased[k - from + 1] ~= ARGV[k] then return false end
+  end
+  local g = #gone
+  for k = 1, #leased do outcomes[o + k], gone[g + k] = 0, leased[k] end
+  o = o + #leased
+  call('ZREMRANGEBYSCORE', prepare, fence, fence)
+  return true
+end
+local function settle_each(kind, fence, from, to)
+  local scores, done = call('ZMSCORE', prepare, unpack(ARGV, from, to)), {}
+  local notes = some_noted and call('HMGET', note, unpack(ARGV, from, to)) or {}
+  for k = from, to do
+    local m, text = ARGV[k], notes[k - from + 1]
+    local ok = not done[m] and (kind == 'f' and scores[k - from + 1] == fence)
+    if text then
+      ok = not done[m] and is_of(text, kind, fence)
+      known[m] = text
+    end
+    done[m] = ok or done[m]
+    settle_one(m, ok)
+  end
+end
+while ARGV[at] do
+  local kind, fence, last = ARGV[at], ARGV[at + 1], at + 2 + ARGV[at + 2]
+  if some_noted or kind ~= 'f' or not settle_whole(fence, at + 3, last) then settle_each(kind, fence, at + 3, last) end
+  at = last + 1
+end
 if #gone > 0 then
-  chunks('ZREM', prepare, gone, 4000)
+  chunks('ZREM', prepare, rest, 4000)
+  local recs, bytes = call('HMGET', job, unpack(gone)), 0
+  for i = 1, #gone do bytes = bytes + (recs[i] and size_of(recs[i]) or 0) end
   if retention > 0 then
+    local kept, ends, until_then = {}, {}, digits(now + retention)
+    for i = 1, #gone do
+      local n = read_note(known[gone[i]])
+      n.fence, n.flags = 0, 1
+      kept[2 * i - 1], kept[2 * i], ends[2 * i - 1], ends[2 * i] = gone[i], note_text(n), until_then, gone[i]
+    end
     chunks('HSET', note, kept, 4000)
-    for i = 1, #gone do call('ZADD', ended, now + retention, gone[i]) end
+    chunks('ZADD', ended, ends, 4000)
     call('ZADD', chore, 'LT', now + retention, slot)
   else
     chunks('HDEL', job, gone, 4000)
-    chunks('HDEL', note, gone, 4000)
-    if #ids > 0 then chunks('HDEL', id, ids, 4000) end
+    if some_noted then chunks('HDEL', note, gone, 4000) end
+    if call('EXISTS', id) == 1 then
+      for i = 1, #gone do
+        local own = recs[i] and id_of(recs[i]) or ''
+        if own ~= '' then call('HDEL', id, own) end
+      end
+    end
   end
   add(meta, 'bytes', -bytes)
   add(meta, 'ack', #gone)
 end
-return {now, outcomes, figures(meta, store, prepare, dead, ended, job)}
+return {now, #gone < o and outcomes or {}, figures(meta, store, prepare, dead, ended, job)}
 )lua"});
   return script;
 }
@@ -221,16 +257,16 @@ local function back_off(m, tries, base, most)
   return rest + (seed * 48271 + tries * 69621) % 2147483647 % spread
 end
 local function retry(m, n, rec, delay, reason)
-  n.fence, n.tries, n.reason = 0, n.tries + 1, reason
+  n.fence, n.tries, n.flags, n.reason = 0, n.tries + 1, n.flags % 8, reason
   call('ZREM', prepare, m)
-  if n.tries >= upack('>I2', rec, 3) then
-    call('HSET', note, m, note_text(n))
+  call('HSET', note, m, note_text(n))
+  if n.tries >= upack('>I2', rec, 10) then
     call('ZADD', dead, now, m)
     return false
   end
-  n.due = now + (delay or back_off(m, n.tries, base, most))
-  call('HSET', note, m, note_text(n))
-  call('ZADD', store, n.due, m)
+  local due = now + (delay or back_off(m, n.tries, base, most))
+  call('HSET', job, m, with_due(rec, due))
+  call('ZADD', store, due, m)
   return true
 end
 )lua";
@@ -246,38 +282,46 @@ local channel, group = ARGV[7], ARGV[8]
                                                kRetry, R"lua(
 local old_head = num(call('ZSCORE', next, slot) or math.huge)
 local outcomes, acked, nacked, died, bytes = {}, 0, 0, 0, 0
-for i = 9, #ARGV, 5 do
-  local m, fence, kind, value, reason = ARGV[i], ARGV[i + 1], ARGV[i + 2], num(ARGV[i + 3]), ARGV[i + 4]
-  local text = call('HGET', note, m)
+local function ack(m, n, rec)
+  acked, bytes = acked + 1, bytes + size_of(rec)
+  call('ZREM', prepare, m)
+  if retention > 0 then
+    n.fence, n.flags = 0, 1
+    call('HSET', note, m, note_text(n))
+    call('ZADD', ended, now + retention, m)
+    call('ZADD', chore, 'LT', now + retention, slot)
+    return
+  end
+  local own = id_of(rec)
+  call('HDEL', job, m)
+  call('HDEL', note, m)
+  if own ~= '' then call('HDEL', id, own) end
+end
+for i = 9, #ARGV, 6 do
+  local m, first, fence, kind, value, reason = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], num(ARGV[i + 4]), ARGV[i + 5]
+  local text, rec, score = call('HGET', note, m), call('HGET', job, m), call('ZSCORE', prepare, m)
+  local held = score == fence and first == 'f'
+  if text then held = is_of(text, first, fence) end
   local outcome = 0
-  if not text or sub(text, 1, 7) ~= fence then
+  if not held or not rec then
     outcome = 2
   else
     local n = read_note(text)
     if kind == 'a' then
-      acked, bytes = acked + 1, bytes + n.size
-      call('ZREM', prepare, m)
-      if retention > 0 then
-        n.fence, n.flags = 0, 1
-        call('HSET', note, m, note_text(n))
-        call('ZADD', ended, now + retention, m)
-        call('ZADD', chore, 'LT', now + retention, slot)
-      else
-        call('HDEL', job, m)
-        call('HDEL', note, m)
-        if n.id ~= '' then call('HDEL', id, n.id) end
-      end
+      ack(m, n, rec)
     elseif kind == 'n' then
       nacked = nacked + 1
-      if not retry(m, n, call('HGET', job, m), value, reason) then died, outcome = died + 1, 1 end
+      if not retry(m, n, rec, value, reason) then died, outcome = died + 1, 1 end
     elseif kind == 'e' then
-      call('ZADD', prepare, now + value, m)
+      -- The fence stays, so the note of a first lease takes it over.
+      if not text then call('HSET', note, m, note_text({fence = fence, tries = 0, flags = 8, reason = ''})) end
+      call('ZADD', prepare, lease_until(now + value, 0), m)
       call('ZADD', chore, 'LT', now + value, slot)
     else
-      n.fence = 0
+      n.fence, n.flags = 0, n.flags % 8
       call('ZREM', prepare, m)
       call('HSET', note, m, note_text(n))
-      call('ZADD', store, n.due, m)
+      call('ZADD', store, due_in(rec), m)
     end
   end
   outcomes[#outcomes + 1] = outcome
@@ -305,13 +349,13 @@ local slot, slot_number, epoch, budget, base, most = ARGV[2], num(ARGV[3]), ARGV
 if call('HGET', owner, 'epoch') ~= epoch then return {now, -1} end
 )lua",
                                                kRetry, R"lua(
-local expired = call('ZRANGEBYSCORE', prepare, '-inf', now, 'LIMIT', 0, budget)
+local expired = call('ZRANGEBYSCORE', prepare, '-inf', '(' .. lease_until(now + 1, 0), 'LIMIT', 0, budget)
 local died = 0
 for i = 1, #expired do
   local m = expired[i]
-  local text, rec = call('HGET', note, m), call('HGET', job, m)
+  local rec = call('HGET', job, m)
   if rec then
-    if not retry(m, text and read_note(text) or new_note(rec), rec, nil, 'lease expired') then died = died + 1 end
+    if not retry(m, read_note(call('HGET', note, m)), rec, nil, 'lease expired') then died = died + 1 end
   else
     call('ZREM', prepare, m)
   end
@@ -321,14 +365,15 @@ add(meta, 'die', died)
 local forgotten = call('ZRANGEBYSCORE', ended, '-inf', now, 'LIMIT', 0, budget)
 for i = 1, #forgotten do
   local m = forgotten[i]
-  local text = call('HGET', note, m)
-  local own = text and read_note(text).id or ''
+  local rec = call('HGET', job, m)
+  local own = rec and id_of(rec) or ''
   call('HDEL', job, m)
   call('HDEL', note, m)
   if own ~= '' then call('HDEL', id, own) end
   call('ZREM', ended, m)
 end
-local at = math.min(head(prepare) or math.huge, head(ended) or math.huge)
+local lease = head(prepare)
+local at = math.min(lease and lease_end(lease) or math.huge, head(ended) or math.huge)
 if at < math.huge then call('ZADD', chore, at, slot) else call('ZREM', chore, slot) end
 return {now, #expired + #forgotten, touch(store, next, slot), figures(meta, store, prepare, dead, ended, job),
   at < math.huge and at or -1}

@@ -5,20 +5,25 @@
 // What Redis holds of one slot (keys.h):
 //   store    zset   member -> due ms        scheduled jobs, but those that wait for a count alone
 //   count    zset   member -> events left   jobs whose count still matters (the countdown bucket)
-//   prepare  zset   member -> lease ends    leased jobs
+//   prepare  zset   member -> lease         leased jobs
 //   dead     zset   member -> died at
 //   ended    zset   member -> forget at     done and cancelled jobs that are retained
 //   job      hash   member -> record        what was asked for (record.h)
-//   note     hash   member -> note          what became of it (record.h); none for a job that nothing happened to yet
-//   id       hash   own id -> member
-//   event    zset   member .. event -> 0    events counted, as long as they matter
-//   meta     hash   seq, bytes, the counts of TopicFigures, and what the slot may hold (rooms.h)
-//   room     hash   of the topic's slot 0 alone: what each slot was allowed
+//   note     hash   member -> note          what became of it (record.h); none until a first lease has ended or was
+//   extended id       hash   own id -> member event    zset   member .. event -> 0    events counted, as long as they
+//   matter meta     hash   seq, bytes, the counts of TopicFigures, and what the slot may hold (rooms.h) room     hash
+//   of the topic's slot 0 alone: what each slot was allowed
 // and of its group:
 //   next     zset   slot -> due ms of the first job in store
 //   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late
 //   owner    hash   epoch, node
 // A member is the job's sequence number in 7 bytes, big end first: jobs of one due time leave in the order of arrival.
+//
+// A lease is (end - 2020) * 4096 + a number below 4096 that tells the claims of one millisecond apart. Most jobs are
+// leased once: the fence of a first lease is that number itself, and nothing else is written for it. A job that was
+// leased before has a note, and the fence is in there, from the slot's sequence. A token says of which kind its fence
+// is, so no fence is ever good for two leases of a job. A first lease that is extended gets a note that keeps its
+// fence.
 #pragma once
 
 #include "clients/redis/command.h"

@@ -13,7 +13,7 @@ end
 local function state_of(m, text)
   if call('ZSCORE', prepare, m) then return 1 end
   if call('ZSCORE', dead, m) then return 2 end
-  if call('ZSCORE', ended, m) then return upack('>I1', text, 17) % 4 == 1 and 3 or 4 end
+  if call('ZSCORE', ended, m) then return upack('>I1', text, 10) % 4 == 1 and 3 or 4 end
   return 0
 end
 )lua";
@@ -45,43 +45,37 @@ local _, max_bytes = limits(meta, '', ARGV[6], ARGV[7], 0, bytes)
 local function cancel(m, rec, n)
   call('ZREM', store, m)
   uncount(count, event, m)
-  bytes, cancelled = bytes - (#rec - 24), cancelled + 1
+  bytes, cancelled = bytes - size_of(rec), cancelled + 1
   if retention > 0 then
     n.flags = 2
     call('HSET', note, m, note_text(n))
     call('ZADD', ended, now + retention, m)
     call('ZADD', chore, 'LT', now + retention, slot)
   else
+    local own = id_of(rec)
     call('HDEL', job, m)
     call('HDEL', note, m)
-    if n.id ~= '' then call('HDEL', id, n.id) end
+    if own ~= '' then call('HDEL', id, own) end
   end
 end
 local function new_payload(m, rec, payload)
-  local kl, il, hl = upack('>I2I2I4', rec, 17)
-  local changed = sub(rec, 1, 24 + kl + il + hl) .. payload
+  local kl, il, hl = upack('>I2I2I4', rec, 24)
+  local changed = sub(rec, 1, 31 + kl + il + hl) .. payload
   local grows = #changed - #rec
-  if grows > 0 and max_bytes and bytes + grows > max_bytes then return false end
+  if grows > 0 and max_bytes and bytes + grows > max_bytes then return nil end
   bytes = bytes + grows
   call('HSET', job, m, changed)
-  local text = call('HGET', note, m)
-  if text then
-    local n = read_note(text)
-    n.size = n.size + grows
-    call('HSET', note, m, note_text(n))
-  end
-  return true
+  return changed
 end
-local function reschedule(m, rec, at)
-  local due = when(at)
+local function reschedule(m, rec, due)
   local old = call('ZSCORE', store, m)
   if old and num(old) <= now then uncount(count, event, m) end
-  if upack('>I1', rec, 2) == 1 then
-    local text = call('HGET', note, m)
-    local n = text and read_note(text) or new_note(rec)
+  if upack('>I1', rec, 9) == 1 then
+    local n = read_note(call('HGET', note, m))
     n.flags = 4
     call('HSET', note, m, note_text(n))
   end
+  call('HSET', job, m, with_due(rec, due))
   call('ZADD', store, due, m)
   return due
 end
@@ -98,14 +92,16 @@ for i = 8, #ARGV, 6 do
     elseif state ~= 0 then
       outcome = (state == 4 and kind == '0') and 0 or 2
     elseif kind == '0' then
-      cancel(m, rec, text and read_note(text) or new_note(rec))
+      cancel(m, rec, read_note(text))
     elseif kind == '1' then
-      if has == '1' and not new_payload(m, rec, payload) then outcome = 4 else due = reschedule(m, rec, at) end
+      if has == '1' then rec = new_payload(m, rec, payload) end
+      if rec then due = reschedule(m, rec, when(at)) else outcome = 4 end
     elseif kind == '2' then
       if not new_payload(m, rec, payload) then outcome = 4 end
     else
       due = now
       uncount(count, event, m)
+      call('HSET', job, m, with_due(rec, now))
       call('ZADD', store, now, m)
     end
   end
@@ -140,6 +136,7 @@ local function counted(m, name, by)
     return 0, left
   end
   uncount(count, event, m)
+  call('HSET', job, m, with_due(call('HGET', job, m), now))
   call('ZADD', store, now, m)
   return 1, 0
 end
@@ -155,10 +152,9 @@ return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
   return script;
 }
 
-// For each reference: member, record, note, state, due (-1: never), lease end, events left. An empty member: not
-// stored.
+// For each reference: member, record, note, state, due (0: never), lease end, events left. An empty member: not stored.
 const Script& Find() {
-  static const Script script = Make("find", {kCommon, R"lua(
+  static const Script script = Make("find", {kCommon, kNotes, R"lua(
 local store, job, prepare, dead, ended, id, note, count = unpack(KEYS)
 )lua",
                                              kLookUp, R"lua(
@@ -171,10 +167,8 @@ for i = 2, #ARGV, 2 do
   if not m then
     put('', '', '', 0, 0, 0, 0)
   else
-    local text = call('HGET', note, m) or ''
-    local state, due = state_of(m, text), num(call('ZSCORE', store, m) or -1)
-    if state ~= 0 and text ~= '' then due = upack('>I7', text, 10) end
-    put(m, call('HGET', job, m), text, state, due, num(call('ZSCORE', prepare, m) or 0), num(call('ZSCORE', count, m) or 0))
+    local text, rec, lease = call('HGET', note, m) or '', call('HGET', job, m), call('ZSCORE', prepare, m)
+    put(m, rec, text, state_of(m, text), due_in(rec), lease and lease_end(lease) or 0, num(call('ZSCORE', count, m) or 0))
   end
 end
 return {now, out}
@@ -199,7 +193,7 @@ local function erase(m)
   if rec then
     local own = id_of(rec)
     if own ~= '' then call('HDEL', id, own) end
-    if not retained then bytes, purged = bytes + #rec - 24, purged + 1 end
+    if not retained then bytes, purged = bytes + size_of(rec), purged + 1 end
   end
   call('ZREM', store, m)
   call('ZREM', prepare, m)
@@ -224,8 +218,9 @@ end
 if kind == '0' then
   for _, m in ipairs(call('ZRANGE', dead, 0, math.min(limit, began) - 1)) do
     local n = read_note(call('HGET', note, m))
-    n.tries, n.due = 0, now
+    n.tries = 0
     call('HSET', note, m, note_text(n))
+    call('HSET', job, m, with_due(call('HGET', job, m), now))
     call('ZREM', dead, m)
     call('ZADD', store, now, m)
     changed = changed + 1

@@ -100,6 +100,14 @@ class RedisNodes : public testing::Test {
         node, [&](auto done) { node.store().Settle("orders", {&settlement, 1}, clock_.Now(), std::move(done)); }))[0];
   }
 
+  std::vector<SettleOutcome> Settle(TestNode& node, const std::vector<Token>& tokens,
+                                    SettleKind kind = SettleKind::kAck) {
+    std::vector<Settlement> settlements;
+    for (const Token& token : tokens) settlements.push_back({.token = token, .kind = kind});
+    return *Await<std::vector<SettleOutcome>>(
+        node, [&](auto done) { node.store().Settle("orders", settlements, clock_.Now(), std::move(done)); });
+  }
+
   boost::asio::io_context io_;
   metrics::Registry metrics_;
   VirtualClock clock_;
@@ -120,6 +128,44 @@ TEST_F(RedisNodes, AJobOfOneNodeIsClaimedAndSettledThroughAnother) {
   EXPECT_THAT(Claim(*a), IsEmpty());
   EXPECT_EQ(Ack(*a, claimed[0].token), SettleOutcome::kOk);
   EXPECT_EQ(Ack(*b, claimed[0].token), SettleOutcome::kStale);
+}
+
+TEST_F(RedisNodes, Invariant06_AcksInPartsOutOfOrderAndTwiceAreAnsweredOneByOne) {
+  const auto node = Node("a");
+  ASSERT_TRUE(Put(*node, topic_));
+  for (const std::string_view id : {"1", "2", "3", "4", "5", "6"}) Submit(*node, Job(id));
+  const auto first = Claim(*node, 4);
+  const auto second = Claim(*node, 4);
+  ASSERT_EQ(first.size(), 4U);
+  ASSERT_EQ(second.size(), 2U);
+  const Token other{.slot = 0, .handle = first[0].token.handle, .fence = second[0].token.fence};
+  EXPECT_THAT(Settle(*node, {first[2].token, first[0].token, first[2].token, second[1].token, other, second[0].token}),
+              ElementsAre(SettleOutcome::kOk, SettleOutcome::kOk, SettleOutcome::kStale, SettleOutcome::kOk,
+                          SettleOutcome::kStale, SettleOutcome::kOk));
+  EXPECT_THAT(Settle(*node, {first[1].token, first[3].token}), ElementsAre(SettleOutcome::kOk, SettleOutcome::kOk));
+  EXPECT_THAT(Settle(*node, {first[1].token}), ElementsAre(SettleOutcome::kStale));
+  const TopicFigures figures = node->store().Topics()[0];
+  EXPECT_EQ(std::tuple(figures.acked, figures.leased, figures.bytes), std::tuple(6U, 0U, 0U));
+}
+
+// A first lease is kept in another place than later ones: neither's token is good for the other.
+TEST_F(RedisNodes, Invariant06_AFirstLeaseExtendedOrLostKeepsOrLosesItsToken) {
+  const auto node = Node("a");
+  ASSERT_TRUE(Put(*node, topic_));
+  Submit(*node, Job("extended"));
+  Submit(*node, Job("lost"));
+  const auto first = Claim(*node);
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_THAT(Settle(*node, {first[0].token}, SettleKind::kExtend), ElementsAre(SettleOutcome::kOk));
+  EXPECT_THAT(Settle(*node, {first[1].token}, SettleKind::kRelease), ElementsAre(SettleOutcome::kOk));
+  const auto again = Claim(*node);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].attempt, 1U) << "a release costs no attempt";
+  const Token forged{.slot = 0, .handle = first[1].token.handle, .fence = again[0].token.fence ^ 1};
+  EXPECT_THAT(Settle(*node, {first[1].token, forged}), ElementsAre(SettleOutcome::kStale, SettleOutcome::kStale));
+  EXPECT_THAT(Settle(*node, {first[0].token, again[0].token}), ElementsAre(SettleOutcome::kOk, SettleOutcome::kOk));
+  const TopicFigures figures = node->store().Topics()[0];
+  EXPECT_EQ(std::tuple(figures.acked, figures.leased, figures.bytes), std::tuple(2U, 0U, 0U));
 }
 
 TEST_F(RedisNodes, ANodeThatSleepsLongerIsWokenByAnEarlierJob) {

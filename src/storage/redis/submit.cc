@@ -107,12 +107,17 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
                                                             Part::kPrepare, Part::kDead, Part::kEnded});
   AddNow(command, now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
+  command.Add(static_cast<int64_t>(places.size()));
   std::vector<std::pair<uint32_t, int64_t>> whens;  // with their places in the call
   whens.reserve(places.size());
-  for (const uint32_t at : places) {
-    whens.emplace_back(at, WhenOf(jobs[at]));
-    EncodeRecord(jobs[at], shelf.topic, record_);
-    command.Add(whens.back().second).Add(record_);
+  for (const uint32_t at : places) whens.emplace_back(at, WhenOf(jobs[at]));
+  for (auto run = whens.begin(); run != whens.end();) {
+    const auto end = std::find_if(run, whens.end(), [&](const auto& each) { return each.second != run->second; });
+    command.Add(run->second).Add(end - run);
+    for (; run != end; ++run) {
+      EncodeRecord(jobs[run->first], shelf.topic, record_);
+      command.Add(record_);
+    }
   }
   Send(std::move(command),
        [this, gather, name = slot.name, number = slot.number, whens = std::move(whens)](Result<Reply> reply) {
