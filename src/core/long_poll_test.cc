@@ -240,12 +240,50 @@ TEST_P(LongPollTest, WhatComesBackAfterTheDeadlineIsReleased) {
   Submit(1, Millis(100));
   node.Pass(Millis(300));
   ASSERT_EQ(held.size(), 1U);
+  EXPECT_FALSE(reply.got) << "its claim may come soon";
+  node.Pass(Millis(500));
   ASSERT_TRUE(reply.got);
   EXPECT_TRUE((*reply.got)->jobs.empty());
   for (auto& store : node.stores) store->held = nullptr;
   held[0]();
   node.Run();
   EXPECT_EQ(Leased(), 0U);
+}
+
+TEST_P(LongPollTest, AClaimThatIsUnderWayAtTheDeadlineStillCounts) {
+  (void)node.PutTopic(DefaultTopic("t"));
+  std::vector<Task> held;
+  for (auto& store : node.stores) store->held = &held;
+  Reply reply;
+  Wait(reply, 1, Millis(300));
+  while (!held.empty()) {  // every lane is asked once
+    for (Task& task : std::exchange(held, {})) task();
+    node.Run();
+  }
+  Submit(1, Millis(100));
+  node.Pass(Millis(400));
+  ASSERT_EQ(held.size(), 1U);
+  for (auto& store : node.stores) store->held = nullptr;
+  held[0]();
+  node.Run();
+  ASSERT_TRUE(reply.got);
+  EXPECT_EQ((*reply.got)->jobs.size(), 1U);
+  EXPECT_EQ(Leased(), 1U);
+}
+
+TEST_P(LongPollTest, AnEmptyClaimThatIsUnderWayAtTheDeadlineEndsTheReserve) {
+  (void)node.PutTopic(DefaultTopic("t"));
+  std::vector<Task> held;
+  for (auto& store : node.stores) store->held = &held;
+  Reply reply;
+  Wait(reply, 1, Millis(300));
+  node.Pass(Millis(400));
+  EXPECT_FALSE(reply.got);
+  for (auto& store : node.stores) store->held = nullptr;
+  for (Task& task : std::exchange(held, {})) task();
+  node.Run();
+  ASSERT_TRUE(reply.got);
+  EXPECT_TRUE((*reply.got)->jobs.empty());
 }
 
 TEST_P(LongPollTest, AnAnnouncementThatCrossesAShortClaimIsNotForgotten) {

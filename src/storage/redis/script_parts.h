@@ -58,7 +58,7 @@ end
 // Records, notes and leases (record.h, scripts.h).
 inline constexpr const char* kNotes = R"lua(
 local function size_of(rec) return #rec - 31 end
-local function due_in(rec) return upack('>I7', rec) end
+local function due_in(rec) return (upack('>I7', rec)) end
 local function with_due(rec, due) return pack('>I7', due) .. sub(rec, 8) end
 local function id_of(rec)
   local kl, il = upack('>I2I2', rec, 24)
