@@ -281,7 +281,16 @@ TEST_F(RedisNodes, Invariant10_ACapacityOverManySlotsAndNodesIsNeverExceeded) {
     });
   }
   while (answered < 200) ASSERT_GT(io_.run_one(), 0U);
-  EXPECT_EQ(accepted, 37U);
+  // Those that ask at the same moment may be refused while room is on its way from one slot to another.
+  EXPECT_LE(accepted, 37U);
+  EXPECT_GE(accepted, 20U);
+  for (uint32_t i = 0; i < 5000 && accepted < 37; ++i) {
+    accepted += Submit(*a, Job(fmt::format("late{}", i), 0ms, i % 8)) == SubmitOutcome::kAccepted;
+  }
+  EXPECT_EQ(accepted, 37U) << "when it is quiet, all of it can be used";
+  for (uint32_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(Submit(*b, Job(fmt::format("over{}", i), 0ms, i % 8)), SubmitOutcome::kOverCapacity);
+  }
   // What is acked on one slot makes room on every other.
   size_t acked = 0;
   for (const JobView& job : Claim(*a, 10)) acked += Ack(*b, job.token) == SettleOutcome::kOk;
