@@ -11,6 +11,7 @@ from conftest import now_ms
 from torture_wires import HttpWire, RespWire
 
 SECOND = 1000
+SLOW_US = 50_000
 DAY_MS = 86_400_000
 
 
@@ -120,15 +121,21 @@ def records_of(world, topic, part):
 
 
 def test_peer_bug_11_a_leased_job_without_its_lease_record_comes_back(world, topic):
-    """asynq #1144: the note of a leased job, which holds its fence, vanishes."""
+    """asynq #1144: the note of a job that is leased for the second time, which holds its fence, vanishes."""
     a, b = world.seats.values()
     ids = sorted(job["id"] for job in a.call("POST", f"/topics/{topic}/jobs", {"jobs": [{"payload": "x"}] * 20})["jobs"])
     wire = HttpWire(b.server, topic)
-    leased = []
-    while len(leased) < 20:
-        leased += wire.reserve(max=20, wait_ms=1000, lease_ms=500)
+
+    def lease_all(lease_ms):
+        leased = {}
+        while len(leased) < 20:
+            leased |= {job["id"]: job["token"] for job in wire.reserve(max=20, wait_ms=1000, lease_ms=lease_ms)}
+        return list(leased.values())
+
+    assert set(wire.settle("nack", lease_all(60_000), delay_ms=0)) == {"ok"}
+    leased = lease_all(2000)
     assert world.redis.ask("DEL", *records_of(world, topic, "note")) > 0
-    assert set(wire.settle("ack", [job["token"] for job in leased])) == {"stale"}, "nobody knows the fence any more"
+    assert set(wire.settle("ack", leased)) == {"stale"}, "nobody knows the fence any more"
     parked = Parked(a, topic, 20)
     parked.wait(10)
     assert sorted(job["id"] for job, _ in parked.got) == ids
@@ -187,7 +194,7 @@ def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world):
     ids = set()
     for _ in range(jobs // 1000):
         ids |= {one["id"] for one in wire.submit([{"payload": "x"}] * 1000)}
-    world.redis.ask("CONFIG", "SET", "slowlog-log-slower-than", 20_000)
+    world.redis.ask("CONFIG", "SET", "slowlog-log-slower-than", SLOW_US)
     world.redis.ask("SLOWLOG", "RESET")
     leased = 0
     began = time.monotonic()
@@ -197,8 +204,8 @@ def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world):
     parked = Parked(b, "mass", jobs)
     parked.wait(40)
     assert {job["id"] for job, _ in parked.got} == ids and {job["attempt"] for job, _ in parked.got} == {2}
-    slowest_us = max((entry[2] for entry in world.redis.ask("SLOWLOG", "GET", 100)), default=0)
-    print(f"\n  {jobs} came back; the slowest script took {'less than 20' if not slowest_us else slowest_us // 1000} ms")
-    assert slowest_us < 200_000
+    slow_ms = [entry[2] // 1000 for entry in world.redis.ask("SLOWLOG", "GET", 128)]
+    print(f"\n  {jobs} came back; scripts over {SLOW_US // 1000} ms took {slow_ms} ms")
+    assert len(slow_ms) <= 3, "of some hundred: a busy machine may hold up one or the other, a script that is too long all"
     assert [line for seat in (a, b) for line in seat.server.errors[logged[seat.name] :]] == [], "no complaint of Redis"
     wire.close()
