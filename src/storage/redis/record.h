@@ -5,9 +5,8 @@
 //   record  u56 due, 0 for never: put before the rest by the scripts | u8 version | u8 trigger | u16 max attempts |
 //           u32 events to wait for | u64 fingerprint | u16 key size | u16 id size | u32 size of the headers | key | id
 //           | headers: u16 name size, u32 value size, both | payload
-//   note    u56 fence, 0 for none | u16 attempts used up | u8 flags: 1 done, 2 cancelled, 4 rescheduled, though it was
-//   to
-//           wait for a count alone, 8 the fence is that of a first lease | reason
+//   note    u56 fence, 0 for none | u16 attempts used up | u8 flags | reason
+//   flags   1 done, 2 cancelled, 4 rescheduled though it was to wait for a count alone, 8 the fence of a first lease
 #pragma once
 
 #include <cstdint>

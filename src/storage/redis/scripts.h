@@ -9,10 +9,11 @@
 //   dead     zset   member -> died at
 //   ended    zset   member -> forget at     done and cancelled jobs that are retained
 //   job      hash   member -> record        what was asked for (record.h)
-//   note     hash   member -> note          what became of it (record.h); none until a first lease has ended or was
-//   extended id       hash   own id -> member event    zset   member .. event -> 0    events counted, as long as they
-//   matter meta     hash   seq, bytes, the counts of TopicFigures, and what the slot may hold (rooms.h) room     hash
-//   of the topic's slot 0 alone: what each slot was allowed
+//   note     hash   member -> note          what became of it (record.h); none before a first lease ends
+//   id       hash   own id -> member
+//   event    zset   member .. event -> 0    events counted, as long as they matter
+//   meta     hash   seq, bytes, the counts of TopicFigures, what the slot may hold (rooms.h)
+//   room     hash   of the topic's slot 0 alone: what each slot was allowed
 // and of its group:
 //   next     zset   slot -> due ms of the first job in store
 //   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late
