@@ -14,6 +14,8 @@ namespace {
 // What one script takes at most: so that none keeps Redis from others for long.
 constexpr size_t kJobsMax = 1000;
 constexpr size_t kBytesMax = 4 << 20;
+// Room that was granted may be taken back before it is used, where many ask at once.
+constexpr int kAsksMax = 4;
 
 int64_t WhenOf(const NewJob& job) { return redis::WhenOf(job.timeline, job.delay, job.due); }
 
@@ -68,7 +70,7 @@ struct RedisStore::Submitting {
   Moment now;
   std::vector<uint32_t> at;  // their places in the call
   std::vector<Arguments> jobs;
-  bool asked = false;  // for room
+  int asks = 0;  // for room
   std::shared_ptr<Gather<Submitted>> gather;
 };
 
@@ -167,7 +169,7 @@ void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
                                                          .now = submitting->now,
                                                          .at = {},
                                                          .jobs = {},
-                                                         .asked = true,
+                                                         .asks = submitting->asks + 1,
                                                          .gather = submitting->gather});
   uint64_t bytes = 0;
   for (size_t i = 0; i < submitting->at.size(); ++i) {
@@ -176,7 +178,7 @@ void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
     bytes += submitting->jobs[i].back().size();
     refused->jobs.push_back(std::move(submitting->jobs[i]));
   }
-  if (refused->at.empty() || submitting->asked || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
+  if (refused->at.empty() || submitting->asks == kAsksMax || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
     return submitting->gather->Leave();
   }
   const size_t jobs = refused->at.size();
