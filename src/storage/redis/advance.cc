@@ -103,7 +103,7 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   AddNow(command, advancing->now);
   command.Add(slot->name).Add(int64_t{slot->number}).Add(static_cast<int64_t>(group.epoch));
   command.Add(static_cast<int64_t>(most));
-  command.Add(shelf->topic.backoff_base.count()).Add(shelf->topic.backoff_max.count());
+  command.Add(shelf->topic.backoff_base.count()).Add(shelf->topic.backoff_max.count()).Add(options_.node);
   ++advancing->left;
   Send(std::move(command), [this, &group, advancing, name = slot->name, most](Result<Reply> reply) {
     if (!reply) {

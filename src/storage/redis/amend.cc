@@ -121,16 +121,12 @@ Status RedisStore::ShowFound(const ReplyView& found, size_t at, uint32_t slot, J
 void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
   Shelf* shelf = FindShelf(topic);
   if (shelf == nullptr) return done(NoTopic(topic));
-  struct Found {
-    JobBatch batch;
-  };
-  auto found = std::make_shared<Found>();
-  found->batch.jobs.resize(jobs.size());
-  auto gather =
-      std::make_shared<Gather<char>>(0, [found, done = std::move(done)](Result<std::vector<char>> all) mutable {
-        if (!all) return done(std::unexpected(std::move(all).error()));
-        done(std::move(found->batch));
-      });
+  auto found = std::make_shared<JobBatch>();
+  found->jobs.resize(jobs.size());
+  const auto gather = Join([found, done = std::move(done)](Result<void> all) mutable {
+    if (!all) return done(std::unexpected(std::move(all).error()));
+    done(std::move(*found));
+  });
   const auto slot_of = [&](const JobRef& job) { return SlotFor(job.key, job.id, shelf->topic.slots); };
   for (const auto& [number, all] : BySlot(jobs, slot_of)) {
     const Slot& slot = *shelf->Find(number);
@@ -144,7 +140,7 @@ void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mome
         if (!reply) return gather->Fail(std::move(reply).error());
         const ReplyView list = reply->root()[1];
         for (size_t i = 0; i < places.size(); ++i) {
-          const Status shown = ShowFound(list, kFindFields * i, slot, found->batch, found->batch.jobs[places[i]]);
+          const Status shown = ShowFound(list, kFindFields * i, slot, *found, found->jobs[places[i]]);
           if (!shown && !gather->error) gather->error = shown.error();
         }
         gather->Leave();

@@ -33,6 +33,14 @@ struct Gather {
   }
 };
 
+/// For answers that bring nothing but their success.
+inline std::shared_ptr<Gather<char>> Join(Done<void> done) {
+  return std::make_shared<Gather<char>>(0, [done = std::move(done)](Result<std::vector<char>> all) mutable {
+    if (!all) return done(std::unexpected(std::move(all).error()));
+    done({});
+  });
+}
+
 /// The places of a call's items by the slot that they belong to, in their order.
 template <class Item, class SlotOf>
 std::map<uint32_t, std::vector<uint32_t>> BySlot(std::span<const Item> items, SlotOf slot_of) {

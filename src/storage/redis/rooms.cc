@@ -17,13 +17,6 @@ constexpr Millis kTakeBackEvery{50};
 constexpr uint64_t kShareOfSlot = 8;
 constexpr int kTries = 3;
 
-std::shared_ptr<Gather<char>> GatherFor(std::move_only_function<void(Status)> next) {
-  return std::make_shared<Gather<char>>(0, [next = std::move(next)](Result<std::vector<char>> all) mutable {
-    if (!all) return next(std::unexpected(std::move(all).error()));
-    next({});
-  });
-}
-
 }  // namespace
 
 struct Rooms::Request {
@@ -117,7 +110,7 @@ void Rooms::Allow(std::shared_ptr<Request> request, const ReplyView& reply) {
 }
 
 void Rooms::Register(const Topic& topic, Next next) {
-  auto gather = GatherFor(std::move(next));
+  auto gather = Join(std::move(next));
   for (uint32_t slot = 0; slot < topic.slots; ++slot) {
     Command command = AtSlot(topic, slot);
     command.Add(int64_t{0}).Add("").Add("");
@@ -141,7 +134,7 @@ void Rooms::TakeBack(const Topic& topic, Next next) {
   const auto [last, first] = taken_back_.try_emplace(topic.name, now);
   if (!first && now - last->second < kTakeBackEvery) return next({});
   last->second = now;
-  auto gather = GatherFor(std::move(next));
+  auto gather = Join(std::move(next));
   for (uint32_t slot = 0; slot < topic.slots; ++slot) {
     ++gather->left;
     TakeBackFrom(topic, slot, gather);

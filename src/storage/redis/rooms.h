@@ -43,7 +43,7 @@ class Rooms {
 
  private:
   struct Request;
-  using Next = std::move_only_function<void(Status)>;
+  using Next = Done<void>;
 
   SlotKeys KeysOf(const Topic& topic, uint32_t slot) const;
   Command AtHome(const Script& script, const Topic& topic) const;

@@ -103,6 +103,18 @@ local function limits(meta, max_jobs, max_bytes, era, live, bytes)
 end
 )lua";
 
+// The head of the slot has moved: the group's index follows, and who sleeps longer is woken.
+inline constexpr const char* kMoved = R"lua(
+local old_head, earliest = num(call('ZSCORE', next, slot) or math.huge), head(next) or math.huge
+local function moved()
+  local least = touch(store, next, slot)
+  if least >= 0 and least < old_head and (least < earliest or (least <= now and old_head > now)) then
+    call('PUBLISH', channel, group .. ' ' .. least)
+  end
+  return least
+end
+)lua";
+
 inline Script Make(const char* name, std::initializer_list<const char*> parts) {
   std::string source = fmt::format("-- tocsin {}\n", name);
   for (const char* part : parts) source += part;

@@ -43,7 +43,8 @@ const Script& Submit() {
   static const Script script = Make("submit", {kCommon, kNotes, kLimits, R"lua(
 local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
-local old_head, earliest = num(call('ZSCORE', next, slot) or math.huge), head(next) or math.huge
+)lua",
+                                               kMoved, R"lua(
 local live, bytes = call('HLEN', job) - call('ZCARD', ended), num(call('HGET', meta, 'bytes') or 0)
 local max_jobs, max_bytes = limits(meta, ARGV[5], ARGV[6], ARGV[7], live, bytes)
 local accepted, cancelled, results = 0, 0, {}
@@ -102,11 +103,7 @@ end
 call('HSET', meta, 'bytes', bytes)
 add(meta, 'acc', accepted)
 add(meta, 'can', cancelled)
-local least = touch(store, next, slot)
-if least >= 0 and least < old_head and (least < earliest or (least <= now and old_head > now)) then
-  call('PUBLISH', channel, group .. ' ' .. least)
-end
-return {now, results, least, figures(meta, store, prepare, dead, ended, job)}
+return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
 )lua"});
   return script;
 }
@@ -279,8 +276,7 @@ local meta, store, job, next, prepare, dead, ended, id, note, chore = unpack(KEY
 local slot, slot_number, retention, base, most = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5]), num(ARGV[6])
 local channel, group = ARGV[7], ARGV[8]
 )lua",
-                                               kRetry, R"lua(
-local old_head = num(call('ZSCORE', next, slot) or math.huge)
+                                               kMoved, kRetry, R"lua(
 local outcomes, acked, nacked, died, bytes = {}, 0, 0, 0, 0
 local function ack(m, n, rec)
   acked, bytes = acked + 1, bytes + size_of(rec)
@@ -330,23 +326,19 @@ add(meta, 'bytes', -bytes)
 add(meta, 'ack', acked)
 add(meta, 'nak', nacked)
 add(meta, 'die', died)
-local earliest = head(next) or math.huge
-local least = touch(store, next, slot)
-if least >= 0 and least < old_head and (least < earliest or (least <= now and old_head > now)) then
-  call('PUBLISH', channel, group .. ' ' .. least)
-end
-return {now, outcomes, least, figures(meta, store, prepare, dead, ended, job)}
+return {now, outcomes, moved(), figures(meta, store, prepare, dead, ended, job)}
 )lua"});
   return script;
 }
 
-// Rolls back leases that ran out and forgets what was retained long enough. Only the group's owner does: an epoch that
-// is not the group's is refused with -1.
+// Rolls back leases that ran out and forgets what was retained long enough. Only the group's owner does: another epoch,
+// or the same number in another node's hands after a failover that forgot one, is refused with -1.
 const Script& Chores() {
   static const Script script = Make("chores", {kCommon, kNotes, R"lua(
 local meta, store, job, next, prepare, dead, ended, id, note, chore, owner = unpack(KEYS)
 local slot, slot_number, epoch, budget, base, most = ARGV[2], num(ARGV[3]), ARGV[4], num(ARGV[5]), num(ARGV[6]), num(ARGV[7])
-if call('HGET', owner, 'epoch') ~= epoch then return {now, -1} end
+local holder = call('HMGET', owner, 'epoch', 'node')
+if holder[1] ~= epoch or holder[2] ~= ARGV[8] then return {now, -1} end
 )lua",
                                                kRetry, R"lua(
 local expired = call('ZRANGEBYSCORE', prepare, '-inf', '(' .. lease_until(now + 1, 0), 'LIMIT', 0, budget)

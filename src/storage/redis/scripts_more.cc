@@ -18,18 +18,6 @@ local function state_of(m, text)
 end
 )lua";
 
-// The head of the slot has moved: the group's index follows, and who sleeps longer is woken.
-constexpr const char* kMoved = R"lua(
-local old_head, earliest = num(call('ZSCORE', next, slot) or math.huge), head(next) or math.huge
-local function moved()
-  local least = touch(store, next, slot)
-  if least >= 0 and least < old_head and (least < earliest or (least <= now and old_head > now)) then
-    call('PUBLISH', channel, group .. ' ' .. least)
-  end
-  return least
-end
-)lua";
-
 }  // namespace
 
 // Kinds and outcomes as in AmendKind and AmendOutcome.

@@ -77,10 +77,7 @@ void RedisStore::Open(Done<void> done) {
   Send(Command("HGETALL", keys_.topics), [this, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
     const ReplyView root = reply->root();
-    auto gather = std::make_shared<Gather<char>>(0, [done = std::move(done)](Result<std::vector<char>> all) mutable {
-      if (!all) return done(std::unexpected(std::move(all).error()));
-      done({});
-    });
+    const auto gather = Join(std::move(done));
     for (size_t i = 0; i + 1 < root.size(); i += 2) {
       auto topic = DecodeTopic(root[i].text(), root[i + 1].text());
       if (!topic) {
@@ -190,10 +187,7 @@ void RedisStore::LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_m
 
 void RedisStore::ReadFigures(const std::string& topic, Done<void> done) {
   Shelf* shelf = FindShelf(topic);
-  auto gather = std::make_shared<Gather<char>>(0, [done = std::move(done)](Result<std::vector<char>> all) mutable {
-    if (!all) return done(std::unexpected(std::move(all).error()));
-    done({});
-  });
+  const auto gather = Join(std::move(done));
   for (const auto& [number, slot] : shelf->slots) {
     Command command = slot->keys.Call(
         scripts::Figures(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded});
@@ -243,10 +237,7 @@ void RedisStore::PutTopic(const Topic& topic, Done<void> done) {
 void RedisStore::DropTopic(std::string_view topic, Done<void> done) {
   Shelf* shelf = FindShelf(topic);
   if (shelf == nullptr) return done({});
-  auto gather = std::make_shared<Gather<char>>(0, [done = std::move(done)](Result<std::vector<char>> all) mutable {
-    if (!all) return done(std::unexpected(std::move(all).error()));
-    done({});
-  });
+  const auto gather = Join(std::move(done));
   const auto send = [&](Command command) {
     ++gather->left;
     Send(std::move(command), [gather](Result<Reply> reply) {

@@ -220,6 +220,23 @@ TEST_F(RedisNodes, Invariant08_AStaleOwnerIsRefused) {
   EXPECT_GT(b->store().Groups()[0].epoch, epoch);
 }
 
+TEST_F(RedisNodes, Invariant08_TheSameEpochInAnotherNodesHandsIsRefused) {
+  const auto a = Node("a");
+  ASSERT_TRUE(Put(*a, topic_));
+  a->OwnAll();
+  EXPECT_EQ(Submit(*a, Job("x")), SubmitOutcome::kAccepted);
+  ASSERT_EQ(Claim(*a, 1, 10s).size(), 1U);
+  // What a failover that lost a's take, and another node's take after it, would leave.
+  const SlotKeys keys("tocsin", GroupOf("orders", 0), "orders/0");
+  ASSERT_TRUE(Server().Ask({"HSET", keys.Of(Part::kOwner), "node", "b"}));
+  bool refused = false;
+  a->store().OnRefused([&] { refused = true; });
+  clock_.Advance(10s);
+  Advance(*a);
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(a->store().Topics()[0].expired, 0U);
+}
+
 TEST_F(RedisNodes, ANodeThatOwnsNothingStillDeliversWhatIsDue) {
   const auto a = Node("a");
   const auto dead = Node("dead");
