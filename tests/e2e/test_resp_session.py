@@ -248,7 +248,11 @@ def test_redis_cli_inserts_many(shared_server):
 
 
 def test_redis_cli_shows_hints(shared_server):
-    """On a terminal it asks for COMMAND DOCS and shows the arguments while one types."""
+    """On a terminal it asks for COMMAND DOCS and shows the arguments while one types.
+
+    redis-cli throws away what is typed before its prompt is back (it sets the terminal up anew for each line), so
+    each line waits for the prompt.
+    """
     mine, its = pty.openpty()
     termios.tcsetwinsize(its, (24, 200))
     shell = subprocess.Popen(["redis-cli", "-p", str(shared_server.resp_port)], stdin=its, stdout=its, stderr=its,
@@ -258,9 +262,9 @@ def test_redis_cli_shows_hints(shared_server):
     os.write(mine, b"JOB.SUBMIT ")
     seen = await_text(mine, seen, b"payload")
     os.write(mine, b"hinted x ID h\r")
-    seen = await_text(mine, seen, b"accepted")
+    seen = await_text(mine, await_text(mine, seen, b"accepted"), b"> ")
     os.write(mine, b"help job.reserve\r")
-    await_text(mine, seen, b"summary:")
+    await_text(mine, await_text(mine, seen, b"summary:"), b"> ")
     os.write(mine, b"exit\r")
     assert shell.wait(DEADLINE_S) == 0
     os.close(mine)
