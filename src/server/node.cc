@@ -37,10 +37,16 @@ std::unique_ptr<Clock> MakeClock(ClockKind kind) {
 }
 
 /// The id is another one after each start: a node that comes back is not the one that went.
+/// Where others may look for it: a wildcard says nothing to them, the node's name does where it is the machine's.
+std::string Published(const Config& config, const net::Address& address) {
+  const bool wildcard = address.host == "0.0.0.0" || address.host == "::";
+  return wildcard ? fmt::format("{}:{}", config.node_name, address.port) : address.Text();
+}
+
 Member MakeSelf(const Config& config, const net::Address& http, const net::Address& resp, Time now) {
   return {.id = fmt::format("{}-{:08x}", config.node_name, std::random_device{}()),
-          .http = http.Text(),
-          .resp = resp.Text(),
+          .http = Published(config, http),
+          .resp = Published(config, resp),
           .joined = now,
           .heard = now};
 }

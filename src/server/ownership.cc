@@ -15,7 +15,6 @@ constexpr Millis kLookEvery{1'000};
 
 std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
   std::vector<bool> owned(kGroups);
-  if (!members.joined) return owned;
   std::vector<std::string> ids;
   for (const Member& member : members.members) ids.push_back(member.id);
   if (ids.empty()) return owned;
@@ -83,13 +82,20 @@ void Ownership::Refresh() {
 void Ownership::OnMembers(const Members& members) {
   if (leaving_) return;
   refreshing_ = false;
+  const bool was_joined = std::exchange(joined_, members.joined);
+  if (!members.joined) {
+    // What it has it keeps: while the coordinator is away nobody takes it over, and leases have to end. Where somebody
+    // did, the epochs refuse this node.
+    metrics_.members->Set(0);
+    if (was_joined) LogWarn("this node's registration is lost: it takes over nothing until it is registered again");
+    return;
+  }
   const std::vector<bool> owned = OwnedBy(self_.id, members);
   uint64_t gained = 0;
   for (uint32_t group = 0; group < kGroups; ++group) gained += owned[group] && !owned_[group] ? 1 : 0;
   const auto count = std::ranges::count(owned, true);
   if (owned != owned_) {
-    LogInfo("members: {}; this node looks after {} of {} groups{}", members.members.size(), count, kGroups,
-            members.joined ? "" : ", because its registration is lost");
+    LogInfo("members: {}; this node looks after {} of {} groups", members.members.size(), count, kGroups);
   }
   metrics_.members->Set(static_cast<double>(members.members.size()));
   metrics_.takeovers->Add(gained);

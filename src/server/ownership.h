@@ -64,6 +64,7 @@ class Ownership final : public Cluster {
   boost::asio::steady_timer look_timer_;
   boost::asio::steady_timer leave_timer_;
   std::vector<bool> owned_ = std::vector<bool>(kGroups);
+  bool joined_ = false;
   bool refreshing_ = false;
   bool leaving_ = false;
   Task left_;  // until others can see it

@@ -141,7 +141,13 @@ Status RedisBacking::CheckServers() {
                         [&found](Result<std::vector<std::string>> warnings) { found.emplace(std::move(warnings)); });
   });
   while (!found) Drive(kTryEvery, [&found] { return found.has_value(); });  // the client has a deadline
-  if (!*found) return std::unexpected(std::move(found->error()).Prefixed("cannot check Redis"));
+  if (!*found) {
+    // A node may come back while a part of Redis is away: the others do their work.
+    if (found->error().code != Code::kUnavailable)
+      return std::unexpected(std::move(found->error()).Prefixed("cannot check Redis"));
+    LogWarn("redis.checks: not every server could be checked: {}", found->error().message);
+    return {};
+  }
   if ((*found)->empty()) return {};
   if (parts_.config.redis_checks == RedisChecks::kRefuse) {
     return FailField(Code::kInvalidArgument, "redis.checks",

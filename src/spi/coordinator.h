@@ -24,7 +24,7 @@ struct Member {
 
 struct Members {
   std::vector<Member> members;  // sorted by id
-  /// Whether this node is one of them. False while its registration is lost: it then owns nothing.
+  /// Whether this node is one of them. False while its registration is lost: it then takes over nothing.
   bool joined = false;
 };
 

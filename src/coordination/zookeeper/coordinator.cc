@@ -265,8 +265,12 @@ void ZookeeperCoordinator::OnMembers(const Answer& answer, std::vector<Member> m
     if (!left_ && read_again_) Read();
     return Arm();
   }
-  if (answer.outcome != Outcome::kLost) {  // its node, or all of them, seem to be gone
-    read_again_ = true;
+  read_again_ = answer.outcome != Outcome::kLost;
+  if (answer.outcome == Outcome::kFailed) {
+    SetState(connected_, fmt::format("ZooKeeper refuses to list {}: {}", folder_, answer.why));
+    next_ = clock_.IoNow() + kRetry;
+    Arm();
+  } else if (answer.outcome != Outcome::kLost) {  // its node, or all of them, seem to be gone
     Look();
   }
   if (refreshing) Say();
