@@ -44,9 +44,9 @@ inline void AddLimit(Command& command, uint64_t limit) {
 }
 
 /// Where the slots have allowances: from when on those count.
-inline void AddEra(Command& command, const Topic& topic) {
+inline void AddEra(Command& command, const StoredTopic& topic) {
   if (Rooms::Shared(topic)) {
-    command.Add(static_cast<int64_t>(topic.version));
+    command.Add(static_cast<int64_t>(topic.era()));
   } else {
     command.Add("");
   }

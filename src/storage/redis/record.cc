@@ -58,7 +58,7 @@ void VisitTopic(Topic& topic, Visit visit) {
     visit(wide);
     value = static_cast<std::remove_reference_t<decltype(value)>>(wide);
   };
-  number(topic.version);  // first: a script compares it
+  number(topic.version);  // first, and slots second: a script compares them
   number(topic.slots);
   number(topic.capacity_jobs);
   number(topic.capacity_bytes);
@@ -152,14 +152,22 @@ std::string EncodeTopic(const Topic& topic) {
   return out;
 }
 
-Result<Topic> DecodeTopic(std::string_view name, std::string_view text) {
-  Topic topic;
+std::string EncodeBirth(uint64_t birth) {
+  std::string out;
+  PutBig(out, birth, 8);
+  return out;
+}
+
+Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text) {
+  StoredTopic topic;
   topic.name = name;
   size_t at = 0;
-  VisitTopic(topic, [&](uint64_t& number) {
+  const auto read = [&](uint64_t& number) {
     if (at + 8 <= text.size()) number = Big(text, at, 8);
     at += 8;
-  });
+  };
+  VisitTopic(topic, read);
+  read(topic.birth);
   if (at != text.size()) {
     return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis have {} bytes, this program reads {}",
                 name, text.size(), at);

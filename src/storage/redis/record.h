@@ -35,7 +35,17 @@ void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out);
 /// Fills the view from a record and a note; its views point into both. kCorrupt where they are not whole.
 Status DecodeJob(std::string_view record, std::string_view note, JobView& view);
 
+/// A topic as Redis has it. Its birth tells it from one of the same name that was dropped before: later ones are larger.
+struct StoredTopic : Topic {
+  uint64_t birth = 0;
+
+  /// Larger with every change, and from one life to the next.
+  uint64_t era() const { return birth + version; }
+};
+
+/// Without the birth: that is the last 8 bytes of what Redis has, put there by the scripts.
 std::string EncodeTopic(const Topic& topic);
-Result<Topic> DecodeTopic(std::string_view name, std::string_view text);
+std::string EncodeBirth(uint64_t birth);
+Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text);
 
 }  // namespace tocsin::redis

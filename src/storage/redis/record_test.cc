@@ -75,7 +75,7 @@ TEST(RedisRecord, Invariant18_AnUnknownFormatIsRefusedLoudly) {
   const Status decoded = DecodeJob(record, "", view);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::kUnsupportedFormat);
-  const auto topic = DecodeTopic("t", EncodeTopic(DefaultTopic("t")) + "more");
+  const auto topic = DecodeTopic("t", EncodeTopic(DefaultTopic("t")) + EncodeBirth(7) + "more");
   ASSERT_FALSE(topic);
   EXPECT_EQ(topic.error().code, Code::kUnsupportedFormat);
 }
@@ -88,9 +88,10 @@ TEST(RedisRecord, ATopicComesBackAsItWas) {
   topic.backoff_max = Millis(7);
   topic.paused = true;
   topic.version = 9;
-  const auto read = DecodeTopic("settings", EncodeTopic(topic));
+  const auto read = DecodeTopic("settings", EncodeTopic(topic) + EncodeBirth(7));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, topic);
+  EXPECT_EQ(read->birth, 7U);
 }
 
 TEST(RedisRecord, MembersAreInTheOrderOfTheirNumbers) {

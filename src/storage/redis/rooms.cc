@@ -20,7 +20,7 @@ constexpr int kTries = 3;
 }  // namespace
 
 struct Rooms::Request {
-  Topic topic;
+  StoredTopic topic;
   uint32_t slot = 0;
   uint64_t jobs = 0;
   uint64_t bytes = 0;
@@ -31,23 +31,23 @@ struct Rooms::Request {
   Done<bool> done;
 };
 
-SlotKeys Rooms::KeysOf(const Topic& topic, uint32_t slot) const {
+SlotKeys Rooms::KeysOf(const StoredTopic& topic, uint32_t slot) const {
   return {prefix_, GroupOf(topic.name, slot), fmt::format("{}/{}", topic.name, slot)};
 }
 
-Command Rooms::AtHome(const Script& script, const Topic& topic) const {
+Command Rooms::AtHome(const Script& script, const StoredTopic& topic) const {
   Command command = KeysOf(topic, 0).Call(script, {Part::kRoom});
-  command.Add(static_cast<int64_t>(topic.version));
+  command.Add(static_cast<int64_t>(topic.era()));
   return command;
 }
 
-Command Rooms::AtSlot(const Topic& topic, uint32_t slot) const {
+Command Rooms::AtSlot(const StoredTopic& topic, uint32_t slot) const {
   Command command = KeysOf(topic, slot).Call(scripts::Allow(), {Part::kMeta, Part::kJob, Part::kEnded});
-  command.Add(static_cast<int64_t>(topic.version));
+  command.Add(static_cast<int64_t>(topic.era()));
   return command;
 }
 
-void Rooms::Ask(const Topic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done) {
+void Rooms::Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done) {
   auto request = std::make_shared<Request>();
   request->topic = topic;
   request->slot = slot;
@@ -60,7 +60,7 @@ void Rooms::Ask(const Topic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes
 }
 
 void Rooms::Grant(std::shared_ptr<Request> request) {
-  const Topic& topic = request->topic;
+  const StoredTopic& topic = request->topic;
   Command command = AtHome(scripts::Grant(), topic);
   command.Add(int64_t{request->slot});
   command.Add(static_cast<int64_t>(request->jobs + request->more_jobs));
@@ -109,7 +109,7 @@ void Rooms::Allow(std::shared_ptr<Request> request, const ReplyView& reply) {
   });
 }
 
-void Rooms::Register(const Topic& topic, Next next) {
+void Rooms::Register(const StoredTopic& topic, Next next) {
   auto gather = Join(std::move(next));
   for (uint32_t slot = 0; slot < topic.slots; ++slot) {
     Command command = AtSlot(topic, slot);
@@ -129,7 +129,7 @@ void Rooms::Register(const Topic& topic, Next next) {
   gather->Leave();
 }
 
-void Rooms::TakeBack(const Topic& topic, Next next) {
+void Rooms::TakeBack(const StoredTopic& topic, Next next) {
   const auto now = clock_.IoNow();
   const auto [last, first] = taken_back_.try_emplace(topic.name, now);
   if (!first && now - last->second < kTakeBackEvery) return next({});
@@ -142,7 +142,7 @@ void Rooms::TakeBack(const Topic& topic, Next next) {
   gather->Leave();
 }
 
-void Rooms::TakeBackFrom(const Topic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather) {
+void Rooms::TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather) {
   Command mark = AtHome(scripts::Mark(), topic);
   mark.Add(int64_t{slot});
   call_(std::move(mark), [this, topic, slot, gather](Result<Reply> marked) {

@@ -22,6 +22,7 @@
 #include "spi/store.h"
 #include "storage/redis/gather.h"
 #include "storage/redis/keys.h"
+#include "storage/redis/record.h"
 
 namespace tocsin::redis {
 
@@ -37,7 +38,7 @@ class Rooms {
   static bool Shared(const Topic& topic) { return Bounded(topic) && topic.slots > 1; }
 
   /// Room for `jobs` and `bytes` more on a slot, or for a part of them: false when the topic is full.
-  void Ask(const Topic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done);
+  void Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done);
   /// Jobs of the topic have ended through this node: the next one that is refused is worth taking room back for.
   void Freed(const std::string& topic) { taken_back_.erase(topic); }
 
@@ -45,17 +46,17 @@ class Rooms {
   struct Request;
   using Next = Done<void>;
 
-  SlotKeys KeysOf(const Topic& topic, uint32_t slot) const;
-  Command AtHome(const Script& script, const Topic& topic) const;
-  Command AtSlot(const Topic& topic, uint32_t slot) const;
+  SlotKeys KeysOf(const StoredTopic& topic, uint32_t slot) const;
+  Command AtHome(const Script& script, const StoredTopic& topic) const;
+  Command AtSlot(const StoredTopic& topic, uint32_t slot) const;
   void Grant(std::shared_ptr<Request> request);
   void Granted(const std::shared_ptr<Request>& request, const ReplyView& reply);
   void Allow(std::shared_ptr<Request> request, const ReplyView& reply);
   /// Every slot tells the home what it holds.
-  void Register(const Topic& topic, Next next);
+  void Register(const StoredTopic& topic, Next next);
   /// What slots were allowed and do not use goes back to the home.
-  void TakeBack(const Topic& topic, Next next);
-  void TakeBackFrom(const Topic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather);
+  void TakeBack(const StoredTopic& topic, Next next);
+  void TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather);
 
   const std::string prefix_;
   const Clock& clock_;

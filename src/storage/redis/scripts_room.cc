@@ -58,10 +58,12 @@ return 1
   return script;
 }
 
-// At the home: the serial under which a slot's unused room is taken back.
+// At the home: the serial under which a slot's unused room is taken back. None for a slot that is not registered, or is
+// so no more after a failover: a serial alone would keep it from being registered for good.
 const Script& Mark() {
   static const Script script = Make("mark", {R"lua(
 if tonumber(redis.call('HGET', KEYS[1], 'era') or -1) ~= tonumber(ARGV[1]) then return -1 end
+if redis.call('HEXISTS', KEYS[1], 's' .. ARGV[2]) == 0 then return -1 end
 return redis.call('HINCRBY', KEYS[1], 's' .. ARGV[2], 1)
 )lua"});
   return script;

@@ -17,6 +17,7 @@
 #include "model/topic.h"
 #include "spi/store.h"
 #include "storage/redis/keys.h"
+#include "storage/redis/record.h"
 
 namespace tocsin::redis {
 
@@ -50,7 +51,7 @@ struct Slot {
 
 /// A topic, with those of its slots that belong to this shard.
 struct Shelf {
-  Topic topic;
+  StoredTopic topic;
   std::map<uint32_t, std::unique_ptr<Slot>> slots;
   std::set<uint32_t> ready;  // slots that have, or had when last heard of, jobs to claim
   uint32_t turn = 0;         // the slot that is claimed from first
