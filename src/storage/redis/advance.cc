@@ -12,7 +12,7 @@ namespace tocsin::redis {
 namespace {
 
 constexpr Millis kScanEvery{1'000};
-constexpr int64_t kSlotsAtOnce = 1000;  // of one group in one scan; the rest comes with the next
+constexpr int64_t kSlotsAtOnce = 1000;  // of one group in one script; the next one goes on from there
 constexpr size_t kChoresMax = 500;      // jobs in one script
 constexpr size_t kFiguresEachScan =
     16;  // of a node: slots whose figures are read again, because other nodes change them too
@@ -52,10 +52,11 @@ void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   LeaveAdvance(advancing);
 }
 
-void RedisStore::ScanGroup(Group& group, const std::shared_ptr<Advancing>& advancing) {
+void RedisStore::ScanGroup(Group& group, const std::shared_ptr<Advancing>& advancing, std::string_view last,
+                           std::string_view score) {
   Command command = group.keys.Call(scripts::Scan(), {Part::kNext, Part::kChore, Part::kOwner});
   AddNow(command, advancing->now);
-  command.Add(kSlotsAtOnce);
+  command.Add(kSlotsAtOnce).Add(last).Add(score);
   group.stale = false;
   ++advancing->left;
   Send(std::move(command), [this, &group, advancing, messages = group.messages](Result<Reply> reply) {
@@ -67,6 +68,9 @@ void RedisStore::ScanGroup(Group& group, const std::shared_ptr<Advancing>& advan
       Scanned(group, reply->root(), advancing);
       // A message on its own connection may have overtaken an answer that does not know of its job yet.
       group.Due(told_ms);
+      const ReplyView due = reply->root()[1];
+      const std::string_view full = reply->root()[8].text();
+      if (!full.empty()) ScanGroup(group, advancing, due[due.size() - 1].text(), full);
     }
     LeaveAdvance(advancing);
   });
@@ -99,11 +103,12 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   advancing->budget -= most;
   Command command = slot->keys.Call(
       scripts::Chores(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                          Part::kId, Part::kNote, Part::kChore, Part::kOwner});
+                          Part::kId, Part::kNote, Part::kChore, Part::kOwner, Part::kCount, Part::kEvent});
   AddNow(command, advancing->now);
   command.Add(slot->name).Add(int64_t{slot->number}).Add(static_cast<int64_t>(group.epoch));
   command.Add(static_cast<int64_t>(most));
   command.Add(shelf->topic.backoff_base.count()).Add(shelf->topic.backoff_max.count()).Add(options_.node);
+  command.Add(keys_.channel).Add(int64_t{slot->group});
   ++advancing->left;
   Send(std::move(command), [this, &group, advancing, name = slot->name, most](Result<Reply> reply) {
     if (!reply) {

@@ -77,7 +77,8 @@ void RedisStore::Count(std::string_view topic, std::span<const CountEvent> event
     InChunks(all, [&](std::vector<uint32_t> places) {
       Command command = slot.keys.Call(scripts::Count(),
                                        {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
+                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent,
+                                        Part::kChore});
       AddNow(command, now);
       command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
       for (const uint32_t at : places) {

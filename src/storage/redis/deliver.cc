@@ -120,7 +120,7 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
       return claiming->done(std::move(claiming->batch));
     }
     const ReplyView root = reply->root();
-    LearnSlot(name, root[0].integer(), root[1].integer(), root[6]);
+    LearnSlot(name, root[0].integer(), root[1].integer(), root[2]);
     if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[5].integer() > 0)
       group.Chore(root[5].integer());
     Claimed(*claiming, number, root);
@@ -129,9 +129,9 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
 }
 
 void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply) {
-  const std::string_view members = reply[7].text();
-  const ReplyView records = reply[8];
-  const ReplyView notes = reply[9];  // empty, or one for each record
+  const std::string_view members = reply[6].text();
+  const ReplyView records = reply[7];
+  const ReplyView notes = reply[8];  // empty, or one for each record
   size_t size = 0;
   for (size_t i = 0; i < records.size(); ++i) size += records[i].text().size();
   for (size_t i = 0; i < notes.size(); ++i) size += notes[i].text().size();

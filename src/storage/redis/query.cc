@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kStepsMax = 100;  // commands for one page, however few jobs they find
 constexpr size_t kPageBytesMax = 16 << 20;
+constexpr uint64_t kSweepPartsMax = 5;  // zsets of a slot
 
 std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
 
@@ -177,7 +178,8 @@ struct RedisStore::Sweeping {
   Moment now;
   uint64_t slot = 0;
   std::string began;  // as the script gave it; empty at the beginning of a slot
-  uint64_t kept = 0;
+  uint64_t part = 0;  // the zset of the slot, and where ZSCAN is in it
+  uint64_t scan = 0;
   size_t steps = 0;
   Swept swept;
   Done<Swept> done;
@@ -188,11 +190,12 @@ void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view 
   if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
   auto sweeping = std::make_shared<Sweeping>();
   if (!cursor.empty()) {
-    const auto at = ParseNumbers<3>(cursor);
-    if (!at) return done(NoCursor());
+    const auto at = ParseNumbers<4>(cursor);
+    if (!at || (*at)[2] > kSweepPartsMax) return done(NoCursor());
     sweeping->slot = (*at)[0];
     if ((*at)[1] != 0) sweeping->began = fmt::format("{}", (*at)[1]);
-    sweeping->kept = (*at)[2];
+    sweeping->part = (*at)[2];
+    sweeping->scan = (*at)[3];
   }
   sweeping->topic = topic;
   sweeping->kind = kind;
@@ -210,30 +213,33 @@ void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
   if (at->first != sweeping->slot) {
     sweeping->slot = at->first;
     sweeping->began.clear();
-    sweeping->kept = 0;
+    sweeping->part = sweeping->scan = 0;
   }
   if (sweeping->swept.changed >= sweeping->limit || ++sweeping->steps > kStepsMax) {
     sweeping->swept.cursor =
-        fmt::format("{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began, sweeping->kept);
+        fmt::format("{}.{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began, sweeping->part,
+                    sweeping->scan);
     return sweeping->done(std::move(sweeping->swept));
   }
   const Slot& slot = *at->second;
   Command command =
       slot.keys.Call(scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
+                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent,
+                                        Part::kChore});
   AddNow(command, sweeping->now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group}).Add(static_cast<int64_t>(sweeping->kind));
   command.Add(static_cast<int64_t>(std::min<size_t>(sweeping->limit - sweeping->swept.changed, 500)));
-  command.Add(sweeping->began).Add(static_cast<int64_t>(sweeping->kept));
+  command.Add(sweeping->began).Add(static_cast<int64_t>(sweeping->part)).Add(static_cast<int64_t>(sweeping->scan));
   Send(std::move(command), [this, sweeping, name = slot.name](Result<Reply> reply) {
     if (!reply) return sweeping->done(std::unexpected(std::move(reply).error()));
     const ReplyView root = reply->root();
     sweeping->swept.changed += static_cast<size_t>(root[1].integer());
-    const bool more = root[4].integer() != 0;
+    const bool more = root[5].integer() != 0;
     sweeping->began = more ? fmt::format("{}", root[2].integer()) : "";
-    sweeping->kept = more ? static_cast<uint64_t>(root[3].integer()) : 0;
+    sweeping->part = more ? static_cast<uint64_t>(root[3].integer()) : 0;
+    sweeping->scan = more ? static_cast<uint64_t>(ParseMs(root[4].text())) : 0;
     if (!more) ++sweeping->slot;
-    LearnSlot(name, root[0].integer(), root[5].integer(), root[6]);
+    LearnSlot(name, root[0].integer(), root[6].integer(), root[7]);
     SweepNext(sweeping);
   });
 }

@@ -27,6 +27,9 @@ local function when(text)
   return w > now and w or now
 end
 local function digits(n) return string.format('%.0f', n) end
+-- At maxmemory Redis refuses a script whose first write may need memory. After this one it refuses nothing: for the
+-- scripts that, in the end, make room.
+local function although_full() call('HDEL', KEYS[1], '') end
 local function sequence(meta, n)
   local last = num(call('HGET', meta, 'seq') or 0)
   local first = math.max(last + 1, (now - y2020) * 4096)
@@ -43,10 +46,20 @@ local function head(key)
   local h = call('ZRANGE', key, 0, 0, 'WITHSCORES')
   return h[2] and num(h[2])
 end
-local function touch(store, next, slot)
-  local h = head(store)
-  if h then call('ZADD', next, h, slot) else call('ZREM', next, slot) end
-  return h or -1
+-- The longest record that the slot has held since it was empty says how many of them may be read at once.
+local function lengthen(meta, size, was_empty)
+  local known = num(call('HGET', meta, 'longest') or 0)
+  if size > known or (was_empty and known > 4096) then call('HSET', meta, 'longest', size) end
+end
+local function first_after(key, time)
+  local f = call('ZRANGEBYSCORE', key, '(' .. time, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return f[2] and num(f[2])
+end
+-- Whether a slot's head that is earlier than before has to be told: nodes know what was due already, and sleep until
+-- the first job of the group that was not.
+local function wakes(next, least, old)
+  if least >= old or old <= now then return false end
+  return least <= now or least < (first_after(next, now) or math.huge)
 end
 local function figures(meta, store, prepare, dead, ended, job)
   return {call('HLEN', job), call('ZCARD', prepare), call('ZCARD', dead), call('ZCARD', ended),
@@ -57,6 +70,14 @@ end
 
 // Records, notes and leases (record.h, scripts.h).
 inline constexpr const char* kNotes = R"lua(
+-- Records may be large: a script that has read this much leaves the rest of its batch to the next one.
+local bytes_max, bytes_read = 4194304, 0
+local function record_of(job, m)
+  local rec = call('HGET', job, m)
+  if rec then bytes_read = bytes_read + #rec end
+  return rec
+end
+local function enough() return bytes_read >= bytes_max end
 local function size_of(rec) return #rec - 31 end
 local function due_in(rec) return (upack('>I7', rec)) end
 local function with_due(rec, due) return pack('>I7', due) .. sub(rec, 8) end
@@ -81,9 +102,18 @@ end
 local function is_of(s, kind, fence)
   return sub(s, 1, 7) == pack('>I7', fence) and (upack('>I1', s, 10) >= 8) == (kind == 'f')
 end
-local function uncount(count, event, m)
-  if call('ZREM', count, m) == 1 then
-    call('ZREMRANGEBYLEX', event, '[' .. m, '[' .. m .. string.rep('\255', 260))
+-- A job counts no more. Its events go at once as long as they are few; otherwise chores remove them, in pieces.
+local events_max = 5000
+local function last_event(m) return '[' .. m .. string.rep('\255', 260) end
+local function uncount(count, event, m, chore, slot)
+  if call('ZREM', count, m) == 0 then return end
+  local events = call('ZLEXCOUNT', event, '[' .. m, last_event(m))
+  if events <= events_max then
+    call('ZREMRANGEBYLEX', event, '[' .. m, last_event(m))
+    events_max = events_max - events
+  else
+    call('ZADD', count, -1, m)
+    call('ZADD', chore, 'LT', now, slot)
   end
 end
 )lua";
@@ -103,14 +133,18 @@ local function limits(meta, max_jobs, max_bytes, era, live, bytes)
 end
 )lua";
 
-// The head of the slot has moved: the group's index follows, and who sleeps longer is woken.
+// The head of the slot has moved: the group's index follows.
 inline constexpr const char* kMoved = R"lua(
-local old_head, earliest = num(call('ZSCORE', next, slot) or math.huge), head(next) or math.huge
+local old_head = num(call('ZSCORE', next, slot) or math.huge)
 local function moved()
-  local least = touch(store, next, slot)
-  if least >= 0 and least < old_head and (least < earliest or (least <= now and old_head > now)) then
-    call('PUBLISH', channel, group .. ' ' .. least)
+  local least = head(store)
+  if not least then
+    call('ZREM', next, slot)
+    return -1
   end
+  local tell = wakes(next, least, old_head)
+  if least ~= old_head then call('ZADD', next, least, slot) end
+  if tell then call('PUBLISH', channel, group .. ' ' .. least) end
   return least
 end
 )lua";

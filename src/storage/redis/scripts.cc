@@ -11,7 +11,7 @@ const Script& SubmitPlain() {
 local meta, store, job, next, prepare, dead, ended = unpack(KEYS)
 local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[5])
 local first = sequence(meta, n)
-local fields, scores, bytes, least, at, i = {}, {}, -24 * n, math.huge, 0, 6
+local fields, scores, bytes, longest, least, at, i = {}, {}, -24 * n, 0, math.huge, 0, 6
 while ARGV[i] do
   local due, last = when(ARGV[i]), i + 1 + ARGV[i + 1]
   local stamp, score = pack('>I7', due), digits(due)
@@ -20,6 +20,7 @@ while ARGV[i] do
     local m, rec = pack('>I7', first + at / 2), ARGV[k]
     fields[at + 1], fields[at + 2], scores[at + 1], scores[at + 2] = m, stamp .. rec, score, m
     bytes, at = bytes + #rec, at + 2
+    if #rec > longest then longest = #rec end
   end
   i = last + 1
 end
@@ -29,25 +30,28 @@ add(meta, 'bytes', bytes)
 add(meta, 'acc', n)
 local old = num(call('ZSCORE', next, slot) or math.huge)
 if least < old then
-  local earliest = head(next) or math.huge
+  local tell = wakes(next, least, old)
   call('ZADD', next, least, slot)
-  if least < earliest or (least <= now and old > now) then call('PUBLISH', channel, group .. ' ' .. least) end
+  if tell then call('PUBLISH', channel, group .. ' ' .. least) end
 end
-return {now, first, math.min(least, old), figures(meta, store, prepare, dead, ended, job)}
+local held = figures(meta, store, prepare, dead, ended, job)
+lengthen(meta, longest + 7, held[1] == n)
+return {now, first, math.min(least, old), held}
 )lua"});
   return script;
 }
 
-// Everything else. Outcomes as in SubmitOutcome; an over-capacity job has no member.
+// Everything else. Outcomes as in SubmitOutcome, for as many as were looked at; an over-capacity job has no member.
 const Script& Submit() {
   static const Script script = Make("submit", {kCommon, kNotes, kLimits, R"lua(
-local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
+local meta, store, job, next, prepare, dead, ended, id, note, count, event, chore = unpack(KEYS)
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 )lua",
                                                kMoved, R"lua(
 local live, bytes = call('HLEN', job) - call('ZCARD', ended), num(call('HGET', meta, 'bytes') or 0)
+local old_bytes = bytes
 local max_jobs, max_bytes = limits(meta, ARGV[5], ARGV[6], ARGV[7], live, bytes)
-local accepted, cancelled, results = 0, 0, {}
+local accepted, cancelled, longest, results = 0, 0, 0, {}
 local function found(m, own)
   if m ~= '' and call('HEXISTS', job, m) == 1 then return m end
   return own ~= '' and call('HGET', id, own) or nil
@@ -69,12 +73,13 @@ local function remove(m, rec)
   call('ZREM', store, m)
   call('ZREM', dead, m)
   call('ZREM', ended, m)
-  uncount(count, event, m)
+  uncount(count, event, m, chore, slot)
 end
 for i = 8, #ARGV, 6 do
+  if enough() then break end
   local at, left, mode, given, own, rec = ARGV[i], num(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local old = found(given, own)
-  local old_rec = old and call('HGET', job, old)
+  local old_rec = old and record_of(job, old)
   local ends = old and call('ZSCORE', ended, old)
   local frees = old and not ends
   local freed = frees and size_of(old_rec) or 0
@@ -88,39 +93,59 @@ for i = 8, #ARGV, 6 do
       or (max_bytes and size > freed and bytes - freed + size > max_bytes) then
     result(4)
   else
+    local m = pack('>I7', sequence(meta, 1))
     if old then remove(old, old_rec) end
     if frees then live, bytes, cancelled = live - 1, bytes - freed, cancelled + 1 end
-    local m = pack('>I7', sequence(meta, 1))
     local due = at == '' and -1 or when(at)
     call('HSET', job, m, pack('>I7', math.max(due, 0)) .. rec)
     if own ~= '' then call('HSET', id, own, m) end
     if due >= 0 then call('ZADD', store, due, m) end
     if left > 0 then call('ZADD', count, left, m) end
-    live, bytes, accepted = live + 1, bytes + size, accepted + 1
+    live, bytes, accepted, longest = live + 1, bytes + size, accepted + 1, math.max(longest, #rec + 7)
     result(0, m, due)
   end
 end
-call('HSET', meta, 'bytes', bytes)
+add(meta, 'bytes', bytes - old_bytes)
 add(meta, 'acc', accepted)
 add(meta, 'can', cancelled)
-return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
+local held = figures(meta, store, prepare, dead, ended, job)
+if accepted > 0 then lengthen(meta, longest, held[1] == accepted) end
+return {now, results, moved(), held}
 )lua"});
   return script;
 }
 
-// From scheduled to leased. Jobs leave in the order of (due, sequence); a member without its record is dropped here, so
-// that it holds up nobody. Answers two fences, the one of first leases and the one of later ones, which have a note.
+// From scheduled to leased. Jobs leave in the order of (due, sequence), as many as fit into max_bytes; a member without
+// its record is dropped here, so that it holds up nobody. Answers two fences, the one of first leases and the one of
+// later ones, which have a note.
 const Script& Claim() {
   static const Script script = Make("claim", {kCommon, kNotes, R"lua(
 local meta, store, job, next, prepare, dead, ended, note, count, event, chore = unpack(KEYS)
 local slot, max, lease, max_bytes = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5])
 local members = call('ZRANGEBYSCORE', store, '-inf', now, 'LIMIT', 0, max)
-local n = #members
-local recs, notes, taken, more, seq, deadline, score = {}, {}, 0, 0, 0, 0, '0'
-if n > 0 then
-  recs = call('HMGET', job, unpack(members))
+local recs, notes, taken, seq, deadline, score = {}, {}, 0, 0, 0, '0'
+local function read(n)
+  local longest = num(call('HGET', meta, 'longest') or max_bytes)
+  local step = math.max(math.floor(max_bytes / longest), 1)
+  if step >= n then return call('HMGET', job, unpack(members)), n end
+  local all, bytes = {}, 0
+  for from = 1, n, step do
+    local last = math.min(from + step - 1, n)
+    local some = call('HMGET', job, unpack(members, from, last))
+    for i = from, last do
+      all[i] = some[i - from + 1]
+      bytes = bytes + (all[i] and #all[i] or 0)
+    end
+    if bytes > max_bytes then return all, last end
+  end
+  return all, n
+end
+if #members > 0 then
+  although_full()
+  local n
+  recs, n = read(#members)
   local some_noted = noted(note, dead, ended)
-  if some_noted then notes = call('HMGET', note, unpack(members)) end
+  if some_noted then notes = call('HMGET', note, unpack(members, 1, n)) end
   deadline, seq = now + lease, sequence(meta, 1)
   score = lease_until(deadline, seq % 4096)
   local opening, leased, fields, bytes, last = pack('>I7', seq), {}, {}, 0, 0
@@ -128,10 +153,7 @@ if n > 0 then
     local m, rec, old = members[i], recs[i], notes[i]
     if rec then
       bytes = bytes + #rec
-      if taken > 0 and bytes > max_bytes then
-        more = 1
-        break
-      end
+      if taken > 0 and bytes > max_bytes then break end
       local at = 2 * taken
       taken = taken + 1
       leased[at + 1], leased[at + 2], members[taken], recs[taken] = score, m, m, rec
@@ -143,7 +165,7 @@ if n > 0 then
     end
     last = i
   end
-  for i = taken + 1, n do members[i], recs[i], notes[i] = nil, nil, nil end
+  for i = taken + 1, #members do members[i], recs[i], notes[i] = nil, nil, nil end
   call('ZREMRANGEBYRANK', store, 0, last - 1)
   if taken > 0 then
     chunks('ZADD', prepare, leased, 4000)
@@ -151,12 +173,13 @@ if n > 0 then
     add(meta, 'dlv', taken)
     call('ZADD', chore, 'LT', deadline, slot)
     if call('EXISTS', count) == 1 then
-      for i = 1, taken do uncount(count, event, members[i]) end
+      for i = 1, taken do uncount(count, event, members[i], chore, slot) end
     end
   end
 end
-local least = touch(store, next, slot)
-return {now, least, more, num(score), seq, deadline, figures(meta, store, prepare, dead, ended, job),
+local least = head(store)
+if least then call('ZADD', next, least, slot) else call('ZREM', next, slot) end
+return {now, least or -1, figures(meta, store, prepare, dead, ended, job), num(score), seq, deadline,
   table.concat(members), recs, notes}
 )lua"});
   return script;
@@ -164,20 +187,20 @@ return {now, least, more, num(score), seq, deadline, figures(meta, store, prepar
 
 // Acks alone, in runs of one fence: 'f' for first leases or 'l' for later ones, the fence, how many, and their members.
 // The leases of one claim have one score: where all of them are acked in their order, as most are, they are compared
-// and removed at once. Answers the outcomes as in SettleOutcome; none where all are done.
+// and removed at once. Answers the outcomes as in SettleOutcome, none where all are done, and for how many they are.
 const Script& Ack() {
   static const Script script = Make("ack", {kCommon, kNotes, R"lua(
 local meta, store, job, prepare, dead, ended, id, note, chore = unpack(KEYS)
 local slot, retention = ARGV[2], num(ARGV[3])
-local outcomes, gone, known, rest, o, at = {}, {}, {}, {}, 0, 4
+local outcomes, gone, known, o, at = {}, {}, {}, 0, 4
 local some_noted = noted(note, dead, ended)
-local function settle_one(m, ok)
-  o = o + 1
-  outcomes[o] = ok and 0 or 2
-  if ok then
-    gone[#gone + 1] = m
-    rest[#rest + 1] = m
+local large = num(call('HGET', meta, 'longest') or bytes_max) * #ARGV > bytes_max
+local function fitting(from, to)
+  for k = from, to do
+    bytes_read = bytes_read + call('HSTRLEN', job, ARGV[k])
+    if bytes_read > bytes_max and o + k > from then return k - 1 end
   end
+  return to
 end
 local function settle_whole(fence, from, to)
   if call('ZCOUNT', prepare, fence, fence) ~= to - from + 1 then return false end
@@ -192,26 +215,36 @@ local function settle_whole(fence, from, to)
   return true
 end
 local function settle_each(kind, fence, from, to)
-  local scores, done = call('ZMSCORE', prepare, unpack(ARGV, from, to)), {}
+  local scores, done, g = call('ZMSCORE', prepare, unpack(ARGV, from, to)), {}, #gone
   local notes = some_noted and call('HMGET', note, unpack(ARGV, from, to)) or {}
   for k = from, to do
-    local m, text = ARGV[k], notes[k - from + 1]
-    local ok = not done[m] and (kind == 'f' and scores[k - from + 1] == fence)
-    if text then
-      ok = not done[m] and is_of(text, kind, fence)
+    local m, score, text = ARGV[k], scores[k - from + 1], notes[k - from + 1]
+    local ok = score and not done[m]
+    if ok and text then
+      ok = is_of(text, kind, fence)
       known[m] = text
+    else
+      ok = ok and kind == 'f' and score == fence
     end
-    done[m] = ok or done[m]
-    settle_one(m, ok)
+    o = o + 1
+    outcomes[o] = ok and 0 or 2
+    if ok then
+      gone[#gone + 1] = m
+      done[m] = true
+    end
   end
+  -- At once, so that a token that comes again in another run is not good any more.
+  if #gone > g then call('ZREM', prepare, unpack(gone, g + 1)) end
 end
 while ARGV[at] do
   local kind, fence, last = ARGV[at], ARGV[at + 1], at + 2 + ARGV[at + 2]
-  if some_noted or kind ~= 'f' or not settle_whole(fence, at + 3, last) then settle_each(kind, fence, at + 3, last) end
+  local to = large and fitting(at + 3, last) or last
+  if to < at + 3 then break end
+  if some_noted or kind ~= 'f' or not settle_whole(fence, at + 3, to) then settle_each(kind, fence, at + 3, to) end
+  if to < last then break end
   at = last + 1
 end
 if #gone > 0 then
-  chunks('ZREM', prepare, rest, 4000)
   local recs, bytes = call('HMGET', job, unpack(gone)), 0
   for i = 1, #gone do bytes = bytes + (recs[i] and size_of(recs[i]) or 0) end
   if retention > 0 then
@@ -237,7 +270,7 @@ if #gone > 0 then
   add(meta, 'bytes', -bytes)
   add(meta, 'ack', #gone)
 end
-return {now, #gone < o and outcomes or {}, figures(meta, store, prepare, dead, ended, job)}
+return {now, #gone < o and outcomes or {}, figures(meta, store, prepare, dead, ended, job), o}
 )lua"});
   return script;
 }
@@ -270,6 +303,7 @@ end
 
 }  // namespace
 
+// Outcomes as in SettleOutcome, for as many as were looked at.
 const Script& Settle() {
   static const Script script = Make("settle", {kCommon, kNotes, R"lua(
 local meta, store, job, next, prepare, dead, ended, id, note, chore = unpack(KEYS)
@@ -277,6 +311,7 @@ local slot, slot_number, retention, base, most = ARGV[2], num(ARGV[3]), num(ARGV
 local channel, group = ARGV[7], ARGV[8]
 )lua",
                                                kMoved, kRetry, R"lua(
+although_full()
 local outcomes, acked, nacked, died, bytes = {}, 0, 0, 0, 0
 local function ack(m, n, rec)
   acked, bytes = acked + 1, bytes + size_of(rec)
@@ -294,10 +329,11 @@ local function ack(m, n, rec)
   if own ~= '' then call('HDEL', id, own) end
 end
 for i = 9, #ARGV, 6 do
+  if enough() then break end
   local m, first, fence, kind, value, reason = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], num(ARGV[i + 4]), ARGV[i + 5]
-  local text, rec, score = call('HGET', note, m), call('HGET', job, m), call('ZSCORE', prepare, m)
+  local text, rec, score = call('HGET', note, m), record_of(job, m), call('ZSCORE', prepare, m)
   local held = score == fence and first == 'f'
-  if text then held = is_of(text, first, fence) end
+  if text then held = score and is_of(text, first, fence) end
   local outcome = 0
   if not held or not rec then
     outcome = 2
@@ -331,44 +367,57 @@ return {now, outcomes, moved(), figures(meta, store, prepare, dead, ended, job)}
   return script;
 }
 
-// Rolls back leases that ran out and forgets what was retained long enough. Only the group's owner does: another epoch,
-// or the same number in another node's hands after a failover that forgot one, is refused with -1.
+// Rolls back leases that ran out, forgets what was retained long enough, and removes the events of jobs that count no
+// more. Only the group's owner does: another epoch, or the same number in another node's hands after a failover that
+// forgot one, is refused with -1.
 const Script& Chores() {
   static const Script script = Make("chores", {kCommon, kNotes, R"lua(
-local meta, store, job, next, prepare, dead, ended, id, note, chore, owner = unpack(KEYS)
+local meta, store, job, next, prepare, dead, ended, id, note, chore, owner, count, event = unpack(KEYS)
 local slot, slot_number, epoch, budget, base, most = ARGV[2], num(ARGV[3]), ARGV[4], num(ARGV[5]), num(ARGV[6]), num(ARGV[7])
+local channel, group = ARGV[9], ARGV[10]
 local holder = call('HMGET', owner, 'epoch', 'node')
 if holder[1] ~= epoch or holder[2] ~= ARGV[8] then return {now, -1} end
 )lua",
-                                               kRetry, R"lua(
-local expired = call('ZRANGEBYSCORE', prepare, '-inf', '(' .. lease_until(now + 1, 0), 'LIMIT', 0, budget)
-local died = 0
-for i = 1, #expired do
-  local m = expired[i]
-  local rec = call('HGET', job, m)
+                                               kMoved, kRetry, R"lua(
+although_full()
+local changed, died = 0, 0
+for _, m in ipairs(call('ZRANGEBYSCORE', prepare, '-inf', '(' .. lease_until(now + 1, 0), 'LIMIT', 0, budget)) do
+  if enough() then break end
+  changed = changed + 1
+  local rec = record_of(job, m)
   if rec then
     if not retry(m, read_note(call('HGET', note, m)), rec, nil, 'lease expired') then died = died + 1 end
   else
     call('ZREM', prepare, m)
   end
 end
-add(meta, 'exp', #expired)
+add(meta, 'exp', changed)
 add(meta, 'die', died)
-local forgotten = call('ZRANGEBYSCORE', ended, '-inf', now, 'LIMIT', 0, budget)
-for i = 1, #forgotten do
-  local m = forgotten[i]
-  local rec = call('HGET', job, m)
+for _, m in ipairs(call('ZRANGEBYSCORE', ended, '-inf', now, 'LIMIT', 0, budget)) do
+  if enough() then break end
+  changed = changed + 1
+  local rec = record_of(job, m)
   local own = rec and id_of(rec) or ''
   call('HDEL', job, m)
   call('HDEL', note, m)
   if own ~= '' then call('HDEL', id, own) end
   call('ZREM', ended, m)
 end
+local function remove_events()
+  while true do
+    local m = call('ZRANGEBYSCORE', count, '-inf', '(0', 'LIMIT', 0, 1)[1]
+    if not m then return false end
+    if events_max == 0 then return true end
+    local events = call('ZRANGEBYLEX', event, '[' .. m, last_event(m), 'LIMIT', 0, events_max)
+    chunks('ZREM', event, events, 4000)
+    if #events < events_max then call('ZREM', count, m) end
+    events_max = events_max - #events
+  end
+end
 local lease = head(prepare)
-local at = math.min(lease and lease_end(lease) or math.huge, head(ended) or math.huge)
+local at = remove_events() and now or math.min(lease and lease_end(lease) or math.huge, head(ended) or math.huge)
 if at < math.huge then call('ZADD', chore, at, slot) else call('ZREM', chore, slot) end
-return {now, #expired + #forgotten, touch(store, next, slot), figures(meta, store, prepare, dead, ended, job),
-  at < math.huge and at or -1}
+return {now, changed, moved(), figures(meta, store, prepare, dead, ended, job), at < math.huge and at or -1}
 )lua"});
   return script;
 }

@@ -1,10 +1,12 @@
-// The Lua scripts of the Redis store: every move of jobs is one of them, over a bounded batch of one slot. Keys and
+// The Lua scripts of the Redis store: every move of jobs is one of them, over a batch of one slot that is bounded in
+// jobs, bytes and events: what reads records ends when they have 4 MiB, and the caller sends the rest again. Keys and
 // data come in KEYS and ARGV alone, and every key that is touched is declared, so that Cluster never runs one on half
 // of them while a hash slot moves.
 //
 // What Redis holds of one slot (keys.h):
 //   store    zset   member -> due ms        scheduled jobs, but those that wait for a count alone
-//   count    zset   member -> events left   jobs whose count still matters (the countdown bucket)
+//   count    zset   member -> events left   jobs whose count still matters (the countdown bucket); below 0 it does not,
+//                                           and chores have to remove what is left of the events
 //   prepare  zset   member -> lease         leased jobs
 //   dead     zset   member -> died at
 //   ended    zset   member -> forget at     done and cancelled jobs that are retained
@@ -12,11 +14,12 @@
 //   note     hash   member -> note          what became of it (record.h); none before a first lease ends
 //   id       hash   own id -> member
 //   event    zset   member .. event -> 0    events counted, as long as they matter
-//   meta     hash   seq, bytes, the counts of TopicFigures, what the slot may hold (rooms.h)
+//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h)
 //   room     hash   of the topic's slot 0 alone: what each slot was allowed
 // and of its group:
 //   next     zset   slot -> due ms of the first job in store
-//   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late
+//   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late; now, where
+//                   events are to be removed
 //   owner    hash   epoch, node
 // A member is the job's sequence number in 7 bytes, big end first: jobs of one due time leave in the order of arrival.
 //

@@ -20,7 +20,8 @@ end
 
 }  // namespace
 
-// Kinds and outcomes as in AmendKind and AmendOutcome.
+// Kinds and outcomes as in AmendKind and AmendOutcome, for as many as were looked at; with them the due time or, where
+// there is no room, how much is needed.
 const Script& Amend() {
   static const Script script = Make("amend", {kCommon, kNotes, kLimits, R"lua(
 local meta, store, job, next, prepare, dead, ended, id, note, count, event, chore = unpack(KEYS)
@@ -28,11 +29,12 @@ local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 local retention = num(ARGV[5])
 )lua",
                                               kLookUp, kMoved, R"lua(
-local bytes, cancelled, results = num(call('HGET', meta, 'bytes') or 0), 0, {}
+local old_bytes = num(call('HGET', meta, 'bytes') or 0)
+local bytes, cancelled, results = old_bytes, 0, {}
 local _, max_bytes = limits(meta, '', ARGV[6], ARGV[7], 0, bytes)
 local function cancel(m, rec, n)
   call('ZREM', store, m)
-  uncount(count, event, m)
+  uncount(count, event, m, chore, slot)
   bytes, cancelled = bytes - size_of(rec), cancelled + 1
   if retention > 0 then
     n.flags = 2
@@ -50,14 +52,15 @@ local function new_payload(m, rec, payload)
   local kl, il, hl = upack('>I2I2I4', rec, 24)
   local changed = sub(rec, 1, 31 + kl + il + hl) .. payload
   local grows = #changed - #rec
-  if grows > 0 and max_bytes and bytes + grows > max_bytes then return nil end
+  if grows > 0 and max_bytes and bytes + grows > max_bytes then return nil, grows end
   bytes = bytes + grows
   call('HSET', job, m, changed)
+  lengthen(meta, #changed, false)
   return changed
 end
 local function reschedule(m, rec, due)
   local old = call('ZSCORE', store, m)
-  if old and num(old) <= now then uncount(count, event, m) end
+  if old and num(old) <= now then uncount(count, event, m, chore, slot) end
   if upack('>I1', rec, 9) == 1 then
     local n = read_note(call('HGET', note, m))
     n.flags = 4
@@ -67,13 +70,15 @@ local function reschedule(m, rec, due)
   call('ZADD', store, due, m)
   return due
 end
+if ARGV[8] == '0' then although_full() end
 for i = 8, #ARGV, 6 do
+  if enough() then break end
   local kind, m, at, has, payload = ARGV[i], found(ARGV[i + 1], ARGV[i + 2]), ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local outcome, due = 0, 0
   if not m then
     outcome = 3
   else
-    local text, rec = call('HGET', note, m), call('HGET', job, m)
+    local text, rec = call('HGET', note, m), record_of(job, m)
     local state = state_of(m, text)
     if state == 1 then
       outcome = 1
@@ -82,13 +87,15 @@ for i = 8, #ARGV, 6 do
     elseif kind == '0' then
       cancel(m, rec, read_note(text))
     elseif kind == '1' then
-      if has == '1' then rec = new_payload(m, rec, payload) end
-      if rec then due = reschedule(m, rec, when(at)) else outcome = 4 end
+      local lacks = 0
+      if has == '1' then rec, lacks = new_payload(m, rec, payload) end
+      if rec then due = reschedule(m, rec, when(at)) else outcome, due = 4, lacks end
     elseif kind == '2' then
-      if not new_payload(m, rec, payload) then outcome = 4 end
+      local changed, lacks = new_payload(m, rec, payload)
+      if not changed then outcome, due = 4, lacks end
     else
       due = now
-      uncount(count, event, m)
+      uncount(count, event, m, chore, slot)
       call('HSET', job, m, with_due(rec, now))
       call('ZADD', store, now, m)
     end
@@ -96,17 +103,17 @@ for i = 8, #ARGV, 6 do
   results[#results + 1] = outcome
   results[#results + 1] = due
 end
-call('HSET', meta, 'bytes', bytes)
+add(meta, 'bytes', bytes - old_bytes)
 add(meta, 'can', cancelled)
 return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
 )lua"});
   return script;
 }
 
-// Outcomes as in CountOutcome.
+// Outcomes as in CountOutcome, for as many as were looked at.
 const Script& Count() {
   static const Script script = Make("count", {kCommon, kNotes, R"lua(
-local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
+local meta, store, job, next, prepare, dead, ended, id, note, count, event, chore = unpack(KEYS)
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 )lua",
                                               kLookUp, kMoved, R"lua(
@@ -114,21 +121,21 @@ local results = {}
 local function counted(m, name, by)
   local state = state_of(m, call('HGET', note, m))
   if state > 1 then return 4, 0 end
-  local left, due = call('ZSCORE', count, m), call('ZSCORE', store, m)
-  if state == 1 or not left or (due and num(due) <= now) then return 3, 0 end
-  left = num(left)
+  local left, due = num(call('ZSCORE', count, m) or 0), call('ZSCORE', store, m)
+  if state == 1 or left <= 0 or (due and num(due) <= now) then return 3, 0 end
   if call('ZADD', event, 'NX', 0, m .. name) == 0 then return 2, left end
   left = math.max(left - by, 0)
   if left > 0 then
     call('ZADD', count, left, m)
     return 0, left
   end
-  uncount(count, event, m)
-  call('HSET', job, m, with_due(call('HGET', job, m), now))
+  uncount(count, event, m, chore, slot)
+  call('HSET', job, m, with_due(record_of(job, m), now))
   call('ZADD', store, now, m)
   return 1, 0
 end
 for i = 5, #ARGV, 4 do
+  if enough() then break end
   local m = found(ARGV[i], ARGV[i + 1])
   local outcome, left = 5, 0
   if m then outcome, left = counted(m, ARGV[i + 2], num(ARGV[i + 3])) end
@@ -140,7 +147,8 @@ return {now, results, moved(), figures(meta, store, prepare, dead, ended, job)}
   return script;
 }
 
-// For each reference: member, record, note, state, due (0: never), lease end, events left. An empty member: not stored.
+// For each reference that was looked at: member, record, note, state, due (0: never), lease end, events left. An empty
+// member: not stored.
 const Script& Find() {
   static const Script script = Make("find", {kCommon, kNotes, R"lua(
 local store, job, prepare, dead, ended, id, note, count = unpack(KEYS)
@@ -151,12 +159,14 @@ local function put(...)
   for _, value in ipairs({...}) do out[#out + 1] = value end
 end
 for i = 2, #ARGV, 2 do
+  if enough() then break end
   local m = found(ARGV[i], ARGV[i + 1])
   if not m then
     put('', '', '', 0, 0, 0, 0)
   else
-    local text, rec, lease = call('HGET', note, m) or '', call('HGET', job, m), call('ZSCORE', prepare, m)
-    put(m, rec, text, state_of(m, text), due_in(rec), lease and lease_end(lease) or 0, num(call('ZSCORE', count, m) or 0))
+    local text, rec, lease = call('HGET', note, m) or '', record_of(job, m), call('ZSCORE', prepare, m)
+    put(m, rec, text, state_of(m, text), due_in(rec), lease and lease_end(lease) or 0,
+      math.max(num(call('ZSCORE', count, m) or 0), 0))
   end
 end
 return {now, out}
@@ -165,18 +175,21 @@ return {now, out}
 }
 
 // Kinds as in SweepKind. `began` bounds it: a redrive to the dead jobs that there were, the others to the jobs with a
-// sequence number up to it; `kept` younger ones stand before the rest of the store.
+// sequence number up to it. Those go through the zsets with ZSCAN, which meets every member that is there all the time,
+// however its score and others' change: `part` is the zset and `scan` ZSCAN's cursor.
 const Script& Sweep() {
   static const Script script = Make("sweep", {kCommon, kNotes, R"lua(
-local meta, store, job, next, prepare, dead, ended, id, note, count, event = unpack(KEYS)
+local meta, store, job, next, prepare, dead, ended, id, note, count, event, chore = unpack(KEYS)
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
-local kind, limit, began, kept = ARGV[5], num(ARGV[6]), num(ARGV[7]), num(ARGV[8])
+local kind, limit, began, part, scan = ARGV[5], num(ARGV[6]), num(ARGV[7]), num(ARGV[8]), ARGV[9]
 began = began or (kind == '0' and call('ZCARD', dead)) or num(call('HGET', meta, 'seq') or 0)
 )lua",
                                               kMoved, R"lua(
-local changed, purged, bytes, more = 0, 0, 0, 0
+although_full()
+local changed, purged, bytes, looked, more = 0, 0, 0, 0, 0
+local function full() return changed >= limit or enough() end
 local function erase(m)
-  local rec = call('HGET', job, m)
+  local rec = record_of(job, m)
   local retained = call('ZREM', ended, m) == 1
   if rec then
     local own = id_of(rec)
@@ -186,29 +199,30 @@ local function erase(m)
   call('ZREM', store, m)
   call('ZREM', prepare, m)
   call('ZREM', dead, m)
-  uncount(count, event, m)
+  uncount(count, event, m, chore, slot)
   call('HDEL', job, m)
   call('HDEL', note, m)
   changed = changed + 1
 end
-local function erase_all(key, from)
-  local room = limit - changed
-  if room <= 0 then
-    more = 1
-    return
+-- Whether all of the page was looked at. A member may be in it twice; one of `count` below 0 does not wait any more.
+local function erase_page(key, page)
+  for i = 1, #page, 2 do
+    local m, score = page[i], call('ZSCORE', key, page[i])
+    looked = looked + 1
+    if score and num(score) >= 0 and upack('>I7', m) <= began then
+      if full() then return false end
+      erase(m)
+    end
   end
-  local members = call('ZRANGE', key, from, from + room - 1)
-  if #members == room then more = 1 end
-  for _, m in ipairs(members) do
-    if upack('>I7', m) <= began then erase(m) elseif key == store then kept = kept + 1 end
-  end
+  return true
 end
 if kind == '0' then
   for _, m in ipairs(call('ZRANGE', dead, 0, math.min(limit, began) - 1)) do
+    if enough() then break end
     local n = read_note(call('HGET', note, m))
     n.tries = 0
     call('HSET', note, m, note_text(n))
-    call('HSET', job, m, with_due(call('HGET', job, m), now))
+    call('HSET', job, m, with_due(record_of(job, m), now))
     call('ZREM', dead, m)
     call('ZADD', store, now, m)
     changed = changed + 1
@@ -217,35 +231,40 @@ if kind == '0' then
   began = began - changed
   if began > 0 and changed > 0 then more = 1 end
 else
-  erase_all(dead, 0)
-  if kind ~= '1' then
-    erase_all(store, kept)
-    erase_all(count, 0)
+  local sets = kind == '1' and {dead} or kind == '2' and {dead, store, count} or {dead, store, count, prepare, ended}
+  while part < #sets and looked < limit and not full() do
+    local page = call('ZSCAN', sets[part + 1], scan, 'COUNT', limit)
+    if not erase_page(sets[part + 1], page[2]) then break end
+    scan = page[1]
+    if scan == '0' then part = part + 1 end
   end
-  if kind == '3' then
-    erase_all(prepare, 0)
-    erase_all(ended, 0)
-  end
+  if part < #sets then more = 1 end
   add(meta, 'bytes', -bytes)
   add(meta, 'pur', purged)
 end
-return {now, changed, began, kept, more, moved(), figures(meta, store, prepare, dead, ended, job)}
+return {now, changed, began, part, scan, more, moved(), figures(meta, store, prepare, dead, ended, job)}
 )lua"});
   return script;
 }
 
-// What a group has to do now: slots with jobs to claim, slots with chores, and when there is more. For every node.
+// What a group has to do now: slots with jobs to claim, slots with chores, and when there is more. For every node. Where
+// there are more than `most` with jobs, the last one and its score say from where the next scan goes on; that one has
+// no chores.
 const Script& Scan() {
   static const Script script = Make("scan", {kCommon, R"lua(
 local next, chore, owner = unpack(KEYS)
-local most = num(ARGV[2])
-local function later(key)
-  local l = call('ZRANGEBYSCORE', key, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  return l[2] and num(l[2]) or -1
+local most, last, score = num(ARGV[2]), ARGV[3], ARGV[4]
+local from, chores = 0, {}
+if last == '' then
+  chores = call('ZRANGEBYSCORE', chore, '-inf', now, 'LIMIT', 0, most)
+else
+  local rank = call('ZSCORE', next, last) == score and call('ZRANK', next, last)
+  from = rank and rank + 1 or call('ZCOUNT', next, '-inf', '(' .. score)
 end
-return {now, call('ZRANGEBYSCORE', next, '-inf', now, 'LIMIT', 0, most), later(next),
-  call('ZRANGEBYSCORE', chore, '-inf', now, 'LIMIT', 0, most), later(chore),
-  num(call('HGET', owner, 'epoch') or 0), call('HGET', owner, 'node') or '', call('ZCARD', next)}
+local due = call('ZRANGEBYSCORE', next, '-inf', now, 'LIMIT', from, most)
+return {now, due, first_after(next, now) or -1, chores, first_after(chore, now) or -1,
+  num(call('HGET', owner, 'epoch') or 0), call('HGET', owner, 'node') or '', call('ZCARD', next),
+  #due == most and call('ZSCORE', next, due[most]) or ''}
 )lua"});
   return script;
 }
@@ -253,6 +272,7 @@ return {now, call('ZRANGEBYSCORE', next, '-inf', now, 'LIMIT', 0, most), later(n
 // A new owner: whatever the old one still sends with its epoch is refused from here on.
 const Script& Take() {
   static const Script script = Make("take", {R"lua(
+redis.call('HDEL', KEYS[1], '')  -- what comes after it Redis does not refuse at maxmemory
 redis.call('HSET', KEYS[1], 'node', ARGV[1])
 return redis.call('HINCRBY', KEYS[1], 'epoch', 1)
 )lua"});

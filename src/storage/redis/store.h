@@ -126,7 +126,9 @@ class RedisStore final : public Store {
 
   static std::shared_ptr<Advancing> MakeAdvancing(Moment now, Done<Advanced> done);
   void LeaveAdvance(const std::shared_ptr<Advancing>& advancing);
-  void ScanGroup(Group& group, const std::shared_ptr<Advancing>& advancing);
+  /// From the slot that the script before it ended with, where there were too many for one.
+  void ScanGroup(Group& group, const std::shared_ptr<Advancing>& advancing, std::string_view last = {},
+                 std::string_view score = {});
   void Scanned(Group& group, const ReplyView& reply, const std::shared_ptr<Advancing>& advancing);
   void DoChores(Group& group, std::string_view slot, const std::shared_ptr<Advancing>& advancing);
   void CheckTopics(const std::shared_ptr<Advancing>& advancing);

@@ -142,7 +142,7 @@ void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
   const Slot& slot = *shelf->Find(submitting->slot);
   Command command = slot.keys.Call(
       scripts::Submit(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                          Part::kId, Part::kNote, Part::kCount, Part::kEvent});
+                          Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
   AddNow(command, submitting->now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
   AddLimit(command, shelf->topic.capacity_jobs);
