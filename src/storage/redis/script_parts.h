@@ -149,6 +149,12 @@ local function moved()
 end
 )lua";
 
+// A slot takes jobs only in the life of the topic that has opened it (OpenSlot): a node that has not heard of a drop would
+// add to what nobody looks at any more. ARGV[5] is the topic's birth.
+inline constexpr const char* kLife = R"lua(
+if call('HGET', KEYS[1], 'birth') ~= ARGV[5] then return redis.error_reply('GONE ' .. ARGV[2]) end
+)lua";
+
 inline Script Make(const char* name, std::initializer_list<const char*> parts) {
   std::string source = fmt::format("-- tocsin {}\n", name);
   for (const char* part : parts) source += part;

@@ -7,11 +7,11 @@ namespace tocsin::redis::scripts {
 // Jobs without own ids and counts on a topic without capacity: what most are, and the fastest way for them. They come
 // in runs of one due time: it, how many, and their records.
 const Script& SubmitPlain() {
-  static const Script script = Make("submit_plain", {kCommon, R"lua(
+  static const Script script = Make("submit_plain", {kCommon, kLife, R"lua(
 local meta, store, job, next, prepare, dead, ended = unpack(KEYS)
-local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[5])
+local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[6])
 local first = sequence(meta, n)
-local fields, scores, bytes, longest, least, at, i = {}, {}, -24 * n, 0, math.huge, 0, 6
+local fields, scores, bytes, longest, least, at, i = {}, {}, -24 * n, 0, math.huge, 0, 7
 while ARGV[i] do
   local due, last = when(ARGV[i]), i + 1 + ARGV[i + 1]
   local stamp, score = pack('>I7', due), digits(due)
@@ -43,14 +43,14 @@ return {now, first, math.min(least, old), held}
 
 // Everything else. Outcomes as in SubmitOutcome, for as many as were looked at; an over-capacity job has no member.
 const Script& Submit() {
-  static const Script script = Make("submit", {kCommon, kNotes, kLimits, R"lua(
+  static const Script script = Make("submit", {kCommon, kLife, kNotes, kLimits, R"lua(
 local meta, store, job, next, prepare, dead, ended, id, note, count, event, chore = unpack(KEYS)
 local slot, channel, group = ARGV[2], ARGV[3], ARGV[4]
 )lua",
                                                kMoved, R"lua(
 local live, bytes = call('HLEN', job) - call('ZCARD', ended), num(call('HGET', meta, 'bytes') or 0)
 local old_bytes = bytes
-local max_jobs, max_bytes = limits(meta, ARGV[5], ARGV[6], ARGV[7], live, bytes)
+local max_jobs, max_bytes = limits(meta, ARGV[6], ARGV[7], ARGV[8], live, bytes)
 local accepted, cancelled, longest, results = 0, 0, 0, {}
 local function found(m, own)
   if m ~= '' and call('HEXISTS', job, m) == 1 then return m end
@@ -75,7 +75,7 @@ local function remove(m, rec)
   call('ZREM', ended, m)
   uncount(count, event, m, chore, slot)
 end
-for i = 8, #ARGV, 6 do
+for i = 9, #ARGV, 6 do
   if enough() then break end
   local at, left, mode, given, own, rec = ARGV[i], num(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
   local old = found(given, own)

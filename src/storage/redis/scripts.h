@@ -14,7 +14,8 @@
 //   note     hash   member -> note          what became of it (record.h); none before a first lease ends
 //   id       hash   own id -> member
 //   event    zset   member .. event -> 0    events counted, as long as they matter
-//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h)
+//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h), the birth of the
+//                   topic whose jobs it takes; for a minute after a drop, the birth of the one that has gone
 //   room     hash   of the topic's slot 0 alone: what each slot was allowed
 // and of its group:
 //   next     zset   slot -> due ms of the first job in store
@@ -49,6 +50,7 @@ const Script& Take();
 const Script& Figures();
 const Script& PutTopic();
 const Script& DropTopic();
+const Script& OpenSlot();
 const Script& DropSlot();
 const Script& Grant();
 const Script& Record();

@@ -287,38 +287,91 @@ return {now, figures(meta, store, prepare, dead, ended, job)}
   return script;
 }
 
-// Compare and set: an older version, or another content of the same one, changes nothing and gets what is stored.
+namespace {
+
+// Of the topics, as the hash of them has them: settings (record.h), the last 8 bytes the birth. Every change gets a
+// number above all before it: time is in it, so that one which a failover has lost does not come again.
+constexpr const char* kTopics = R"lua(
+local call, sub = redis.call, string.sub
+local topics, version, channel, name = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local old = call('HGET', topics, name)
+local function changed()
+  local t = call('TIME')
+  local stamp = math.max(t[1] * 1000000 + t[2], (call('GET', version) or 0) + 1)
+  call('SET', version, string.format('%.0f', stamp))
+  call('PUBLISH', channel, 'topics')
+  return stamp
+end
+)lua";
+
+// UNLINK frees in the background: no time is spent on the number of jobs here.
+constexpr const char* kWipe = R"lua(
+local function wipe(slot)
+  redis.call('ZREM', KEYS[1], slot)
+  redis.call('ZREM', KEYS[2], slot)
+  for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+end
+)lua";
+
+}  // namespace
+
+// Compare and set: an older version, another content of the same one, or a change of a topic that was dropped and made
+// again meanwhile alters nothing. Answers what is stored. A topic that is not there is born.
 const Script& PutTopic() {
-  static const Script script = Make("put_topic", {R"lua(
-local name, text, channel = ARGV[1], ARGV[2], ARGV[3]
-local old = redis.call('HGET', KEYS[1], name)
-if old == text then return {1, ''} end
-if old and struct.unpack('>I8', old) >= struct.unpack('>I8', text) then return {0, old} end
-redis.call('HSET', KEYS[1], name, text)
-redis.call('INCR', KEYS[2])
-redis.call('PUBLISH', channel, 'topics')
+  static const Script script = Make("put_topic", {kTopics, R"lua(
+local text, birth = ARGV[3], ARGV[4]
+if old and sub(old, 1, -9) == text then return {1, old} end
+if old and (sub(old, -8) ~= birth or sub(old, 9, 16) ~= sub(text, 9, 16)
+    or struct.unpack('>I8', old) >= struct.unpack('>I8', text)) then
+  return {0, old}
+end
+local stamp = changed()
+local stored = text .. (old and birth or struct.pack('>I8', stamp))
+call('HSET', topics, name, stored)
+return {1, stored}
+)lua"});
+  return script;
+}
+
+// Answers 0 and what is stored where the topic was made again meanwhile.
+const Script& DropTopic() {
+  static const Script script = Make("drop_topic", {kTopics, R"lua(
+if old and sub(old, -8) ~= ARGV[3] then return {0, old} end
+if old then
+  call('HDEL', topics, name)
+  changed()
+end
 return {1, ''}
 )lua"});
   return script;
 }
 
-const Script& DropTopic() {
-  static const Script script = Make("drop_topic", {R"lua(
-if redis.call('HDEL', KEYS[1], ARGV[1]) == 1 then
-  redis.call('INCR', KEYS[2])
-  redis.call('PUBLISH', ARGV[2], 'topics')
+// What an earlier life of the topic has left behind goes; what a later one has stays.
+const Script& OpenSlot() {
+  static const Script script = Make("open_slot", {kCommon, kWipe, R"lua(
+local meta, store, job, prepare, dead, ended = unpack(KEYS, 3)
+local slot, birth = ARGV[2], ARGV[3]
+local known = call('HMGET', meta, 'birth', 'gone')
+if known[1] ~= birth then
+  if num(known[1] or 0) > num(birth) or num(known[2] or 0) >= num(birth) then
+    return redis.error_reply('ENDED slot ' .. slot .. ' is not of this topic any more')
+  end
+  wipe(slot)
+  call('HSET', meta, 'birth', birth)
 end
-return 1
+return {now, figures(meta, store, prepare, dead, ended, job)}
 )lua"});
   return script;
 }
 
-// UNLINK frees in the background: no time is spent on the number of jobs here.
+// For a minute the slot remembers who has gone, so that a late OpenSlot of that life is refused.
 const Script& DropSlot() {
-  static const Script script = Make("drop_slot", {R"lua(
-redis.call('ZREM', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
+  static const Script script = Make("drop_slot", {kWipe, R"lua(
+local slot, birth = ARGV[1], ARGV[2]
+if tonumber(redis.call('HGET', KEYS[3], 'birth') or 0) > tonumber(birth) then return 0 end
+wipe(slot)
+redis.call('HSET', KEYS[3], 'gone', birth)
+redis.call('EXPIRE', KEYS[3], 60)
 return 1
 )lua"});
   return script;

@@ -80,13 +80,17 @@ void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Mo
   if (shelf == nullptr) return done(NoTopic(topic));
   auto gather = std::make_shared<Gather<Submitted>>(jobs.size(), std::move(done));
   for (const auto& [number, all] : BySlot(jobs, [](const NewJob& job) { return job.slot; })) {
+    const Slot* slot = shelf->Find(number);
+    // The caller's topic has more slots: another one of the same name has taken its place.
+    if (slot == nullptr && !gather->error) gather->error = NoTopic(topic).error();
+    if (slot == nullptr) continue;
     std::span<const uint32_t> places = all;
     while (!places.empty()) {
       const auto some = places.first(Fitting(jobs, places));
       places = places.subspan(some.size());
       ++gather->left;
       if (!Rooms::Bounded(shelf->topic) && Plain(jobs, some)) {
-        SubmitPlain(*shelf, *shelf->Find(number), jobs, some, now, gather);
+        SubmitPlain(*shelf, *slot, jobs, some, now, gather);
         continue;
       }
       auto submitting = std::make_shared<Submitting>();
@@ -109,7 +113,7 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
                                                             Part::kPrepare, Part::kDead, Part::kEnded});
   AddNow(command, now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
-  command.Add(static_cast<int64_t>(places.size()));
+  command.Add(static_cast<int64_t>(shelf.topic.birth)).Add(static_cast<int64_t>(places.size()));
   std::vector<std::pair<uint32_t, int64_t>> whens;  // with their places in the call
   whens.reserve(places.size());
   for (const uint32_t at : places) whens.emplace_back(at, WhenOf(jobs[at]));
@@ -138,13 +142,15 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
 
 void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
   Shelf* shelf = FindShelf(submitting->topic);
-  if (shelf == nullptr) return submitting->gather->Fail(NoTopic(submitting->topic).error());
-  const Slot& slot = *shelf->Find(submitting->slot);
+  const Slot* known = shelf == nullptr ? nullptr : shelf->Find(submitting->slot);
+  if (known == nullptr) return submitting->gather->Fail(NoTopic(submitting->topic).error());
+  const Slot& slot = *known;
   Command command = slot.keys.Call(
       scripts::Submit(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
                           Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
   AddNow(command, submitting->now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
+  command.Add(static_cast<int64_t>(shelf->topic.birth));
   AddLimit(command, shelf->topic.capacity_jobs);
   AddLimit(command, shelf->topic.capacity_bytes);
   AddEra(command, shelf->topic);
