@@ -1,6 +1,7 @@
 // RedisStore: amend, count and find.
-#include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "storage/redis/calls.h"
 #include "storage/redis/gather.h"
@@ -11,22 +12,50 @@
 namespace tocsin::redis {
 namespace {
 
-constexpr size_t kAtOnce = 200;  // in one script: each costs several commands there
+// What one script takes at most: each job costs several commands there.
+constexpr size_t kAtOnce = 200;
+constexpr size_t kBytesMax = 4 << 20;
 
-/// Cuts what goes to one slot into scripts.
-template <class Send>
-void InChunks(const std::vector<uint32_t>& places, Send send) {
-  for (size_t begin = 0; begin < places.size(); begin += kAtOnce) {
-    const size_t end = std::min(begin + kAtOnce, places.size());
-    send(std::vector<uint32_t>(places.begin() + static_cast<ptrdiff_t>(begin),
-                               places.begin() + static_cast<ptrdiff_t>(end)));
-  }
+std::array<std::string, 6> ArgumentsOf(const Amendment& amendment, uint32_t slot) {
+  return {fmt::format("{}", static_cast<int>(amendment.kind)),
+          MemberIn(amendment.job, slot),
+          IdField(amendment.job),
+          fmt::format("{}", WhenOf(amendment.timeline, amendment.delay, amendment.due)),
+          amendment.payload ? "1" : "0",
+          std::string(amendment.payload.value_or(""))};
 }
 
-void AddAmendment(Command& command, const Amendment& amendment, uint32_t slot) {
-  command.Add(static_cast<int64_t>(amendment.kind)).Add(MemberIn(amendment.job, slot)).Add(IdField(amendment.job));
-  command.Add(WhenOf(amendment.timeline, amendment.delay, amendment.due));
-  command.Add(int64_t{amendment.payload.has_value()}).Add(amendment.payload.value_or(""));
+std::array<std::string, 4> ArgumentsOf(const CountEvent& event, uint32_t slot) {
+  return {MemberIn(event.job, slot), IdField(event.job), std::string(event.event), fmt::format("{}", event.by)};
+}
+
+std::array<std::string, 2> ArgumentsOf(const JobRef& job, uint32_t slot) { return {MemberIn(job, slot), IdField(job)}; }
+
+const JobRef& RefOf(const JobRef& job) { return job; }
+const JobRef& RefOf(const auto& item) { return item.job; }
+
+/// Cuts a call into portions and sends them; `like` says what they have in common.
+template <class Item, class Outcome, size_t N, class Send>
+void InPortions(std::span<const Item> items, const Topic& topic, const Portion<Outcome, N>& like, Send send) {
+  const auto slot_of = [&](const Item& item) { return SlotFor(RefOf(item).key, RefOf(item).id, topic.slots); };
+  for (const auto& [number, places] : BySlot(items, slot_of)) {
+    std::shared_ptr<Portion<Outcome, N>> portion;
+    size_t bytes = 0;
+    for (const uint32_t at : places) {
+      auto arguments = ArgumentsOf(items[at], number);
+      bytes += arguments.back().size();
+      if (portion && (portion->at.size() == kAtOnce || bytes > kBytesMax)) send(std::exchange(portion, nullptr));
+      if (!portion) {
+        portion = like.Like();
+        portion->slot = number;
+        ++portion->gather->left;
+        bytes = arguments.back().size();
+      }
+      portion->at.push_back(at);
+      portion->items.push_back(std::move(arguments));
+    }
+    send(std::move(portion));
+  }
 }
 
 }  // namespace
@@ -35,70 +64,99 @@ void RedisStore::Amend(std::string_view topic, std::span<const Amendment> amendm
                        Done<std::vector<Amended>> done) {
   Shelf* shelf = FindShelf(topic);
   if (shelf == nullptr) return done(NoTopic(topic));
-  auto gather = std::make_shared<Gather<Amended>>(amendments.size(), std::move(done));
-  const auto slot_of = [&](const Amendment& each) { return SlotFor(each.job.key, each.job.id, shelf->topic.slots); };
-  for (const auto& [number, all] : BySlot(amendments, slot_of)) {
-    const Slot& slot = *shelf->Find(number);
-    InChunks(all, [&](std::vector<uint32_t> places) {
-      Command command = slot.keys.Call(
-          scripts::Amend(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                             Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
-      AddNow(command, now);
-      command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
-      command.Add(shelf->topic.retention.count());
-      AddLimit(command, shelf->topic.capacity_bytes);
-      AddEra(command, shelf->topic);
-      for (const uint32_t at : places) AddAmendment(command, amendments[at], number);
-      ++gather->left;
-      Send(std::move(command), [this, gather, name = slot.name, places = std::move(places)](Result<Reply> reply) {
-        if (!reply) return gather->Fail(std::move(reply).error());
-        const ReplyView root = reply->root();
-        for (size_t i = 0; i < places.size(); ++i) {
-          const int64_t due = root[1][2 * i + 1].integer();
-          gather->outcomes[places[i]] = {static_cast<AmendOutcome>(root[1][2 * i].integer()),
-                                         due > 0 ? FromMs(due) : Time{}};
-        }
-        LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
-        gather->Leave();
-      });
-    });
+  Amending like;
+  like.topic = topic;
+  like.now = now;
+  like.gather = std::make_shared<Gather<Amended>>(amendments.size(), std::move(done));
+  InPortions(amendments, shelf->topic, like, [this](std::shared_ptr<Amending> some) { AmendSome(std::move(some)); });
+  like.gather->Leave();
+}
+
+void RedisStore::AmendSome(std::shared_ptr<Amending> amending) {
+  Shelf* shelf = FindShelf(amending->topic);
+  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(amending->slot);
+  if (slot == nullptr) return amending->gather->Fail(NoTopic(amending->topic).error());
+  Command command = slot->keys.Call(
+      scripts::Amend(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                         Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
+  AddNow(command, amending->now);
+  command.Add(slot->name).Add(keys_.channel).Add(int64_t{slot->group});
+  command.Add(shelf->topic.retention.count());
+  AddLimit(command, shelf->topic.capacity_bytes);
+  AddEra(command, shelf->topic);
+  amending->AddItems(command);
+  Send(std::move(command), [this, amending = std::move(amending), name = slot->name](Result<Reply> reply) {
+    if (!reply) return amending->gather->Fail(std::move(reply).error());
+    const ReplyView root = reply->root();
+    const auto rest = amending->Rest(root[1].size() / 2);
+    uint64_t lacks = 0;
+    for (size_t i = 0; i < amending->at.size(); ++i) {
+      const auto outcome = static_cast<AmendOutcome>(root[1][2 * i].integer());
+      const int64_t number = root[1][2 * i + 1].integer();
+      const bool refused = outcome == AmendOutcome::kOverCapacity;
+      amending->gather->outcomes[amending->at[i]] = {outcome, number > 0 && !refused ? FromMs(number) : Time{}};
+      if (refused) lacks += static_cast<uint64_t>(number);
+    }
+    LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+    if (rest) {
+      ++rest->gather->left;
+      AmendSome(rest);
+    }
+    GrowRoom(amending, lacks);
+  });
+}
+
+void RedisStore::GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t lacks) {
+  Shelf* shelf = FindShelf(amending->topic);
+  const auto refused = amending->Like();
+  for (size_t i = 0; i < amending->at.size(); ++i) {
+    if (amending->gather->outcomes[amending->at[i]].outcome != AmendOutcome::kOverCapacity) continue;
+    refused->Take(*amending, i);
   }
-  gather->Leave();
+  if (refused->at.empty() || ++refused->asks > Rooms::kAsksMax || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
+    return amending->gather->Leave();
+  }
+  rooms_.Ask(shelf->topic, refused->slot, 0, lacks, [this, refused](Result<bool> room) {
+    if (!room) return refused->gather->Fail(std::move(room).error());
+    if (!*room) return refused->gather->Leave();
+    AmendSome(refused);
+  });
 }
 
 void RedisStore::Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                        Done<std::vector<Counted>> done) {
   Shelf* shelf = FindShelf(topic);
   if (shelf == nullptr) return done(NoTopic(topic));
-  auto gather = std::make_shared<Gather<Counted>>(events.size(), std::move(done));
-  const auto slot_of = [&](const CountEvent& each) { return SlotFor(each.job.key, each.job.id, shelf->topic.slots); };
-  for (const auto& [number, all] : BySlot(events, slot_of)) {
-    const Slot& slot = *shelf->Find(number);
-    InChunks(all, [&](std::vector<uint32_t> places) {
-      Command command = slot.keys.Call(scripts::Count(),
-                                       {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent,
-                                        Part::kChore});
-      AddNow(command, now);
-      command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
-      for (const uint32_t at : places) {
-        const CountEvent& event = events[at];
-        command.Add(MemberIn(event.job, number)).Add(IdField(event.job)).Add(event.event).Add(int64_t{event.by});
-      }
-      ++gather->left;
-      Send(std::move(command), [this, gather, name = slot.name, places = std::move(places)](Result<Reply> reply) {
-        if (!reply) return gather->Fail(std::move(reply).error());
-        const ReplyView root = reply->root();
-        for (size_t i = 0; i < places.size(); ++i) {
-          gather->outcomes[places[i]] = {static_cast<CountOutcome>(root[1][2 * i].integer()),
-                                         static_cast<uint32_t>(root[1][2 * i + 1].integer())};
-        }
-        LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
-        gather->Leave();
-      });
-    });
-  }
-  gather->Leave();
+  Counting like;
+  like.topic = topic;
+  like.now = now;
+  like.gather = std::make_shared<Gather<Counted>>(events.size(), std::move(done));
+  InPortions(events, shelf->topic, like, [this](std::shared_ptr<Counting> some) { CountSome(std::move(some)); });
+  like.gather->Leave();
+}
+
+void RedisStore::CountSome(std::shared_ptr<Counting> counting) {
+  Shelf* shelf = FindShelf(counting->topic);
+  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(counting->slot);
+  if (slot == nullptr) return counting->gather->Fail(NoTopic(counting->topic).error());
+  Command command = slot->keys.Call(
+      scripts::Count(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                         Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
+  AddNow(command, counting->now);
+  command.Add(slot->name).Add(keys_.channel).Add(int64_t{slot->group});
+  counting->AddItems(command);
+  Send(std::move(command), [this, counting = std::move(counting), name = slot->name](Result<Reply> reply) {
+    if (!reply) return counting->gather->Fail(std::move(reply).error());
+    const ReplyView root = reply->root();
+    const auto rest = counting->Rest(root[1].size() / 2);
+    for (size_t i = 0; i < counting->at.size(); ++i) {
+      counting->gather->outcomes[counting->at[i]] = {static_cast<CountOutcome>(root[1][2 * i].integer()),
+                                                     static_cast<uint32_t>(root[1][2 * i + 1].integer())};
+    }
+    LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+    if (rest) return CountSome(rest);
+    counting->gather->Leave();
+  });
 }
 
 Status RedisStore::ShowFound(const ReplyView& found, size_t at, uint32_t slot, JobBatch& batch, JobView& view) {
@@ -124,31 +182,36 @@ void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mome
   if (shelf == nullptr) return done(NoTopic(topic));
   auto found = std::make_shared<JobBatch>();
   found->jobs.resize(jobs.size());
-  const auto gather = Join([found, done = std::move(done)](Result<void> all) mutable {
+  Finding like;
+  like.topic = topic;
+  like.now = now;
+  like.gather = Join([found, done = std::move(done)](Result<void> all) mutable {
     if (!all) return done(std::unexpected(std::move(all).error()));
     done(std::move(*found));
   });
-  const auto slot_of = [&](const JobRef& job) { return SlotFor(job.key, job.id, shelf->topic.slots); };
-  for (const auto& [number, all] : BySlot(jobs, slot_of)) {
-    const Slot& slot = *shelf->Find(number);
-    InChunks(all, [&](std::vector<uint32_t> places) {
-      Command command = slot.keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
-                                                         Part::kEnded, Part::kId, Part::kNote, Part::kCount});
-      AddNow(command, now);
-      for (const uint32_t at : places) command.Add(MemberIn(jobs[at], number)).Add(IdField(jobs[at]));
-      ++gather->left;
-      Send(std::move(command), [gather, found, slot = number, places = std::move(places)](Result<Reply> reply) {
-        if (!reply) return gather->Fail(std::move(reply).error());
-        const ReplyView list = reply->root()[1];
-        for (size_t i = 0; i < places.size(); ++i) {
-          const Status shown = ShowFound(list, kFindFields * i, slot, *found, found->jobs[places[i]]);
-          if (!shown && !gather->error) gather->error = shown.error();
-        }
-        gather->Leave();
-      });
-    });
-  }
-  gather->Leave();
+  InPortions(jobs, shelf->topic, like, [&](std::shared_ptr<Finding> some) { FindSome(std::move(some), found); });
+  like.gather->Leave();
+}
+
+void RedisStore::FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found) {
+  Shelf* shelf = FindShelf(finding->topic);
+  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(finding->slot);
+  if (slot == nullptr) return finding->gather->Fail(NoTopic(finding->topic).error());
+  Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
+                                                      Part::kEnded, Part::kId, Part::kNote, Part::kCount});
+  AddNow(command, finding->now);
+  finding->AddItems(command);
+  Send(std::move(command), [this, finding = std::move(finding), found = std::move(found)](Result<Reply> reply) {
+    if (!reply) return finding->gather->Fail(std::move(reply).error());
+    const ReplyView list = reply->root()[1];
+    const auto rest = finding->Rest(list.size() / kFindFields);
+    for (size_t i = 0; i < finding->at.size(); ++i) {
+      const Status shown = ShowFound(list, kFindFields * i, finding->slot, *found, found->jobs[finding->at[i]]);
+      if (!shown && !finding->gather->error) finding->gather->error = shown.error();
+    }
+    if (rest) return FindSome(rest, found);
+    finding->gather->Leave();
+  });
 }
 
 }  // namespace tocsin::redis

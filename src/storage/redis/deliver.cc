@@ -1,6 +1,7 @@
 // RedisStore: claim and settle.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "base/log.h"
 #include "storage/redis/calls.h"
@@ -179,41 +180,61 @@ void RedisStore::LookFirst(std::shared_ptr<Claiming> claiming) {
   LeaveAdvance(advancing);
 }
 
+/// A settle under way, with all that it was asked for: what a script did not look at, because the records that it read
+/// are large, is sent again.
+struct RedisStore::Settling : Gather<SettleOutcome> {
+  Settling(std::string_view the_topic, std::span<const Settlement> all, Moment the_now,
+           Done<std::vector<SettleOutcome>> the_done)
+      : Gather(all.size(), std::move(the_done)), topic(the_topic), now(the_now), settlements(all.begin(), all.end()) {
+    std::ranges::fill(outcomes, SettleOutcome::kStale);
+    for (Settlement& each : settlements) {
+      if (!each.reason.empty()) each.reason = reasons.emplace_back(each.reason);
+    }
+  }
+
+  const std::string topic;
+  const Moment now;
+  std::vector<Settlement> settlements;
+  std::deque<std::string> reasons;  // what the settlements point to
+};
+
 void RedisStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                         Done<std::vector<SettleOutcome>> done) {
   Shelf* shelf = FindShelf(topic);
   if (shelf == nullptr) return done(NoTopic(topic));
-  auto gather = std::make_shared<Gather<SettleOutcome>>(settlements.size(), std::move(done));
-  std::ranges::fill(gather->outcomes, SettleOutcome::kStale);
+  const auto settling = std::make_shared<Settling>(topic, settlements, now, std::move(done));
   // A token of no lease, or with numbers that no token has, is stale; so is one of a slot that is not there.
   const auto slot_of = [](const Settlement& each) {
-    const bool possible = each.token.fence != 0 && each.token.fence >> (kFenceBits + 1) == 0 &&
+    const bool possible = each.token.fence >> 1 != 0 && each.token.fence >> (kFenceBits + 1) == 0 &&
                           each.token.handle >> (8 * kMemberBytes) == 0;
     return possible ? each.token.slot : kNoSlot;
   };
   for (const auto& [number, all] : BySlot(settlements, slot_of)) {
-    const Slot* slot = shelf->Find(number);
-    if (slot == nullptr) continue;
+    if (shelf->Find(number) == nullptr) continue;
     for (size_t begin = 0; begin < all.size(); begin += kJobsMax) {
       const size_t end = std::min(begin + kJobsMax, all.size());
-      SettlePart(*shelf, *slot, settlements,
-                 {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)}, now, gather);
+      ++settling->left;
+      SettlePart(settling, number,
+                 {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)});
     }
   }
-  gather->Leave();
+  settling->Leave();
 }
 
-void RedisStore::SettlePart(const Shelf& shelf, const Slot& slot, std::span<const Settlement> settlements,
-                            std::vector<uint32_t> places, Moment now,
-                            const std::shared_ptr<Gather<SettleOutcome>>& gather) {
-  const Topic& topic = shelf.topic;
+void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places) {
+  Shelf* shelf = FindShelf(settling->topic);
+  const Slot* found = shelf == nullptr ? nullptr : shelf->Find(number);
+  if (found == nullptr) return settling->Fail(NoTopic(settling->topic).error());
+  const Slot& slot = *found;
+  const Topic& topic = shelf->topic;
+  const std::span<const Settlement> settlements = settling->settlements;
   const bool acks = OnlyAcks(settlements, places);
   Command command =
       acks ? slot.keys.Call(scripts::Ack(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
                                              Part::kEnded, Part::kId, Part::kNote, Part::kChore})
            : slot.keys.Call(scripts::Settle(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare,
                                                 Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kChore});
-  AddNow(command, now);
+  AddNow(command, settling->now);
   command.Add(slot.name);
   if (!acks) command.Add(int64_t{slot.number});
   command.Add(topic.retention.count());
@@ -229,22 +250,24 @@ void RedisStore::SettlePart(const Shelf& shelf, const Slot& slot, std::span<cons
       AddSettlement(command, settlements[at], topic);
     }
   }
-  ++gather->left;
-  Send(std::move(command), [this, gather, acks, name = slot.name, places = std::move(places)](Result<Reply> reply) {
-    if (!reply) return gather->Fail(std::move(reply).error());
-    const ReplyView root = reply->root();
-    for (size_t i = 0; i < places.size(); ++i) {
-      // An ack that names no outcome has settled all.
-      gather->outcomes[places[i]] =
-          root[1].size() == 0 ? SettleOutcome::kOk : static_cast<SettleOutcome>(root[1][i].integer());
-    }
-    if (acks) {
-      LearnFigures(name, root[2]);
-    } else {
-      LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
-    }
-    gather->Leave();
-  });
+  Send(std::move(command),
+       [this, settling, acks, number, name = slot.name, places = std::move(places)](Result<Reply> reply) {
+         if (!reply) return settling->Fail(std::move(reply).error());
+         const ReplyView root = reply->root();
+         const size_t looked = acks ? static_cast<size_t>(root[3].integer()) : root[1].size();
+         for (size_t i = 0; i < looked; ++i) {
+           // An ack that names no outcome has settled all.
+           settling->outcomes[places[i]] =
+               root[1].size() == 0 ? SettleOutcome::kOk : static_cast<SettleOutcome>(root[1][i].integer());
+         }
+         if (acks) {
+           LearnFigures(name, root[2]);
+         } else {
+           LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+         }
+         if (looked == places.size()) return settling->Leave();
+         SettlePart(settling, number, {places.begin() + static_cast<ptrdiff_t>(looked), places.end()});
+       });
 }
 
 }  // namespace tocsin::redis

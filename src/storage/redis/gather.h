@@ -1,14 +1,18 @@
 // Gather: the answers of several slots to one call, put together in the order of the call. It answers when all have.
+// Portion: what of a call goes to one slot in one script.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "clients/redis/command.h"
 #include "spi/store.h"
 
 namespace tocsin::redis {
@@ -40,6 +44,48 @@ inline std::shared_ptr<Gather<char>> Join(Done<void> done) {
     done({});
   });
 }
+
+/// Kept, with what the script takes of each item, until all of it is answered: a script that has read much answers for
+/// the first ones alone, and one that found no room may do better once there is some.
+template <class Outcome, size_t N>
+struct Portion {
+  std::string topic;
+  uint32_t slot = 0;
+  Moment now;
+  std::shared_ptr<Gather<Outcome>> gather;
+  int asks = 0;              // for room
+  std::vector<uint32_t> at;  // their places in the call
+  std::vector<std::array<std::string, N>> items;
+
+  /// An empty one of the same call and slot.
+  std::shared_ptr<Portion> Like() const {
+    auto like = std::make_shared<Portion>();
+    like->topic = topic;
+    like->slot = slot;
+    like->now = now;
+    like->gather = gather;
+    like->asks = asks;
+    return like;
+  }
+  void AddItems(Command& command) const {
+    for (const auto& item : items) {
+      for (const std::string& argument : item) command.Add(argument);
+    }
+  }
+  void Take(Portion& from, size_t i) {
+    at.push_back(from.at[i]);
+    items.push_back(std::move(from.items[i]));
+  }
+  /// Cuts off what the script did not look at; null where that is nothing.
+  std::shared_ptr<Portion> Rest(size_t looked) {
+    if (looked >= at.size()) return nullptr;
+    auto rest = Like();
+    for (size_t i = looked; i < at.size(); ++i) rest->Take(*this, i);
+    at.resize(looked);
+    items.resize(looked);
+    return rest;
+  }
+};
 
 /// The places of a call's items by the slot that they belong to, in their order.
 template <class Item, class SlotOf>

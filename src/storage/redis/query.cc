@@ -53,7 +53,8 @@ std::vector<Part> PartsOf(State state) {
 
 }  // namespace
 
-/// Where a listing is: ZSCAN's own cursor, and within what it gave (which may be more than a page) the last one shown.
+/// Where a listing is: ZSCAN's own cursor, and within what it gave (which may be more than a page, in jobs or in bytes)
+/// the last one shown.
 struct RedisStore::Listing {
   std::string topic;
   State state = State::kScheduled;
@@ -65,6 +66,9 @@ struct RedisStore::Listing {
   uint64_t shown = 0;  // the sequence number of that one, plus 1
   size_t steps = 0;
   size_t bytes = 0;
+  std::vector<uint64_t> found;  // by the scan at `scan`, and not shown yet
+  bool whole = true;            // those are all that it found
+  uint64_t next_scan = 0;
   Page page;
   Done<Page> done;
 
@@ -115,8 +119,8 @@ void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
 }
 
 void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& scanned) {
-  const uint64_t next_scan = static_cast<uint64_t>(ParseMs(scanned[0].text()));
-  std::vector<uint64_t> found;
+  listing->next_scan = static_cast<uint64_t>(ParseMs(scanned[0].text()));
+  std::vector<uint64_t>& found = listing->found;
   for (size_t i = 0; i < scanned[1].size(); i += 2) {
     const auto sequence = SequenceOf(scanned[1][i].text());
     if (sequence && *sequence + 1 > listing->shown) found.push_back(*sequence);
@@ -125,25 +129,29 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
   const auto repeated = std::ranges::unique(found);
   found.erase(repeated.begin(), repeated.end());
   const size_t room = listing->limit - listing->page.jobs.jobs.size();
-  const bool whole = found.size() <= room;
-  if (!whole && room < listing->limit) {
+  listing->whole = found.size() <= room;
+  if (!listing->whole && room < listing->limit) {
     // The next page begins here. Only what fits no page is shown in parts: where its hash table is resized in between,
     // some of it would be shown twice.
     listing->page.cursor = listing->Cursor();
     return listing->done(std::move(listing->page));
   }
-  if (!whole) found.resize(room);
-  const auto go_on = [this, listing, next_scan, whole, last = found.empty() ? 0 : found.back() + 1] {
-    listing->shown = whole ? 0 : last;
-    if (whole) listing->scan = next_scan;
-    if (whole && next_scan == 0) {
-      const bool more = ++listing->part < PartsOf(listing->state).size();
-      if (!more) ++listing->slot;
-      if (!more) listing->part = 0;
+  if (!listing->whole) found.resize(room);
+  ListShow(std::move(listing));
+}
+
+/// As much as one script reads at a time.
+void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
+  const std::vector<uint64_t>& found = listing->found;
+  if (found.empty() && listing->whole) {
+    listing->shown = 0;
+    listing->scan = listing->next_scan;
+    if (listing->scan == 0 && ++listing->part == PartsOf(listing->state).size()) {
+      ++listing->slot;
+      listing->part = 0;
     }
-    ListNext(listing);
-  };
-  if (found.empty()) return go_on();
+  }
+  if (found.empty() || listing->bytes >= kPageBytesMax) return ListNext(std::move(listing));
   Shelf* shelf = FindShelf(listing->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(static_cast<uint32_t>(listing->slot));
   if (slot == nullptr) return listing->done(NoTopic(listing->topic));
@@ -151,10 +159,11 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
                                                       Part::kEnded, Part::kId, Part::kNote, Part::kCount});
   AddNow(command, listing->now);
   for (const uint64_t sequence : found) command.Add(MemberOf(sequence)).Add("");
-  Send(std::move(command), [listing, go_on, size = found.size()](Result<Reply> reply) {
+  Send(std::move(command), [this, listing](Result<Reply> reply) {
     if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
     const ReplyView list = reply->root()[1];
-    for (size_t i = 0; i < size; ++i) {
+    const size_t looked = list.size() / kFindFields;
+    for (size_t i = 0; i < looked; ++i) {
       JobView view;
       if (Status shown =
               ShowFound(list, kFindFields * i, static_cast<uint32_t>(listing->slot), listing->page.jobs, view);
@@ -167,7 +176,9 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
       listing->bytes += view.payload.size();
       listing->page.jobs.jobs.push_back(std::move(view));
     }
-    go_on();
+    listing->shown = listing->found[looked - 1] + 1;
+    listing->found.erase(listing->found.begin(), listing->found.begin() + static_cast<ptrdiff_t>(looked));
+    ListShow(listing);
   });
 }
 

@@ -8,7 +8,6 @@ namespace {
 
 constexpr uint8_t kVersion = 1;
 constexpr size_t kDueBytes = 7;
-constexpr size_t kRecordHead = 24;  // without the due time
 constexpr size_t kNoteHead = 10;
 constexpr uint8_t kWaitsForEither = 4;  // a flag of the note
 

@@ -21,6 +21,8 @@
 namespace tocsin::redis {
 
 constexpr size_t kMemberBytes = 7;
+/// Of a record that is to be stored: what TopicFigures::bytes does not count.
+constexpr size_t kRecordHead = 24;
 /// A sequence number as the member of a zset: in the order of the numbers.
 std::string MemberOf(uint64_t sequence);
 /// Nothing where `member` is not one.

@@ -1,6 +1,7 @@
 #include "storage/redis/rooms.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/assignment.h"
 #include "storage/redis/calls.h"
@@ -10,7 +11,8 @@
 namespace tocsin::redis {
 namespace {
 
-// A full topic would otherwise ask all its slots for every job that it refuses.
+// A full topic would otherwise ask all its slots for every job that it refuses: not more often than this, and than a
+// slot a millisecond. Slots that are known to have room are asked at once.
 constexpr Millis kTakeBackEvery{50};
 // What a slot gets besides what it asks for, so that not every submit has to ask: a share of what a slot would have if
 // all had the same.
@@ -51,10 +53,10 @@ void Rooms::Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t
   auto request = std::make_shared<Request>();
   request->topic = topic;
   request->slot = slot;
-  request->jobs = jobs;
-  request->bytes = bytes;
-  request->more_jobs = topic.capacity_jobs / topic.slots / kShareOfSlot;
-  request->more_bytes = topic.capacity_bytes / topic.slots / kShareOfSlot;
+  if (topic.capacity_jobs != 0) request->jobs = jobs;
+  if (topic.capacity_bytes != 0) request->bytes = bytes;
+  if (jobs != 0) request->more_jobs = topic.capacity_jobs / topic.slots / kShareOfSlot;
+  if (bytes != 0) request->more_bytes = topic.capacity_bytes / topic.slots / kShareOfSlot;
   request->done = std::move(done);
   Grant(std::move(request));
 }
@@ -130,12 +132,27 @@ void Rooms::Register(const StoredTopic& topic, Next next) {
 }
 
 void Rooms::TakeBack(const StoredTopic& topic, Next next) {
+  Returns& returns = returns_[topic.name];
+  returns.waiting.push_back(std::move(next));
+  if (!returns.under_way) TakeBackRound(topic);
+}
+
+void Rooms::TakeBackRound(const StoredTopic& topic) {
+  Returns& returns = returns_[topic.name];
+  returns.under_way = true;
+  const auto gather = Join([this, topic, served = std::exchange(returns.waiting, {})](const Result<void>& all) mutable {
+    for (Next& next : served) next(all);
+    Returns& later = returns_[topic.name];
+    later.under_way = false;
+    if (!later.waiting.empty()) TakeBackRound(topic);
+  });
+  std::set<uint32_t> slots = std::exchange(returns.freed, {});
   const auto now = clock_.IoNow();
-  const auto [last, first] = taken_back_.try_emplace(topic.name, now);
-  if (!first && now - last->second < kTakeBackEvery) return next({});
-  last->second = now;
-  auto gather = Join(std::move(next));
-  for (uint32_t slot = 0; slot < topic.slots; ++slot) {
+  if (now - returns.all_asked_at >= std::max(kTakeBackEvery, Millis(topic.slots))) {
+    returns.all_asked_at = now;
+    for (uint32_t slot = 0; slot < topic.slots; ++slot) slots.insert(slot);
+  }
+  for (const uint32_t slot : slots) {
     ++gather->left;
     TakeBackFrom(topic, slot, gather);
   }

@@ -10,9 +10,11 @@
 // Owned by a RedisStore, on its thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,8 @@ namespace tocsin::redis {
 
 class Rooms {
  public:
+  /// How often a call asks, because room that was granted may be taken back before it is used.
+  static constexpr int kAsksMax = 4;
   using Call = std::function<void(Command, std::move_only_function<void(Result<Reply>)>)>;
 
   Rooms(std::string prefix, const Clock& clock, Call call)
@@ -37,14 +41,23 @@ class Rooms {
   /// Whether its slots have allowances.
   static bool Shared(const Topic& topic) { return Bounded(topic) && topic.slots > 1; }
 
-  /// Room for `jobs` and `bytes` more on a slot, or for a part of them: false when the topic is full.
+  /// Room for `jobs` and `bytes` more on a slot, or for a part of each: false when the topic is full.
   void Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done);
-  /// Jobs of the topic have ended through this node: the next one that is refused is worth taking room back for.
-  void Freed(const std::string& topic) { taken_back_.erase(topic); }
+  /// Jobs of the slot have ended, as this node has heard: it has room that the next one that is refused may use.
+  void Freed(const Topic& topic, uint32_t slot) {
+    if (Shared(topic)) returns_[topic.name].freed.insert(slot);
+  }
 
  private:
   struct Request;
   using Next = Done<void>;
+  /// How a topic's unused room goes back to its home: one round at a time. Who asks meanwhile waits for the next one.
+  struct Returns {
+    std::set<uint32_t> freed;                              // slots to ask in the next round, whenever that is
+    std::chrono::steady_clock::time_point all_asked_at{};  // all slots
+    bool under_way = false;
+    std::vector<Next> waiting;
+  };
 
   SlotKeys KeysOf(const StoredTopic& topic, uint32_t slot) const;
   Command AtHome(const Script& script, const StoredTopic& topic) const;
@@ -56,12 +69,13 @@ class Rooms {
   void Register(const StoredTopic& topic, Next next);
   /// What slots were allowed and do not use goes back to the home.
   void TakeBack(const StoredTopic& topic, Next next);
+  void TakeBackRound(const StoredTopic& topic);
   void TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather);
 
   const std::string prefix_;
   const Clock& clock_;
   const Call call_;
-  std::map<std::string, std::chrono::steady_clock::time_point> taken_back_;  // when, by topic
+  std::map<std::string, Returns> returns_;  // by topic
 };
 
 }  // namespace tocsin::redis

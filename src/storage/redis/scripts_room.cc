@@ -26,9 +26,11 @@ for i = 1, #all, 2 do
   if kind == 'j' or kind == 'b' then total[kind] = total[kind] + num(all[i + 1]) end
 end
 if partly then
-  if max_jobs then jobs = math.min(jobs, math.max(max_jobs - total.j, 0)) end
-  if max_bytes then bytes = math.min(bytes, math.max(max_bytes - total.b, 0)) end
-  if jobs + bytes == 0 then return {0} end
+  local jobs_left = max_jobs and math.min(jobs, math.max(max_jobs - total.j, 0)) or jobs
+  local bytes_left = max_bytes and math.min(bytes, math.max(max_bytes - total.b, 0)) or bytes
+  -- One without the other is of no use.
+  if jobs_left < math.min(jobs, 1) or bytes_left < math.min(bytes, 1) then return {0} end
+  jobs, bytes = jobs_left, bytes_left
 end
 if (max_jobs and jobs > 0 and total.j + jobs > max_jobs) or (max_bytes and bytes > 0 and total.b + bytes > max_bytes) then
   return {0}

@@ -7,22 +7,26 @@
 // whatever it knows. Only a group's owner rolls back leases and forgets retained jobs; its scripts carry the epoch that
 // it got when it took the group, and Redis refuses an older one.
 //
+// A server of a Cluster that does not answer holds back its own slots alone: nobody waits for it for long, and what it
+// says in the end is taken then.
+//
 // Threads: as Store; the client's thread is the shard's. The client is closed before the store is destroyed.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "clients/redis/client.h"
 #include "spi/store.h"
-#include "storage/redis/clock_gap.h"
 #include "storage/redis/gather.h"
 #include "storage/redis/rooms.h"
 #include "storage/redis/slots.h"
@@ -80,11 +84,16 @@ class RedisStore final : public Store {
   void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
              Done<Swept> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
+  void Hasten() override { LetGo(); }
   void OnNews(std::function<void()> news) override { news_ = std::move(news); }
 
  private:
-  struct Submitting;
+  using Submitting = Portion<Submitted, 6>;
+  using Amending = Portion<Amended, 6>;
+  using Counting = Portion<Counted, 4>;
+  using Finding = Portion<char, 2>;
   struct Claiming;
+  struct Settling;
   struct Advancing;
   struct Listing;
   struct Sweeping;
@@ -94,11 +103,11 @@ class RedisStore final : public Store {
   void Send(Command command, Answer answer);
   /// ARGV[1] of most scripts.
   void AddNow(Command& command, Moment now) const;
-  int64_t RedisNow(Moment now) const;
-  void LearnTime(int64_t redis_ms);
+  int64_t RedisNow(const Group& group, Moment now) const;
+  void LearnTime(Group& group, int64_t redis_ms);
 
   Shelf* FindShelf(std::string_view topic);
-  Shelf& MakeShelf(const Topic& topic);
+  Shelf& MakeShelf(const StoredTopic& topic);
   /// The slot of a name in a group's index, with its topic; nothing where this store does not know it.
   std::pair<Shelf*, Slot*> FindSlot(std::string_view name);
   void MarkReady(Shelf& shelf, uint32_t slot);
@@ -108,7 +117,16 @@ class RedisStore final : public Store {
   void LearnChange(const Shelf& shelf, Slot& slot, const ReplyView& figures);
   void LearnFigures(std::string_view slot, const ReplyView& figures);
   void LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_ms, const ReplyView& figures);
-  void ReadFigures(const std::string& topic, Done<void> done);
+  Command FiguresOf(const Slot& slot) const;
+  /// As FiguresOf; the slot takes jobs of this life of the topic from now on.
+  Command OpeningOf(const Slot& slot, uint64_t birth) const;
+  /// Sends one of those two, and keeps what it says.
+  void ReadSlot(const std::string& topic, uint32_t number, Command command, Done<void> done);
+  void OpenSlots(const std::string& topic, Done<void> done);
+  void DropSlots(const std::string& topic, Done<void> done);
+  /// A slot has refused jobs because it was not opened in this life of the topic.
+  void CheckLife(std::string_view slot);
+  void TopicsAreStale();
 
   void SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<const NewJob> jobs, std::span<const uint32_t> places,
                    Moment now, const std::shared_ptr<Gather<Submitted>>& gather);
@@ -117,23 +135,44 @@ class RedisStore final : public Store {
   void FindRoom(const std::shared_ptr<Submitting>& submitting);
 
   void ClaimNext(std::shared_ptr<Claiming> claiming);
+  void AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Claiming>& claiming);
+  void SlotAnswered(const std::shared_ptr<Claiming>& claiming, uint32_t number, Result<Reply> reply);
   static void Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply);
+  /// What a slot gave after its claim was let go is due again.
+  void GiveBack(const Claiming& claiming, uint32_t number, const Result<Reply>& reply);
   void LookFirst(std::shared_ptr<Claiming> claiming);
-  void SettlePart(const Shelf& shelf, const Slot& slot, std::span<const Settlement> settlements,
-                  std::vector<uint32_t> places, Moment now, const std::shared_ptr<Gather<SettleOutcome>>& gather);
+  void SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places);
+  void AmendSome(std::shared_ptr<Amending> amending);
+  /// Asks for room for the payloads that were refused for the lack of it.
+  void GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t lacks);
+  void CountSome(std::shared_ptr<Counting> counting);
+  void FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found);
   /// The job at a place of what the script Find gave.
   static Status ShowFound(const ReplyView& found, size_t at, uint32_t slot, JobBatch& batch, JobView& view);
 
-  static std::shared_ptr<Advancing> MakeAdvancing(Moment now, Done<Advanced> done);
+  // A part of a round that nobody waits for (any more) has no round, or one that was answered: what it brings is told
+  // by the next one, which it calls for.
+  std::shared_ptr<Advancing> MakeAdvancing(Moment now, Done<Advanced> done);
   void LeaveAdvance(const std::shared_ptr<Advancing>& advancing);
-  /// From the slot that the script before it ended with, where there were too many for one.
-  void ScanGroup(Group& group, const std::shared_ptr<Advancing>& advancing, std::string_view last = {},
-                 std::string_view score = {});
+  /// `trouble` is what the part before it met.
+  void LeaveFailed(std::optional<Error>& trouble, Error error, const std::shared_ptr<Advancing>& advancing);
+  void AnswerAdvance(std::shared_ptr<Advancing> advancing);
+  void TellNext(Advanced& advanced, Moment now) const;
+  std::optional<Error> Trouble() const;
+  /// Rounds and claims that have waited for long go on without the servers that do not answer.
+  void LetGo();
+  void LetGo(const std::shared_ptr<Claiming>& claiming);
+  /// A scan of the group, from the slot that the script before it ended with, where there were too many for one.
+  struct From {
+    std::string_view last;
+    std::string_view score;
+  };
+  void ScanGroup(Group& group, Moment now, const std::shared_ptr<Advancing>& advancing, From from);
   void Scanned(Group& group, const ReplyView& reply, const std::shared_ptr<Advancing>& advancing);
   void DoChores(Group& group, std::string_view slot, const std::shared_ptr<Advancing>& advancing);
-  void CheckTopics(const std::shared_ptr<Advancing>& advancing);
+  void CheckTopics(std::shared_ptr<Advancing> advancing);
   void ReadTopics(int64_t version, const std::shared_ptr<Advancing>& advancing);
-  void TakeTopics(const ReplyView& reply, Advanced& advanced);
+  void TakeTopics(const ReplyView& reply);
   void RefreshFigures();
   void Heard(std::string_view message);
   void TakeGroup(Group& group);
@@ -141,6 +180,7 @@ class RedisStore final : public Store {
 
   void ListNext(std::shared_ptr<Listing> listing);
   void ListFound(std::shared_ptr<Listing> listing, const ReplyView& scanned);
+  void ListShow(std::shared_ptr<Listing> listing);
   void SweepNext(std::shared_ptr<Sweeping> sweeping);
 
   Client& client_;
@@ -148,17 +188,27 @@ class RedisStore final : public Store {
   const StoreOptions options_;
   const SharedKeys keys_;
   std::map<std::string, Shelf, std::less<>> shelves_;
+  struct Dropping {
+    uint64_t birth = 0;
+    uint32_t slots = 0;
+  };
+  std::map<std::string, Dropping, std::less<>> dropping_;  // not known to be dropped on all their slots yet
   std::vector<std::unique_ptr<Group>> groups_;  // by number; null for those of other shards
 
-  ClockGap redis_clock_;
   Time scan_all_at_ = Time::min();  // on the steady timeline
   Rooms rooms_;
   std::string record_;  // scratch of one call
   bool topics_stale_ = true;
+  bool checking_topics_ = false;
+  std::optional<Error> topics_trouble_;  // where the last check failed
   int64_t topics_version_ = -1;
+  std::vector<Topic> told_topics_;         // what the next Advance tells of other nodes
+  std::vector<std::string> told_dropped_;  // already forgotten here
+  std::set<std::shared_ptr<Advancing>> rounds_;  // under way
+  std::set<std::shared_ptr<Claiming>> claims_;   // that wait for a slot
   std::set<std::string, std::less<>>
       to_report_;             // topics that have, or had, ready slots and may not have been reported
-  std::string refresh_from_;  // the topic whose figures are read next
+  std::pair<std::string, uint32_t> refresh_from_;  // the slot whose figures are read next, with its topic
   std::function<void()> news_;
   std::function<void()> refused_;
 };

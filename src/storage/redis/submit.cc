@@ -14,8 +14,6 @@ namespace {
 // What one script takes at most: so that none keeps Redis from others for long.
 constexpr size_t kJobsMax = 1000;
 constexpr size_t kBytesMax = 4 << 20;
-// Room that was granted may be taken back before it is used, where many ask at once.
-constexpr int kAsksMax = 4;
 
 int64_t WhenOf(const NewJob& job) { return redis::WhenOf(job.timeline, job.delay, job.due); }
 
@@ -49,30 +47,25 @@ bool Plain(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
                              [&](uint32_t at) { return jobs[at].id.empty() && jobs[at].trigger == Trigger::kTime; });
 }
 
+/// Keys and ids are short.
+size_t BytesOf(const NewJob& job) {
+  size_t bytes = job.payload.size();
+  for (const HeaderView& header : job.headers) bytes += header.name.size() + header.value.size();
+  return bytes;
+}
+
 /// How many of `places` go into one script.
 size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
   size_t bytes = 0;
   size_t count = 0;
   for (; count < places.size() && count < kJobsMax; ++count) {
-    bytes += jobs[places[count]].payload.size();
+    bytes += BytesOf(jobs[places[count]]);
     if (count > 0 && bytes > kBytesMax) break;
   }
   return count;
 }
 
 }  // namespace
-
-/// Jobs of one slot that are submitted by the script for any job. They are kept where a lack of room may have to be
-/// mended.
-struct RedisStore::Submitting {
-  std::string topic;
-  uint32_t slot = 0;
-  Moment now;
-  std::vector<uint32_t> at;  // their places in the call
-  std::vector<Arguments> jobs;
-  int asks = 0;  // for room
-  std::shared_ptr<Gather<Submitted>> gather;
-};
 
 void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                         Done<std::vector<Submitted>> done) {
@@ -98,7 +91,7 @@ void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Mo
       submitting->slot = number;
       submitting->now = now;
       submitting->at.assign(some.begin(), some.end());
-      for (const uint32_t at : some) submitting->jobs.push_back(ArgumentsOf(jobs[at], shelf->topic));
+      for (const uint32_t at : some) submitting->items.push_back(ArgumentsOf(jobs[at], shelf->topic));
       submitting->gather = gather;
       SubmitAny(std::move(submitting));
     }
@@ -154,41 +147,36 @@ void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
   AddLimit(command, shelf->topic.capacity_jobs);
   AddLimit(command, shelf->topic.capacity_bytes);
   AddEra(command, shelf->topic);
-  for (const Arguments& job : submitting->jobs) {
-    for (const std::string& argument : job) command.Add(argument);
-  }
+  submitting->AddItems(command);
   Send(std::move(command), [this, submitting = std::move(submitting), name = slot.name](Result<Reply> reply) {
     if (!reply) return submitting->gather->Fail(std::move(reply).error());
     const ReplyView root = reply->root();
+    const auto rest = submitting->Rest(root[1].size() / 3);
     for (size_t i = 0; i < submitting->at.size(); ++i) {
       submitting->gather->outcomes[submitting->at[i]] = OutcomeAt(root[1], i, submitting->slot);
     }
     LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+    if (rest) {
+      ++rest->gather->left;
+      SubmitAny(rest);
+    }
     FindRoom(submitting);
   });
 }
 
 void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
   Shelf* shelf = FindShelf(submitting->topic);
-  auto refused = std::make_shared<Submitting>(Submitting{.topic = submitting->topic,
-                                                         .slot = submitting->slot,
-                                                         .now = submitting->now,
-                                                         .at = {},
-                                                         .jobs = {},
-                                                         .asks = submitting->asks + 1,
-                                                         .gather = submitting->gather});
+  const auto refused = submitting->Like();
   uint64_t bytes = 0;
   for (size_t i = 0; i < submitting->at.size(); ++i) {
     if (submitting->gather->outcomes[submitting->at[i]].outcome != SubmitOutcome::kOverCapacity) continue;
-    refused->at.push_back(submitting->at[i]);
-    bytes += submitting->jobs[i].back().size();
-    refused->jobs.push_back(std::move(submitting->jobs[i]));
+    bytes += submitting->items[i].back().size() - kRecordHead;
+    refused->Take(*submitting, i);
   }
-  if (refused->at.empty() || submitting->asks == kAsksMax || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
+  if (refused->at.empty() || ++refused->asks > Rooms::kAsksMax || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
     return submitting->gather->Leave();
   }
-  const size_t jobs = refused->at.size();
-  rooms_.Ask(shelf->topic, refused->slot, jobs, bytes, [this, refused](Result<bool> room) {
+  rooms_.Ask(shelf->topic, refused->slot, refused->at.size(), bytes, [this, refused](Result<bool> room) {
     if (!room) return refused->gather->Fail(std::move(room).error());
     if (!*room) return refused->gather->Leave();
     SubmitAny(refused);
