@@ -168,6 +168,68 @@ TEST_P(StoreContract, Invariant06_OnlyTheCurrentTokenSettles) {
   EXPECT_EQ(Ack(current), SettleOutcome::kOk);
 }
 
+TEST_P(StoreContract, Invariant06_ATokenIsGoodOnceInACallToo) {
+  const auto ack = [&](const std::vector<Token>& tokens) {
+    std::vector<Settlement> settlements;
+    for (const Token& token : tokens) settlements.push_back({.token = token});
+    return *Await<std::vector<SettleOutcome>>(
+        [&](auto done) { store().Settle(kTopic, settlements, Now(), std::move(done)); });
+  };
+  const auto tokens = [&](size_t max) {
+    std::vector<Token> all;
+    for (const JobView& job : Claim(max).jobs) all.push_back(job.token);
+    EXPECT_EQ(all.size(), max);
+    all.resize(max);
+    return all;
+  };
+  for (const bool again : {false, true}) {
+    SubmitAll({Job("a"), Job("b"), Job("c"), Job("d")});
+    if (again) {
+      for (const Token& token : tokens(4)) EXPECT_EQ(Nack(token, 0ms), SettleOutcome::kOk);
+    }
+    const auto first = tokens(2);
+    const auto second = tokens(1);
+    EXPECT_THAT(ack({first[0], second[0], first[0], first[0], first[1]}),
+                ElementsAre(SettleOutcome::kOk, SettleOutcome::kOk, SettleOutcome::kStale, SettleOutcome::kStale,
+                            SettleOutcome::kOk));
+    EXPECT_THAT(ack(tokens(1)), ElementsAre(SettleOutcome::kOk));
+    EXPECT_EQ(Figures().bytes, 0U);
+  }
+  EXPECT_EQ(Figures().acked, 8U);
+}
+
+// Anybody can write a token. One with a made-up fence must not meet what a store writes for jobs that are not leased.
+TEST_P(StoreContract, Invariant06_NoMadeUpFenceSettlesAJobThatIsNotLeased) {
+  Set([](Topic& topic) {
+    topic.retention = 1h;
+    topic.max_attempts = 2;
+  });
+  Accept(Job("a"));
+  Token token = ClaimOne().token;
+  const auto refused = [&](State state) {
+    for (const SettleKind kind : {SettleKind::kAck, SettleKind::kNack, SettleKind::kExtend, SettleKind::kRelease}) {
+      for (const uint64_t fence : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{3}, token.fence}) {
+        const Token forged{.slot = token.slot, .handle = token.handle, .fence = fence};
+        EXPECT_EQ(Settle({.token = forged, .kind = kind}), SettleOutcome::kStale) << "fence " << fence;
+      }
+    }
+    EXPECT_EQ(StateOf("a"), state);
+  };
+  EXPECT_EQ(Release(token), SettleOutcome::kOk);
+  refused(State::kScheduled);
+  token = ClaimOne().token;
+  EXPECT_EQ(Nack(token, 1s), SettleOutcome::kOk);
+  refused(State::kScheduled);
+  Pass(1s);
+  token = ClaimOne().token;
+  EXPECT_EQ(Nack(token, 0ms), SettleOutcome::kDead);
+  refused(State::kDead);
+  EXPECT_EQ(Sweep(SweepKind::kRedrive), 1U);
+  token = ClaimOne().token;
+  EXPECT_EQ(Ack(token), SettleOutcome::kOk);
+  refused(State::kDone);
+}
+
 TEST_P(StoreContract, Invariant06_TokensOfBeforeARestartStayStale) {
   std::vector<Token> tokens;
   for (int round = 0; round < 4; ++round) {

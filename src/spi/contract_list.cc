@@ -190,6 +190,36 @@ TEST_P(StoreContract, ASweepMeetsEveryJobOnceByItsCursor) {
   EXPECT_EQ(wrong.error().field, "cursor");
 }
 
+TEST_P(StoreContract, ASweepEndsWhateverComesMeanwhile) {
+  Set([](Topic& topic) { topic.retention = 24h; });
+  for (int i = 0; i < 3; ++i) Accept(CountJob(fmt::format("old count {}", i), 9));
+  for (int i = 0; i < 3; ++i) Accept(Job(fmt::format("old {}", i), 1h));
+  for (int i = 0; i < 3; ++i) Accept(Job(fmt::format("old done {}", i)));
+  TakeIds();
+  std::string cursor;
+  const auto sweep = [&] {
+    const Swept swept = *Await<Swept>(
+        [&](auto done) { store().Sweep(kTopic, SweepKind::kEmpty, cursor, 2, Now(), std::move(done)); });
+    cursor = swept.cursor;
+  };
+  sweep();
+  for (int i = 0; i < 9; ++i) {
+    Accept(CountJob(fmt::format("young count {}", i), 9));
+    Accept(Job(fmt::format("young {}", i), 1h));
+    Accept(Job(fmt::format("young done {}", i)));
+    TakeIds(1);
+    Accept(Job(fmt::format("young leased {}", i)));
+    EXPECT_EQ(Claim(1).jobs.size(), 1U);
+  }
+  for (int i = 0; i < 100 && !cursor.empty(); ++i) sweep();
+  EXPECT_EQ(cursor, "");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(StateOf(fmt::format("old count {}", i)), std::nullopt);
+    EXPECT_EQ(StateOf(fmt::format("old {}", i)), std::nullopt);
+    EXPECT_EQ(StateOf(fmt::format("old done {}", i)), std::nullopt);
+  }
+}
+
 TEST_P(StoreContract, RetentionKeepsDoneAndCancelledJobsFindable) {
   Set([](Topic& topic) { topic.retention = 1h; });
   const Submitted done = Accept(Job("done"));

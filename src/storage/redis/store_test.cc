@@ -6,9 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "real/redis_servers.h"
 #include "storage/redis/checks.h"
-#include "storage/redis/nodes_test_world.h"
+#include "storage/redis/nodes_fixture.h"
 
 namespace tocsin::redis {
 namespace {
@@ -18,103 +17,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-real::RedisServer& Server() {
-  static const std::unique_ptr<real::RedisServer> server = [] {
-    auto made = real::RedisServer::Make();
-    TOCSIN_CHECK(made);
-    return *std::move(made);
-  }();
-  return *server;
-}
-
-/// Seconds of processor time that Redis' main thread has used: unlike the clock, not longer on a busy machine.
-double ServerCpu() {
-  const auto info = Server().Ask({"INFO", "cpu"});
-  TOCSIN_CHECK(info);
-  double seconds = 0;
-  for (const std::string_view name : {"used_cpu_user_main_thread:", "used_cpu_sys_main_thread:"}) {
-    const size_t at = info->text.find(name);
-    TOCSIN_CHECK(at != std::string::npos);
-    seconds += std::strtod(info->text.c_str() + at + name.size(), nullptr);
-  }
-  return seconds;
-}
-
-NewJob Job(std::string_view id, Millis delay = 0ms, uint32_t slot = 0) {
-  NewJob job;
-  job.id = id;
-  job.delay = delay;
-  job.payload = "payload";
-  job.slot = slot;
-  return job;
-}
-
-class RedisNodes : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_TRUE(Server().Ask({"FLUSHALL"}));
-    topic_ = DefaultTopic("orders");
-    topic_.slots = 1;
-  }
-
-  std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller) {
-    Options options;
-    options.endpoints = {{"127.0.0.1", Server().port()}};
-    return std::make_unique<TestNode>(io_, options,
-                                      clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_,
-                                      metrics_, StoreOptions{.node = name, .clock = clock});
-  }
-
-  template <class T>
-  Result<T> Await(TestNode& node, const std::function<void(Done<T>)>& call) {
-    std::optional<Result<T>> answer;
-    call([&](Result<T> result) { answer.emplace(std::move(result)); });
-    while (!answer) TOCSIN_CHECK(io_.run_one() > 0);
-    node.Pump();
-    return *std::move(answer);
-  }
-  Result<void> Put(TestNode& node, const Topic& topic) {
-    return Await<void>(node, [&](Done<void> done) { node.store().PutTopic(topic, std::move(done)); });
-  }
-  SubmitOutcome Submit(TestNode& node, const NewJob& job) {
-    const auto outcomes = Await<std::vector<Submitted>>(
-        node, [&](auto done) { node.store().Submit("orders", {&job, 1}, clock_.Now(), std::move(done)); });
-    EXPECT_TRUE(outcomes) << outcomes.error().message;
-    return outcomes ? (*outcomes)[0].outcome : SubmitOutcome::kOverloaded;
-  }
-  Advanced Advance(TestNode& node) {
-    auto advanced =
-        Await<Advanced>(node, [&](auto done) { node.store().Advance(clock_.Now(), 1000, std::move(done)); });
-    EXPECT_TRUE(advanced) << advanced.error().message;
-    return advanced ? *std::move(advanced) : Advanced{};
-  }
-  std::vector<JobView> Claim(TestNode& node, size_t max = 100, Millis lease = 30s) {
-    batch_ = *Await<JobBatch>(
-        node, [&](auto done) { node.store().Claim("orders", max, lease, clock_.Now(), std::move(done)); });
-    return batch_.jobs;
-  }
-  SettleOutcome Ack(TestNode& node, const Token& token) {
-    const Settlement settlement{.token = token};
-    return (*Await<std::vector<SettleOutcome>>(
-        node, [&](auto done) { node.store().Settle("orders", {&settlement, 1}, clock_.Now(), std::move(done)); }))[0];
-  }
-
-  std::vector<SettleOutcome> Settle(TestNode& node, const std::vector<Token>& tokens,
-                                    SettleKind kind = SettleKind::kAck) {
-    std::vector<Settlement> settlements;
-    for (const Token& token : tokens) settlements.push_back({.token = token, .kind = kind});
-    return *Await<std::vector<SettleOutcome>>(
-        node, [&](auto done) { node.store().Settle("orders", settlements, clock_.Now(), std::move(done)); });
-  }
-
-  boost::asio::io_context io_;
-  metrics::Registry metrics_;
-  VirtualClock clock_;
-  RealClock real_clock_;
-  Topic topic_;
-  JobBatch batch_;
-};
 
 TEST_F(RedisNodes, AJobOfOneNodeIsClaimedAndSettledThroughAnother) {
   const auto a = Node("a");
@@ -367,59 +269,6 @@ TEST_F(RedisNodes, WithRedisOwnClockNothingIsEarly) {
     ASSERT_LT(std::chrono::steady_clock::now() - began, 20s);
   }
   EXPECT_GE(std::chrono::steady_clock::now() - began, 299ms);
-}
-
-/// Puts as many copies of the slot's only job into its store, all due with it: faster than submitting them.
-constexpr const char* kCopyJob = R"lua(
-local m = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
-local rec, due = redis.call('HGET', KEYS[2], m), redis.call('ZSCORE', KEYS[1], m)
-local first = struct.unpack('>I7', m) + tonumber(ARGV[1])
-for i = 1, tonumber(ARGV[2]) do
-  local copy = struct.pack('>I7', first + i)
-  redis.call('HSET', KEYS[2], copy, rec)
-  redis.call('ZADD', KEYS[1], due, copy)
-end
-)lua";
-
-TEST_F(RedisNodes, PeerBug14_WithAMillionJobsDueInOneMillisecondNoScriptTakesLong) {
-  const auto a = Node("a");
-  ASSERT_TRUE(Put(*a, topic_));
-  topic_.backoff_base = topic_.backoff_max = 0ms;
-  topic_.version = 1;
-  ASSERT_TRUE(Put(*a, topic_));
-  a->OwnAll();
-  ASSERT_EQ(Submit(*a, Job({}, 1h)), SubmitOutcome::kAccepted);
-  const SlotKeys keys("tocsin", GroupOf("orders", 0), "orders/0");
-  constexpr int kJobs = 1'000'000;
-  constexpr int kEach = 50'000;
-  for (int copies = 0; copies < kJobs; copies += kEach) {
-    const auto copied = Server().Ask({"EVAL", kCopyJob, "2", keys.Of(Part::kStore), keys.Of(Part::kJob),
-                                      std::to_string(copies), std::to_string(kEach)});
-    ASSERT_TRUE(copied && !copied->error());
-  }
-  clock_.Advance(1h);
-  double longest = 0;
-  const auto measured = [&](auto call) {
-    const double before = ServerCpu();
-    call();
-    longest = std::max(longest, ServerCpu() - before);
-  };
-  measured([&] { EXPECT_THAT(Advance(*a).ready, ElementsAre("orders")); });
-  for (int round = 0; round < 10; ++round) {
-    measured([&] { EXPECT_EQ(Claim(*a, 1000, 1s).size(), 1000U); });
-    std::vector<Settlement> settlements;
-    for (const JobView& job : batch_.jobs) settlements.push_back({.token = job.token});
-    if (round % 2 == 0) continue;  // half of them run out
-    measured([&] {
-      const auto outcomes = Await<std::vector<SettleOutcome>>(
-          *a, [&](auto done) { a->store().Settle("orders", settlements, clock_.Now(), std::move(done)); });
-      EXPECT_THAT(*outcomes, testing::Each(SettleOutcome::kOk));
-    });
-  }
-  clock_.Advance(1s);
-  for (int round = 0; round < 10; ++round) measured([&] { Advance(*a); });
-  EXPECT_EQ(a->store().Topics()[0].expired, 5000U);
-  EXPECT_LT(longest, 0.05) << "seconds of Redis' processor";
 }
 
 TEST_F(RedisNodes, TheChecksSayWhatIsWrongWithAServer) {
