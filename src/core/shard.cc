@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kAdvanceBudget = 2000;
 constexpr std::chrono::seconds kScanEvery{1};
+constexpr Millis kPatience{500};
 
 }  // namespace
 
@@ -122,6 +123,10 @@ void Shard::OnAlarm() {
   const IoTime now = node_.clock.IoNow();
   if (now > alarm_at_) stalls_->Record(now - alarm_at_);
   alarm_at_ = IoTime::max();
+  if (now >= hasten_at_) {
+    hasten_at_ = IoTime::max();
+    store_.Hasten();
+  }
   Advance();
   waiters_.Expire(now);  // after it: a job that is due at the deadline is still delivered
   Rearm();
@@ -136,11 +141,14 @@ void Shard::Advance() {
   changed_ = false;
   advancing_ = true;
   ++started_;
+  hasten_at_ = node_.clock.IoNow() + kPatience;
   store_.Advance(Now(), kAdvanceBudget, [this](Result<Advanced> result) { OnAdvanced(std::move(result)); });
+  if (advancing_ && alarm_at_ > hasten_at_) Rearm();
 }
 
 void Shard::OnAdvanced(Result<Advanced> result) {
   advancing_ = false;
+  hasten_at_ = IoTime::max();
   --started_;
   Note(result);
   if (stopped_) return CheckQuiet();
@@ -165,20 +173,19 @@ void Shard::OnAdvanced(Result<Advanced> result) {
 }
 
 void Shard::NoteTrouble(const Result<Advanced>& result) {
-  if (result && !failing_) return;
-  if (result) {
+  const Error* const trouble = !result ? &result.error() : result->trouble ? &*result->trouble : nullptr;
+  if (trouble == nullptr && !failing_) return;
+  if (trouble == nullptr) {
     LogInfo("shard {}: the store looks for due jobs again", index_);
     node_.troubles.Set(index_, std::nullopt);
     waiters_.AskAgain();
   } else {
     if (!failing_) {
-      LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_,
-              result.error().message);
+      LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_, trouble->message);
     }
-    Error trouble = result.error();
-    node_.troubles.Set(index_, std::move(trouble).Prefixed("the store cannot look for due jobs"));
+    node_.troubles.Set(index_, Error(*trouble).Prefixed("the store cannot look for due jobs"));
   }
-  failing_ = !result;
+  failing_ = trouble != nullptr;
 }
 
 void Shard::Scan() {
@@ -225,8 +232,8 @@ void Shard::Announced(Shard& from, std::span<const std::string> topics) {
 void Shard::Rearm() {
   if (stopped_) return;
   const IoTime now = node_.clock.IoNow();
-  // An Advance that is under way sets the alarm again; until then only the reserves' deadlines matter.
-  const IoTime work = advancing_ ? now + kScanEvery : std::min(next_due_, next_scan_);
+  // An Advance that is under way sets the alarm again.
+  const IoTime work = advancing_ ? std::min(hasten_at_, now + kScanEvery) : std::min(next_due_, next_scan_);
   const IoTime at = std::min(work, waiters_.NextDeadline());
   const auto delay = std::chrono::ceil<Millis>(at - now);
   alarm_at_ = at;

@@ -4,9 +4,9 @@
 //
 // Threads: Send and TrySend are thread-safe; everything else belongs to the shard's own thread.
 //
-// Invariants: after any change of the store an Advance follows before the loop rests; one Advance is under way at most.
-// A shard is quiet when it has stopped, its callers have their answers and nothing that it started is under way; then
-// it starts nothing any more.
+// Invariants: after any change of the store an Advance follows before the loop rests; one Advance is under way at most,
+// and it is hastened where it takes long. A shard is quiet when it has stopped, its callers have their answers and
+// nothing that it started is under way; then it starts nothing any more.
 #pragma once
 
 #include <atomic>
@@ -156,12 +156,13 @@ class Shard final : private Waiters::Claims {
   bool changed_ = false;        // since the last Advance began
   bool tick_posted_ = false;    // a task that will Advance is in the loop
   bool advancing_ = false;      // an Advance is under way
-  bool failing_ = false;        // the last Advance failed: it has been logged
+  bool failing_ = false;        // the last Advance failed, wholly or in part: it has been logged
   std::vector<Topic> missing_;  // topics that the store lacks, or has in an older version
   IoTime next_due_ = IoTime::max();
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();
-  std::vector<Task> lookers_;  // wait for an Advance that leaves nothing due
+  IoTime hasten_at_ = IoTime::max();  // while an Advance is under way
+  std::vector<Task> lookers_;         // wait for an Advance that leaves nothing due
 
   struct Parcel {
     Task work;

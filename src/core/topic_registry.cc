@@ -57,7 +57,7 @@ void TopicRegistry::Begin(std::shared_ptr<Changing> changing) {
 }
 
 void TopicRegistry::Drop(std::string topic, Done<Topic> done) {
-  Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunDrop(topic, std::move(done)); });
+  Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunDrop(topic, kTriesMax, std::move(done)); });
 }
 
 void TopicRegistry::Enqueue(const std::string& topic, Step step) {
@@ -79,18 +79,35 @@ void TopicRegistry::Drain(const std::string& topic) {
   if (!queue.busy) queues_.erase(topic);
 }
 
-void TopicRegistry::RunDrop(const std::string& topic, Done<Topic> done) {
+void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<Topic> done) {
   const auto at = topics_.find(topic);
   if (at == topics_.end() && !half_dropped_.contains(topic)) {
     return Finish<Topic>(topic, NoTopic(topic), std::move(done));
   }
   if (at != topics_.end()) topics_.erase(at);
   half_dropped_.insert(topic);
-  everywhere_.Drop(topic, [this, topic, done = std::move(done)](Result<void> result) mutable {
-    if (!result) return Finish<Topic>(topic, std::unexpected(std::move(result).error()), std::move(done));
+  everywhere_.Drop(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
+    if (!result) return DropFailed(topic, std::move(result).error(), tries, std::move(done));
     half_dropped_.erase(topic);
     Finish<Topic>(topic, Topic{}, std::move(done));
   });
+}
+
+void TopicRegistry::DropFailed(const std::string& topic, Error error, int tries, Done<Topic> done) {
+  if (error.code == Code::kConflict && tries > 1) {
+    return AdoptNewest(topic, kTriesMax, [this, topic, tries, done = std::move(done)](Result<void> adopted) mutable {
+      if (adopted) return RunDrop(topic, tries - 1, std::move(done));
+      Finish<Topic>(topic, std::unexpected(std::move(adopted).error()), std::move(done));
+    });
+  }
+  auto finish = [this, topic, error = std::move(error), done = std::move(done)]() mutable {
+    Finish<Topic>(topic, std::unexpected(std::move(error)), std::move(done));
+  };
+  // It may not have been dropped at all: then other nodes go on with it, and so must this one.
+  const auto held = everywhere_.Held(topic);
+  if (!held) return finish();
+  topics_.insert_or_assign(topic, *held);
+  everywhere_.Know(*held, std::move(finish));
 }
 
 Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {

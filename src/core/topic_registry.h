@@ -76,7 +76,7 @@ class TopicRegistry {
     virtual void Store(const Topic& topic, Done<void> done) = 0;
     /// Into every table.
     virtual void Know(const Topic& topic, Task done) = 0;
-    /// Out of every table and every store.
+    /// Out of every table and every store. kConflict where another node has made it again.
     virtual void Drop(const std::string& topic, Done<void> done) = 0;
     /// Out of every table, and out of the memory of every store; what is stored stays.
     virtual void Forget(const std::string& topic, Task done) = 0;
@@ -127,7 +127,8 @@ class TopicRegistry {
   void RunChange(const std::shared_ptr<Changing>& changing);
   Result<Topic> Changed(const Changing& changing, const Topic* before) const;
   void Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created);
-  void RunDrop(const std::string& topic, Done<Topic> done);
+  void RunDrop(const std::string& topic, int tries, Done<Topic> done);
+  void DropFailed(const std::string& topic, Error error, int tries, Done<Topic> done);
   void RunTakeDropped(const std::string& topic, Task done);
   /// The stores have this version, or take it; then every table does.
   void Adopt(const Topic& topic, int tries, Done<void> done);

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,11 +37,12 @@ struct Advanced {
   std::vector<std::string> ready;  // topics that have jobs to claim, and had none when last reported or claimed empty
   Time next_steady = kNever;       // when Advance has work next, on each timeline
   Time next_utc = kNever;
-  bool more = false;  // the budget ran out: call again soon
+  bool more = false;             // the budget ran out: call again soon
+  std::optional<Error> trouble;  // of a server behind the store: nothing is known of what that one has
 
   // What other nodes did to topics on a store that they share; from the store of shard 0 alone, once each. One that was
   // dropped and made again is in both: it was dropped first.
-  std::vector<Topic> topics;         // made or changed, in their new versions; Topics() has them
+  std::vector<Topic> topics;         // made or changed, in their new versions
   std::vector<std::string> dropped;  // Topics() has them no more
 };
 
@@ -88,9 +90,12 @@ class Store {
   virtual ~Store() = default;
 
   /// Creates the topic or takes its new settings (`slots` never changes). Idempotent; called on every shard's store.
-  /// kConflict where another node has stored other settings under this version or a later one: Topics() has them then.
+  /// kConflict where another node has stored other settings under this version or a later one, or has dropped the topic
+  /// and made it again: Topics() has those settings then.
   virtual void PutTopic(const Topic& topic, Done<void> done) = 0;
-  /// Removes the topic with all its jobs. Ok where there is none.
+  /// Removes the topic with all its jobs. Ok where there is none. After an error it can be called again, also where
+  /// Topics() has it no more. kConflict where another node has dropped it and made it again: Topics() has that one
+  /// then.
   virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
   /// Another node has dropped the topic: what this object keeps of it in memory goes. What is stored is not touched:
   /// the topic may have been made again.
@@ -137,6 +142,10 @@ class Store {
   /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
   /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
+
+  /// An Advance that has been under way for long answers now, with what it has found; what is still on its way is news
+  /// when it comes. For stores that ask several servers: one that does not answer must not hold back the others.
+  virtual void Hasten() {}
 
   /// `news` is called, on the shard's thread, when the store has found out that Advance has work before the time that
   /// it said. It replaces the one before.

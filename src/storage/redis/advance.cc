@@ -22,10 +22,12 @@ constexpr size_t kFiguresEachScan =
 /// A round of scans under way, and of the chores that they found.
 struct RedisStore::Advancing {
   Moment now;
+  IoTime began{};
   size_t budget = 0;
-  bool reports = false;  // otherwise it only looks
+  bool reports = false;   // otherwise it only looks
+  bool answered = false;  // perhaps before all were in
+  bool more = false;
   size_t left = 1;
-  Advanced advanced;
   std::optional<Error> error;
   Done<Advanced> done;
 };
@@ -33,51 +35,70 @@ struct RedisStore::Advancing {
 std::shared_ptr<RedisStore::Advancing> RedisStore::MakeAdvancing(Moment now, Done<Advanced> done) {
   auto advancing = std::make_shared<Advancing>();
   advancing->now = now;
+  advancing->began = clock_.IoNow();
   advancing->done = std::move(done);
+  rounds_.insert(advancing);
   return advancing;
 }
 
 void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
+  LetGo();
   auto advancing = MakeAdvancing(now, std::move(done));
   advancing->budget = budget;
   advancing->reports = true;
   const bool all = now.steady >= scan_all_at_;
   if (all) scan_all_at_ = now.steady + kScanEvery;
-  const int64_t redis_ms = RedisNow(now);
   for (const auto& group : groups_) {
-    if (group && (all || group->Expects(redis_ms))) ScanGroup(*group, advancing);
+    if (!group || (!all && !group->Expects(RedisNow(*group, now)))) continue;
+    if (group->scans > 0 && group->Slow(advancing->began)) continue;  // its answer calls for the next round
+    ScanGroup(*group, now, group->trouble ? nullptr : advancing, {});
   }
   if (options_.shard == 0 && (all || topics_stale_)) CheckTopics(advancing);
   if (all) RefreshFigures();
   LeaveAdvance(advancing);
 }
 
-void RedisStore::ScanGroup(Group& group, const std::shared_ptr<Advancing>& advancing, std::string_view last,
-                           std::string_view score) {
+void RedisStore::LetGo() {
+  const IoTime now = clock_.IoNow();
+  std::vector<std::shared_ptr<Advancing>> rounds;
+  for (const auto& round : rounds_) {
+    if (now - round->began >= kSlowAfter) rounds.push_back(round);
+  }
+  for (auto& round : rounds) {
+    if (!round->error) round->error = NoAnswer();
+    if (!round->answered) AnswerAdvance(std::move(round));
+  }
+  LetClaimsGo();
+}
+
+void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advancing>& advancing, From from) {
   Command command = group.keys.Call(scripts::Scan(), {Part::kNext, Part::kChore, Part::kOwner});
-  AddNow(command, advancing->now);
-  command.Add(kSlotsAtOnce).Add(last).Add(score);
+  AddNow(command, now);
+  command.Add(kSlotsAtOnce).Add(from.last).Add(from.score);
   group.stale = false;
-  ++advancing->left;
-  Send(std::move(command), [this, &group, advancing, messages = group.messages](Result<Reply> reply) {
+  if (group.scans++ == 0) group.waits_since = clock_.IoNow();
+  if (advancing) ++advancing->left;
+  Send(std::move(command), [this, &group, now, advancing, messages = group.messages](Result<Reply> reply) {
+    --group.scans;
+    group.waits_since = clock_.IoNow();
     if (!reply) {
       group.stale = true;
-      if (!advancing->error) advancing->error = std::move(reply).error();
-    } else {
-      const int64_t told_ms = messages == group.messages ? -1 : group.next_ms;
-      Scanned(group, reply->root(), advancing);
-      // A message on its own connection may have overtaken an answer that does not know of its job yet.
-      group.Due(told_ms);
-      const ReplyView due = reply->root()[1];
-      const std::string_view full = reply->root()[8].text();
-      if (!full.empty()) ScanGroup(group, advancing, due[due.size() - 1].text(), full);
+      return LeaveFailed(group.trouble, std::move(reply).error(), advancing);
     }
+    group.trouble.reset();
+    const int64_t told_ms = messages == group.messages ? -1 : group.next_ms;
+    Scanned(group, reply->root(), advancing);
+    // A message on its own connection may have overtaken an answer that does not know of its job yet.
+    group.Due(told_ms);
+    const ReplyView due = reply->root()[1];
+    const std::string_view full = reply->root()[8].text();
+    if (!full.empty()) ScanGroup(group, now, advancing, {due[due.size() - 1].text(), full});
     LeaveAdvance(advancing);
   });
 }
 
 void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared_ptr<Advancing>& advancing) {
-  LearnTime(reply[0].integer());
+  LearnTime(group, reply[0].integer());
   for (size_t i = 0; i < reply[1].size(); ++i) {
     const auto [shelf, slot] = FindSlot(reply[1][i].text());
     if (slot != nullptr) MarkReady(*shelf, slot->number);
@@ -87,7 +108,11 @@ void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared
   group.seen_epoch = static_cast<uint64_t>(reply[5].integer());
   group.owner = reply[6].text();
   group.busy_slots = static_cast<size_t>(reply[7].integer());
-  if (!group.mine || group.epoch == 0 || !advancing->reports) return;
+  if (!group.mine || group.epoch == 0) return;
+  if (!advancing || advancing->answered || !advancing->reports) {
+    group.stale = group.stale || reply[3].size() > 0;
+    return;
+  }
   for (size_t i = 0; i < reply[3].size(); ++i) DoChores(group, reply[3][i].text(), advancing);
 }
 
@@ -96,7 +121,7 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   if (slot == nullptr) return;
   if (advancing->budget == 0) {
     group.stale = true;
-    advancing->advanced.more = true;
+    advancing->more = true;
     return;
   }
   const size_t most = std::min(advancing->budget, kChoresMax);
@@ -113,8 +138,7 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   Send(std::move(command), [this, &group, advancing, name = slot->name, most](Result<Reply> reply) {
     if (!reply) {
       group.stale = true;
-      if (!advancing->error) advancing->error = std::move(reply).error();
-      return LeaveAdvance(advancing);
+      return LeaveFailed(group.trouble, std::move(reply).error(), advancing);
     }
     const ReplyView root = reply->root();
     const int64_t changed = root[1].integer();
@@ -125,7 +149,7 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
       group.Chore(root[4].integer());
       if (static_cast<size_t>(changed) >= most) {
         group.stale = true;
-        advancing->advanced.more = true;
+        advancing->more = true;
       }
     }
     LeaveAdvance(advancing);
@@ -133,64 +157,98 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
 }
 
 void RedisStore::LeaveAdvance(const std::shared_ptr<Advancing>& advancing) {
-  if (--advancing->left > 0) return;
-  if (advancing->error) return advancing->done(std::unexpected(std::move(*advancing->error)));
-  if (!advancing->reports) return advancing->done(std::move(advancing->advanced));
-  Advanced& advanced = advancing->advanced;
+  if (advancing && !advancing->answered) {
+    if (--advancing->left == 0) AnswerAdvance(advancing);
+  } else if (news_) {
+    news_();
+  }
+}
+
+void RedisStore::LeaveFailed(std::optional<Error>& trouble, Error error, const std::shared_ptr<Advancing>& advancing) {
+  const bool known = trouble.has_value();
+  trouble = std::move(error);
+  const bool waits = advancing && !advancing->answered;
+  if (waits && !advancing->error) advancing->error = trouble;
+  // Only the first failure is news: asking at once again and again would not help.
+  if (waits || !known) LeaveAdvance(advancing);
+}
+
+void RedisStore::AnswerAdvance(std::shared_ptr<Advancing> advancing) {
+  advancing->answered = true;
+  rounds_.erase(advancing);
+  Advanced advanced;
+  if (!advancing->reports) {
+    advanced.trouble = std::move(advancing->error);
+    return advancing->done(std::move(advanced));
+  }
   for (const std::string& name : std::exchange(to_report_, {})) {
     Shelf* shelf = FindShelf(name);
     if (shelf == nullptr || shelf->ready.empty() || shelf->topic.paused || shelf->reported) continue;
     advanced.ready.push_back(name);
     shelf->reported = true;
   }
-  const int64_t redis_ms = RedisNow(advancing->now);
-  int64_t next_ms = -1;
-  const auto consider = [&](int64_t ms) {
-    if (ms >= 0 && (next_ms < 0 || ms < next_ms)) next_ms = ms;
-  };
-  for (const auto& group : groups_) {
-    if (!group) continue;
-    consider(group->next_ms);
-    if (group->mine) consider(group->chore_ms);
-  }
-  if (next_ms >= 0) {
-    const Millis wait(std::max<int64_t>(next_ms - redis_ms, 1));
-    advanced.next_steady = advancing->now.steady + wait;
-    advanced.next_utc = advancing->now.utc + wait;
-  }
+  TellNext(advanced, advancing->now);
+  advanced.more = advancing->more;
+  advanced.trouble = Trouble();
+  advanced.topics = std::exchange(told_topics_, {});
+  advanced.dropped = std::exchange(told_dropped_, {});
   advancing->done(std::move(advanced));
 }
 
-void RedisStore::CheckTopics(const std::shared_ptr<Advancing>& advancing) {
-  ++advancing->left;
+void RedisStore::TellNext(Advanced& advanced, Moment now) const {
+  const IoTime io_now = clock_.IoNow();
+  for (const auto& group : groups_) {
+    if (!group || group->Slow(io_now)) continue;  // it is looked at when it has answered
+    const int64_t redis_ms = RedisNow(*group, now);
+    for (const int64_t ms : {group->next_ms, group->mine ? group->chore_ms : -1}) {
+      if (ms < 0) continue;
+      const Millis wait(std::max<int64_t>(ms - redis_ms, 1));
+      advanced.next_steady = std::min(advanced.next_steady, now.steady + wait);
+      advanced.next_utc = std::min(advanced.next_utc, now.utc + wait);
+    }
+  }
+}
+
+std::optional<Error> RedisStore::Trouble() const {
+  for (const auto& group : groups_) {
+    if (group && group->trouble) return group->trouble;
+  }
+  return topics_trouble_;
+}
+
+void RedisStore::CheckTopics(std::shared_ptr<Advancing> advancing) {
+  if (checking_topics_) return;
+  checking_topics_ = true;
+  topics_stale_ = false;  // what changes from here on is told by a message, and by the number
+  if (topics_trouble_) advancing = nullptr;
+  if (advancing) ++advancing->left;
   Send(Command("GET", keys_.topics_version), [this, advancing](Result<Reply> reply) {
-    if (!reply) {
-      if (!advancing->error) advancing->error = std::move(reply).error();
-      return LeaveAdvance(advancing);
-    }
-    const int64_t version = ParseMs(reply->root().text());
-    if (version == topics_version_) {
-      topics_stale_ = false;
-      return LeaveAdvance(advancing);
-    }
-    ReadTopics(version, advancing);
+    const int64_t version = reply ? ParseMs(reply->root().text()) : -1;
+    if (reply && version != topics_version_) return ReadTopics(version, advancing);
+    checking_topics_ = false;
+    topics_stale_ = topics_stale_ || !reply;
+    if (!reply) return LeaveFailed(topics_trouble_, std::move(reply).error(), advancing);
+    topics_trouble_.reset();
+    LeaveAdvance(advancing);
   });
 }
 
 void RedisStore::ReadTopics(int64_t version, const std::shared_ptr<Advancing>& advancing) {
   Send(Command("HGETALL", keys_.topics), [this, version, advancing](Result<Reply> reply) {
+    checking_topics_ = false;
     if (!reply) {
-      if (!advancing->error) advancing->error = std::move(reply).error();
-    } else {
-      topics_version_ = version;  // what changed meanwhile has raised it again
-      topics_stale_ = false;
-      TakeTopics(reply->root(), advancing->advanced);
+      topics_stale_ = true;
+      return LeaveFailed(topics_trouble_, std::move(reply).error(), advancing);
     }
+    topics_trouble_.reset();
+    topics_version_ = version;  // what changed meanwhile has raised it again
+    TakeTopics(reply->root());
     LeaveAdvance(advancing);
   });
 }
 
-void RedisStore::TakeTopics(const ReplyView& reply, Advanced& advanced) {
+void RedisStore::TakeTopics(const ReplyView& reply) {
+  told_topics_.clear();  // those that were not handed over are told again, as they are now
   std::set<std::string_view> stored;
   for (size_t i = 0; i + 1 < reply.size(); i += 2) {
     const std::string_view name = reply[i].text();
@@ -201,26 +259,43 @@ void RedisStore::TakeTopics(const ReplyView& reply, Advanced& advanced) {
       continue;
     }
     const Shelf* shelf = FindShelf(name);
-    if (shelf != nullptr && shelf->topic.version >= topic->version) continue;
-    advanced.topics.push_back(*std::move(topic));
+    const bool same_life = shelf != nullptr && shelf->topic.birth == topic->birth;
+    if (same_life && shelf->topic == *topic) continue;
+    // Made again, or set back by a failover that lost a change: what is known here is not what this one was made from.
+    if (shelf != nullptr && (!same_life || shelf->topic.version >= topic->version)) {
+      told_dropped_.emplace_back(name);
+      ForgetTopic(name);
+    }
+    told_topics_.push_back(*std::move(topic));
   }
+  std::vector<std::string> gone;
   for (const auto& [name, shelf] : shelves_) {
-    if (!stored.contains(name)) advanced.dropped.push_back(name);
+    if (!stored.contains(name)) gone.push_back(name);
   }
-  for (const std::string& name : advanced.dropped) ForgetTopic(name);
+  for (std::string& name : gone) {
+    ForgetTopic(name);
+    told_dropped_.push_back(std::move(name));
+  }
 }
 
 void RedisStore::RefreshFigures() {
-  if (shelves_.empty()) return;
-  auto at = shelves_.upper_bound(refresh_from_);
-  size_t slots = 0;
-  const size_t most = std::max<size_t>(kFiguresEachScan / options_.shards, 1);
-  for (size_t seen = 0; seen < shelves_.size() && slots < most; ++seen, ++at) {
+  auto& [topic, number] = refresh_from_;
+  size_t most = std::max<size_t>(kFiguresEachScan / options_.shards, 1);
+  auto at = shelves_.lower_bound(topic);
+  for (size_t ended = 0; most > 0 && ended < shelves_.size();) {
     if (at == shelves_.end()) at = shelves_.begin();
-    slots += at->second.slots.size();
-    refresh_from_ = at->first;
+    if (at->first != topic) refresh_from_ = {at->first, 0};
+    const auto slot = at->second.slots.lower_bound(number);
+    if (slot == at->second.slots.end()) {
+      number = 0;
+      ++at;
+      ++ended;
+      continue;
+    }
+    number = slot->first + 1;
+    --most;
     // What fails here is read again with the next round; the scan itself says that Redis is away.
-    ReadFigures(at->first, [](const Result<void>&) {});
+    ReadSlot(topic, slot->first, FiguresOf(*slot->second), [](const Result<void>&) {});
   }
 }
 

@@ -20,6 +20,9 @@ inline std::unexpected<Error> NoTopic(std::string_view topic) {
   return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", topic);
 }
 
+/// What is said for a server that somebody has waited for long enough.
+inline Error NoAnswer() { return {Code::kUnavailable, "Redis does not answer", {}}; }
+
 /// The member that a reference by server id means on this slot; empty where it is not one.
 inline std::string MemberIn(const JobRef& job, uint32_t slot) {
   const auto uid = ParseUid(job.id);

@@ -27,5 +27,16 @@ TEST(ClockGap, WhatIsOldIsForgotten) {
   EXPECT_EQ(gap.ahead_ms(), -200);
 }
 
+TEST(ClockGap, AfterAFailoverToAClockThatIsFarBehindItIsFollowedAtOnce) {
+  ClockGap gap;
+  gap.Add(300, FromMs(1000));
+  gap.Add(-600, FromMs(1001));
+  EXPECT_EQ(gap.ahead_ms(), 300) << "a slow answer";
+  gap.Add(-60'000, FromMs(1002));
+  EXPECT_EQ(gap.ahead_ms(), -60'000);
+  gap.Add(290, FromMs(1003));
+  EXPECT_EQ(gap.ahead_ms(), 290) << "it was a very slow answer after all";
+}
+
 }  // namespace
 }  // namespace tocsin::redis

@@ -74,9 +74,19 @@ struct RedisStore::Claiming {
   Millis lease{0};
   Moment now;
   bool looked = false;  // at the groups of the topic, because no slot was known to be ready
+  uint64_t asked = 0;   // slots so far
+  uint32_t slot = 0;    // the last of them
+  IoTime asked_at{};
   size_t bytes = 0;
   JobBatch batch;
+  std::optional<Error> error;  // of a slot or a group that was gone past
   Done<JobBatch> done;
+
+  /// What slots have given is leased: it has to reach somebody.
+  void End() {
+    if (batch.jobs.empty() && error) return done(std::unexpected(std::move(*error)));
+    done(std::move(batch));
+  }
 };
 
 void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
@@ -95,38 +105,78 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
   const bool enough = claiming->batch.jobs.size() >= claiming->max || claiming->bytes >= kClaimBytesMax;
   if (shelf == nullptr || shelf->topic.paused || enough) {
     claiming->batch.more = claiming->bytes >= kClaimBytesMax;
-    return claiming->done(std::move(claiming->batch));
+    return claiming->End();
   }
-  if (shelf->ready.empty()) {
-    shelf->reported = false;
-    if (!claiming->looked && claiming->batch.jobs.empty()) return LookFirst(std::move(claiming));
-    return claiming->done(std::move(claiming->batch));
+  while (!shelf->ready.empty()) {
+    auto at = shelf->ready.lower_bound(shelf->turn);
+    if (at == shelf->ready.end()) at = shelf->ready.begin();
+    const uint32_t number = *at;
+    shelf->turn = number + 1;
+    const Group& group = *groups_[shelf->Find(number)->group];
+    if (!group.Slow(clock_.IoNow())) return AskSlot(*shelf, number, claiming);
+    if (!claiming->error) claiming->error = group.trouble.value_or(NoAnswer());
+    MarkEmpty(*shelf, number);  // a scan that is answered brings it back
   }
-  auto at = shelf->ready.lower_bound(shelf->turn);
-  if (at == shelf->ready.end()) at = shelf->ready.begin();
-  const uint32_t number = *at;
-  shelf->turn = number + 1;
-  const Slot& slot = *shelf->Find(number);
+  shelf->reported = false;
+  if (!claiming->looked && claiming->batch.jobs.empty()) return LookFirst(std::move(claiming));
+  claiming->End();
+}
+
+void RedisStore::AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Claiming>& claiming) {
+  const Slot& slot = *shelf.Find(number);
   Command command =
       slot.keys.Call(scripts::Claim(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
                                         Part::kEnded, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
   AddNow(command, claiming->now);
   const size_t most = std::min(claiming->max - claiming->batch.jobs.size(), kJobsMax);
-  const Millis lease = claiming->lease > Millis(0) ? claiming->lease : shelf->topic.lease;
+  const Millis lease = claiming->lease > Millis(0) ? claiming->lease : shelf.topic.lease;
   command.Add(slot.name).Add(static_cast<int64_t>(most)).Add(lease.count()).Add(kScriptBytesMax);
-  Send(std::move(command), [this, claiming = std::move(claiming), name = slot.name, number](Result<Reply> reply) {
-    if (!reply) {
-      // What other slots have given is leased: it has to reach somebody.
-      if (claiming->batch.jobs.empty()) return claiming->done(std::unexpected(std::move(reply).error()));
-      return claiming->done(std::move(claiming->batch));
-    }
-    const ReplyView root = reply->root();
-    LearnSlot(name, root[0].integer(), root[1].integer(), root[2]);
-    if (Group& group = *groups_[GroupOf(claiming->topic, number)]; root[5].integer() > 0)
-      group.Chore(root[5].integer());
-    Claimed(*claiming, number, root);
+  claiming->slot = number;
+  claiming->asked_at = clock_.IoNow();
+  claims_.insert(claiming);
+  Send(std::move(command), [this, claiming, asked = ++claiming->asked, number](Result<Reply> reply) {
+    if (asked != claiming->asked) return GiveBack(claiming->topic, number, reply);
+    claims_.erase(claiming);
+    SlotAnswered(*claiming, number, reply);
     ClaimNext(claiming);
   });
+}
+
+void RedisStore::SlotAnswered(Claiming& claiming, uint32_t number, const Result<Reply>& reply) {
+  if (!reply) {
+    if (!claiming.error) claiming.error = reply.error();
+    if (Shelf* shelf = FindShelf(claiming.topic); shelf != nullptr) MarkEmpty(*shelf, number);
+    return;
+  }
+  const ReplyView root = reply->root();
+  LearnSlot(fmt::format("{}/{}", claiming.topic, number), root[0].integer(), root[1].integer(), root[2]);
+  if (Group& group = *groups_[GroupOf(claiming.topic, number)]; root[5].integer() > 0) group.Chore(root[5].integer());
+  Claimed(claiming, number, root);
+}
+
+void RedisStore::LetClaimsGo() {
+  const IoTime now = clock_.IoNow();
+  std::vector<std::shared_ptr<Claiming>> slow;
+  for (const auto& claiming : claims_) {
+    const Group& group = *groups_[GroupOf(claiming->topic, claiming->slot)];
+    if (now - claiming->asked_at >= kSlowAfter && group.Slow(now)) slow.push_back(claiming);
+  }
+  for (auto& claiming : slow) {
+    claims_.erase(claiming);
+    ++claiming->asked;  // what comes after all is given back
+    SlotAnswered(*claiming, claiming->slot, std::unexpected(NoAnswer()));
+    ClaimNext(std::move(claiming));
+  }
+}
+
+void RedisStore::GiveBack(const std::string& topic, uint32_t number, const Result<Reply>& reply) {
+  if (!reply) return;
+  Claiming late;
+  late.topic = topic;
+  SlotAnswered(late, number, reply);
+  std::vector<Settlement> settlements;
+  for (const JobView& job : late.batch.jobs) settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+  Settle(topic, settlements, clock_.Now(), [](const Result<std::vector<SettleOutcome>>&) {});
 }
 
 void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply) {
@@ -173,10 +223,17 @@ void RedisStore::LookFirst(std::shared_ptr<Claiming> claiming) {
   std::set<uint32_t> groups;
   for (const auto& [number, slot] : FindShelf(claiming->topic)->slots) groups.insert(slot->group);
   auto advancing = MakeAdvancing(claiming->now, [this, claiming](Result<Advanced> looked) {
-    if (!looked) return claiming->done(std::unexpected(std::move(looked).error()));
+    if (looked->trouble && !claiming->error) claiming->error = std::move(looked->trouble);
     ClaimNext(claiming);
   });
-  for (const uint32_t group : groups) ScanGroup(*groups_[group], advancing);
+  for (const uint32_t number : groups) {
+    Group& group = *groups_[number];
+    if (!group.Slow(clock_.IoNow())) {
+      ScanGroup(group, claiming->now, advancing, {});
+    } else if (!claiming->error) {
+      claiming->error = group.trouble.value_or(NoAnswer());
+    }
+  }
   LeaveAdvance(advancing);
 }
 

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 #include "model/assignment.h"
 #include "model/topic.h"
 #include "spi/store.h"
+#include "storage/redis/clock_gap.h"
 #include "storage/redis/keys.h"
 #include "storage/redis/record.h"
 
@@ -46,7 +49,8 @@ struct Slot {
   const SlotKeys keys;
   SlotFigures figures;
   bool seen = false;
-  SlotFigures opened;  // its figures when this store first saw it
+  SlotFigures opened;     // its figures when this store first saw it
+  bool checking = false;  // whether its topic still lives
 };
 
 /// A topic, with those of its slots that belong to this shard.
@@ -64,8 +68,14 @@ struct Shelf {
   TopicFigures Figures() const;
 };
 
+using IoTime = std::chrono::steady_clock::time_point;
+constexpr Millis kSlowAfter{400};
+
 struct Group {
   Group(std::string_view prefix, uint32_t the_number) : number(the_number), keys(prefix, the_number, "") {}
+
+  /// Whether its server cannot be relied on for an answer: nobody waits for one then.
+  bool Slow(IoTime now) const { return trouble || (scans > 0 && now - waits_since >= kSlowAfter); }
 
   /// Something in it is due at `ms`, of Redis' clock; -1: nothing.
   void Due(int64_t ms) {
@@ -93,6 +103,11 @@ struct Group {
   uint64_t epoch = 0;       // ours, when mine; 0 until it is taken
   uint64_t seen_epoch = 0;  // Redis'
   std::string owner;        // as Redis has it
+
+  ClockGap clock;                // of its server
+  size_t scans = 0;              // under way
+  IoTime waits_since{};          // for an answer to one of those
+  std::optional<Error> trouble;  // where the last one failed
 };
 
 }  // namespace tocsin::redis

@@ -28,6 +28,22 @@ Error ErrorOf(std::string_view text) {
   return {code, fmt::format("Redis refused: {}", text), {}};
 }
 
+/// What the scripts that add jobs say, with the slot's name.
+constexpr std::string_view kGone = "GONE ";
+
+constexpr auto kDropped = {Part::kNext,    Part::kChore, Part::kMeta,  Part::kStore, Part::kJob,
+                           Part::kPrepare, Part::kDead,  Part::kEnded, Part::kId,    Part::kNote,
+                           Part::kCount,   Part::kEvent, Part::kRoom};
+
+/// One more answer to wait for.
+Done<void> OneMore(const std::shared_ptr<Gather<char>>& gather) {
+  ++gather->left;
+  return [gather](Result<void> part) {
+    if (!part) return gather->Fail(std::move(part).error());
+    gather->Leave();
+  };
+}
+
 }  // namespace
 
 TopicFigures Shelf::Figures() const {
@@ -70,6 +86,8 @@ void RedisStore::Open(Done<void> done) {
     for (const auto& group : groups_) {
       if (group) group->stale = true;
     }
+    // Another server may have lost changes, and the numbers that they had.
+    topics_version_ = -1;
     topics_stale_ = true;
     if (news_) news_();
   });
@@ -84,23 +102,22 @@ void RedisStore::Open(Done<void> done) {
         gather->error = std::move(topic).error();
         break;
       }
-      MakeShelf(*topic);
-      ++gather->left;
-      ReadFigures(topic->name, [gather](Result<void> read) {
-        if (!read) return gather->Fail(std::move(read).error());
-        gather->Leave();
-      });
+      for (const auto& [number, slot] : MakeShelf(*topic).slots) {
+        ReadSlot(topic->name, number, FiguresOf(*slot), OneMore(gather));
+      }
     }
     gather->Leave();
   });
 }
 
 void RedisStore::Send(Command command, Answer answer) {
-  client_.Call(std::move(command), [answer = std::move(answer)](Result<Reply> reply) mutable {
-    if (reply && reply->kind() == Kind::kError) {
-      return answer(std::unexpected(ErrorOf(reply->root().text())));
-    }
-    answer(std::move(reply));
+  client_.Call(std::move(command), [this, answer = std::move(answer)](Result<Reply> reply) mutable {
+    if (!reply || reply->kind() != Kind::kError) return answer(std::move(reply));
+    const std::string_view text = reply->root().text();
+    if (!text.starts_with(kGone)) return answer(std::unexpected(ErrorOf(text)));
+    CheckLife(text.substr(kGone.size()));
+    answer(Fail(Code::kUnavailable, "the topic of slot {} was dropped through another node: try again",
+                text.substr(kGone.size())));
   });
 }
 
@@ -112,13 +129,13 @@ void RedisStore::AddNow(Command& command, Moment now) const {
   }
 }
 
-int64_t RedisStore::RedisNow(Moment now) const {
-  return ToMs(now.utc) + (options_.clock == ClockSource::kCaller ? 0 : redis_clock_.ahead_ms());
+int64_t RedisStore::RedisNow(const Group& group, Moment now) const {
+  return ToMs(now.utc) + (options_.clock == ClockSource::kCaller ? 0 : group.clock.ahead_ms());
 }
 
-void RedisStore::LearnTime(int64_t redis_ms) {
+void RedisStore::LearnTime(Group& group, int64_t redis_ms) {
   const Moment now = clock_.Now();
-  redis_clock_.Add(redis_ms - ToMs(now.utc), now.steady);
+  group.clock.Add(redis_ms - ToMs(now.utc), now.steady);
 }
 
 Shelf* RedisStore::FindShelf(std::string_view topic) {
@@ -126,8 +143,9 @@ Shelf* RedisStore::FindShelf(std::string_view topic) {
   return found == shelves_.end() ? nullptr : &found->second;
 }
 
-Shelf& RedisStore::MakeShelf(const Topic& topic) {
+Shelf& RedisStore::MakeShelf(const StoredTopic& topic) {
   Shelf& shelf = shelves_[topic.name];
+  if (shelf.topic.birth != topic.birth) shelf = Shelf{};  // what is known of an earlier life counts no more
   shelf.topic = topic;
   for (uint32_t number = 0; number < topic.slots; ++number) {
     if (GroupOf(topic.name, number) % options_.shards != options_.shard || shelf.slots.contains(number)) continue;
@@ -165,7 +183,8 @@ void RedisStore::MarkEmpty(Shelf& shelf, uint32_t slot) {
 void RedisStore::LearnChange(const Shelf& shelf, Slot& slot, const ReplyView& figures) {
   const SlotFigures before = slot.figures;
   Learn(slot, figures);
-  if (slot.figures.ended() > before.ended() || slot.figures.bytes() < before.bytes()) rooms_.Freed(shelf.topic.name);
+  if (slot.figures.ended() > before.ended() || slot.figures.bytes() < before.bytes())
+    rooms_.Freed(shelf.topic, slot.number);
 }
 
 void RedisStore::LearnFigures(std::string_view slot, const ReplyView& figures) {
@@ -173,9 +192,9 @@ void RedisStore::LearnFigures(std::string_view slot, const ReplyView& figures) {
 }
 
 void RedisStore::LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_ms, const ReplyView& figures) {
-  LearnTime(now_ms);
   const auto [shelf, known] = FindSlot(slot);
   if (known == nullptr) return;
+  LearnTime(*groups_[known->group], now_ms);
   LearnChange(*shelf, *known, figures);
   if (head_ms >= 0 && head_ms <= now_ms) {
     MarkReady(*shelf, known->number);
@@ -185,28 +204,64 @@ void RedisStore::LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_m
   }
 }
 
-void RedisStore::ReadFigures(const std::string& topic, Done<void> done) {
-  Shelf* shelf = FindShelf(topic);
+Command RedisStore::FiguresOf(const Slot& slot) const {
+  Command command = slot.keys.Call(scripts::Figures(),
+                                   {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded});
+  AddNow(command, clock_.Now());
+  return command;
+}
+
+Command RedisStore::OpeningOf(const Slot& slot, uint64_t birth) const {
+  Command command = slot.keys.Call(scripts::OpenSlot(), kDropped);
+  AddNow(command, clock_.Now());
+  command.Add(slot.name).Add(static_cast<int64_t>(birth));
+  return command;
+}
+
+void RedisStore::ReadSlot(const std::string& topic, uint32_t number, Command command, Done<void> done) {
+  Send(std::move(command), [this, topic, number, done = std::move(done)](Result<Reply> reply) mutable {
+    if (!reply) return done(std::unexpected(std::move(reply).error()));
+    Shelf* shelf = FindShelf(topic);
+    if (Slot* slot = shelf == nullptr ? nullptr : shelf->Find(number); slot != nullptr) {
+      Learn(*slot, reply->root()[1]);
+      if (!slot->seen) slot->opened = slot->figures;
+      slot->seen = true;
+    }
+    done({});
+  });
+}
+
+void RedisStore::OpenSlots(const std::string& topic, Done<void> done) {
+  const Shelf& shelf = *FindShelf(topic);
   const auto gather = Join(std::move(done));
-  for (const auto& [number, slot] : shelf->slots) {
-    Command command = slot->keys.Call(
-        scripts::Figures(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded});
-    AddNow(command, clock_.Now());
-    ++gather->left;
-    Send(std::move(command), [this, topic, number, gather](Result<Reply> reply) {
-      if (!reply) return gather->Fail(std::move(reply).error());
-      Shelf* found = FindShelf(topic);
-      Slot* read = found == nullptr ? nullptr : found->Find(number);
-      if (read != nullptr) {
-        const bool first = !read->seen;
-        Learn(*read, reply->root()[1]);
-        if (first) read->opened = read->figures;
-        read->seen = true;
-      }
-      gather->Leave();
-    });
+  for (const auto& [number, slot] : shelf.slots) {
+    ReadSlot(topic, number, OpeningOf(*slot, shelf.topic.birth), OneMore(gather));
   }
   gather->Leave();
+}
+
+void RedisStore::CheckLife(std::string_view slot_name) {
+  const auto [shelf, slot] = FindSlot(slot_name);
+  if (slot == nullptr || slot->checking) return;
+  slot->checking = true;
+  Command command("HGET", keys_.topics);
+  command.Add(shelf->topic.name);
+  Send(std::move(command), [this, name = std::string(slot_name)](Result<Reply> reply) {
+    const auto [known, checked] = FindSlot(name);
+    if (checked == nullptr) return;
+    checked->checking = false;
+    if (!reply) return;
+    const auto stored = DecodeTopic(known->topic.name, reply->root().text());
+    if (!stored || stored->birth != known->topic.birth) return TopicsAreStale();
+    // It lives: a failover has lost that the slot was opened, and with it all that came later.
+    ReadSlot(known->topic.name, checked->number, OpeningOf(*checked, known->topic.birth), [](const Result<void>&) {});
+  });
+}
+
+void RedisStore::TopicsAreStale() {
+  topics_version_ = -1;
+  topics_stale_ = true;
+  if (options_.shard == 0 && news_) news_();
 }
 
 std::vector<TopicFigures> RedisStore::Topics() const {
@@ -217,45 +272,59 @@ std::vector<TopicFigures> RedisStore::Topics() const {
 }
 
 void RedisStore::PutTopic(const Topic& topic, Done<void> done) {
+  const Shelf* known = FindShelf(topic.name);
   Command command(scripts::PutTopic(), 2, keys_.topics);
-  command.Add(keys_.topics_version).Add(topic.name).Add(EncodeTopic(topic)).Add(keys_.channel);
-  Send(std::move(command), [this, topic, done = std::move(done)](Result<Reply> reply) mutable {
+  command.Add(keys_.topics_version).Add(keys_.channel).Add(topic.name);
+  command.Add(EncodeTopic(topic)).Add(EncodeBirth(known == nullptr ? 0 : known->topic.birth));
+  Send(std::move(command), [this, name = topic.name, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
-    const ReplyView root = reply->root();
-    if (root[0].integer() == 0) {
-      auto stored = DecodeTopic(topic.name, root[1].text());
-      if (!stored) return done(std::unexpected(std::move(stored).error()));
-      MakeShelf(*stored);
-      return done(FailField(Code::kConflict, "topic", "another node has changed topic {} to version {}", topic.name,
-                            stored->version));
-    }
-    MakeShelf(topic);
-    ReadFigures(topic.name, std::move(done));
+    const auto stored = DecodeTopic(name, reply->root()[1].text());
+    if (!stored) return done(std::unexpected(stored.error()));
+    MakeShelf(*stored);
+    if (reply->root()[0].integer() != 0) return OpenSlots(name, std::move(done));
+    done(FailField(Code::kConflict, "topic", "another node has changed topic {} to version {}", name, stored->version));
   });
 }
 
 void RedisStore::DropTopic(std::string_view topic, Done<void> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done({});
-  const auto gather = Join(std::move(done));
-  const auto send = [&](Command command) {
-    ++gather->left;
-    Send(std::move(command), [gather](Result<Reply> reply) {
-      if (!reply) return gather->Fail(std::move(reply).error());
-      gather->Leave();
-    });
-  };
-  Command drop(scripts::DropTopic(), 2, keys_.topics);
-  drop.Add(keys_.topics_version).Add(topic).Add(keys_.channel);
-  send(std::move(drop));
-  for (const auto& [number, slot] : shelf->slots) {
-    Command command = slot->keys.Call(scripts::DropSlot(),
-                                      {Part::kNext, Part::kChore, Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare,
-                                       Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent});
-    command.Add(slot->name);
-    send(std::move(command));
+  if (const Shelf* shelf = FindShelf(topic); shelf != nullptr) {
+    Dropping& dropping = dropping_[std::string(topic)];
+    dropping.birth = shelf->topic.birth;
+    dropping.slots = std::max(dropping.slots, shelf->topic.slots);
   }
-  ForgetTopic(topic);
+  const auto dropping = dropping_.find(topic);
+  if (dropping == dropping_.end()) return done({});
+  // The name goes first: what is refused by its slots afterwards finds no topic there either.
+  Command command(scripts::DropTopic(), 2, keys_.topics);
+  command.Add(keys_.topics_version).Add(keys_.channel).Add(topic).Add(EncodeBirth(dropping->second.birth));
+  Send(std::move(command), [this, name = std::string(topic), done = std::move(done)](Result<Reply> reply) mutable {
+    if (!reply) return done(std::unexpected(std::move(reply).error()));
+    if (reply->root()[0].integer() != 0) return DropSlots(name, std::move(done));
+    const auto stored = DecodeTopic(name, reply->root()[1].text());
+    if (!stored) return done(std::unexpected(stored.error()));
+    MakeShelf(*stored);
+    done(FailField(Code::kConflict, "topic", "another node has dropped topic {} and made it again", name));
+  });
+}
+
+void RedisStore::DropSlots(const std::string& topic, Done<void> done) {
+  const Dropping dropping = dropping_[topic];
+  const Shelf* shelf = FindShelf(topic);
+  if (shelf != nullptr && shelf->topic.birth == dropping.birth) ForgetTopic(topic);
+  const auto gather = Join([this, topic, done = std::move(done)](Result<void> all) mutable {
+    if (all) dropping_.erase(topic);
+    done(std::move(all));
+  });
+  for (uint32_t number = 0; number < dropping.slots; ++number) {
+    if (GroupOf(topic, number) % options_.shards != options_.shard) continue;
+    const Slot slot(options_.prefix, topic, number);
+    Command command = slot.keys.Call(scripts::DropSlot(), kDropped);
+    command.Add(slot.name).Add(static_cast<int64_t>(dropping.birth));
+    Send(std::move(command), [answered = OneMore(gather)](Result<Reply> reply) mutable {
+      if (!reply) return answered(std::unexpected(std::move(reply).error()));
+      answered({});
+    });
+  }
   gather->Leave();
 }
 

@@ -136,10 +136,10 @@ class RedisStore final : public Store {
 
   void ClaimNext(std::shared_ptr<Claiming> claiming);
   void AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Claiming>& claiming);
-  void SlotAnswered(const std::shared_ptr<Claiming>& claiming, uint32_t number, Result<Reply> reply);
+  void SlotAnswered(Claiming& claiming, uint32_t number, const Result<Reply>& reply);
   static void Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply);
   /// What a slot gave after its claim was let go is due again.
-  void GiveBack(const Claiming& claiming, uint32_t number, const Result<Reply>& reply);
+  void GiveBack(const std::string& topic, uint32_t number, const Result<Reply>& reply);
   void LookFirst(std::shared_ptr<Claiming> claiming);
   void SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places);
   void AmendSome(std::shared_ptr<Amending> amending);
@@ -161,7 +161,7 @@ class RedisStore final : public Store {
   std::optional<Error> Trouble() const;
   /// Rounds and claims that have waited for long go on without the servers that do not answer.
   void LetGo();
-  void LetGo(const std::shared_ptr<Claiming>& claiming);
+  void LetClaimsGo();
   /// A scan of the group, from the slot that the script before it ended with, where there were too many for one.
   struct From {
     std::string_view last;
@@ -193,7 +193,7 @@ class RedisStore final : public Store {
     uint32_t slots = 0;
   };
   std::map<std::string, Dropping, std::less<>> dropping_;  // not known to be dropped on all their slots yet
-  std::vector<std::unique_ptr<Group>> groups_;  // by number; null for those of other shards
+  std::vector<std::unique_ptr<Group>> groups_;             // by number; null for those of other shards
 
   Time scan_all_at_ = Time::min();  // on the steady timeline
   Rooms rooms_;
@@ -202,12 +202,12 @@ class RedisStore final : public Store {
   bool checking_topics_ = false;
   std::optional<Error> topics_trouble_;  // where the last check failed
   int64_t topics_version_ = -1;
-  std::vector<Topic> told_topics_;         // what the next Advance tells of other nodes
-  std::vector<std::string> told_dropped_;  // already forgotten here
+  std::vector<Topic> told_topics_;               // what the next Advance tells of other nodes
+  std::vector<std::string> told_dropped_;        // already forgotten here
   std::set<std::shared_ptr<Advancing>> rounds_;  // under way
   std::set<std::shared_ptr<Claiming>> claims_;   // that wait for a slot
   std::set<std::string, std::less<>>
-      to_report_;             // topics that have, or had, ready slots and may not have been reported
+      to_report_;  // topics that have, or had, ready slots and may not have been reported
   std::pair<std::string, uint32_t> refresh_from_;  // the slot whose figures are read next, with its topic
   std::function<void()> news_;
   std::function<void()> refused_;
