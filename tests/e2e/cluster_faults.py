@@ -10,12 +10,33 @@ import time
 import pytest
 import redis.crc
 from cluster_load import instant
-from cluster_world import PREFIX, poll
+from cluster_probe import Probe
+from cluster_world import PREFIX, Rig, poll
 from programs import wait_for
 
 KINDS = ("kill", "stop", "cut")
 LAG_S = 0.3
 WORDS = {"kill": ("kill", "start"), "stop": ("pause", "resume"), "cut": ("cut", "heal")}
+
+
+def fixtures(make_world):
+    """For a module of tests, to be given these names there: rig, world, probe. make_world(rig) chooses the topology."""
+
+    @pytest.fixture(scope="module")
+    def rig(request, tmp_path_factory):
+        one = Rig(tmp_path_factory.mktemp(request.module.__name__))
+        yield one
+        one.close()
+
+    @pytest.fixture(scope="module")
+    def world(rig):
+        return make_world(rig)
+
+    @pytest.fixture(scope="module")
+    def probe(world):
+        return Probe(world)
+
+    return rig, world, probe
 
 
 def break_it(part, kind, place=None):

@@ -12,7 +12,6 @@ import random
 import time
 
 import pytest
-import zookeeper_server
 from cluster_faults import KINDS, hash_slot_of, master_fault, node_fault, reshard, zookeeper_fault
 from cluster_load import Load, seed_of
 from cluster_probe import Probe
@@ -60,8 +59,6 @@ def cluster(rig):
 
 
 def zookeeper(rig):
-    if why := zookeeper_server.why_not():
-        pytest.skip(why)
     world = rig.world(rig.single(), zookeeper=rig.zookeeper())
     return world, [
         lambda probe, load, draw: zookeeper_fault(world, probe, load, draw.choice(kinds_of(rig))),

@@ -258,6 +258,8 @@ class Rig:
         return self.keep(RedisCluster(self.folder / "cluster", self.place, **options))
 
     def zookeeper(self):
+        if why := zookeeper_server.why_not():
+            pytest.skip(why)
         return self.keep(zookeeper_server.ZooKeeperServer(self.folder / "zookeeper", self.place("zookeeper")))
 
     def world(self, shared_redis, name="nodes", **options):

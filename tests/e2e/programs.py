@@ -5,6 +5,7 @@ A Place is where one runs: on loopback, or in a network namespace whose cable ca
 
 import concurrent.futures
 import os
+import pathlib
 import random
 import select
 import signal
@@ -65,17 +66,34 @@ def wait_for(condition, within_s=START_S, what="the condition"):
 
 
 class Program:
-    """One program, which can be started again after it ended. Its output is appended to `folder`/log."""
+    """One program, which can be started again after it ended. Its output is appended to `folder`/log.
+
+    Each kind of program chooses its ports and writes its configuration in _configure(), and says in _ready() whether it
+    serves. Its constructor ends with start_on_free_port().
+    """
 
     def __init__(self, arguments, folder, place=LOOPBACK):
         self.arguments = [*place.prefix, "setpriv", "--pdeathsig", "KILL", *map(str, arguments)]
-        self.folder = folder
-        self.log = folder / "log"
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        self.log = self.folder / "log"
+        self.place, self.host, self.port = place, place.host, None
         self.process = None
         self.paused = False
 
-    def start(self, ready, within_s=START_S):
-        """Returns when `ready()` holds; raises NotReady, with the end of its output, where it never does."""
+    def start_on_free_port(self, tries=5):
+        """For the first time: with other ports where somebody has taken one before the program did."""
+        for attempt in range(tries):
+            self._configure()
+            try:
+                return self.start()
+            except NotReady as error:
+                if "Address already in use" not in str(error) or attempt == tries - 1:
+                    raise
+                self.log.unlink()
+
+    def start(self):
+        """Again, on the same port and data. Raises NotReady, with the end of its output, where it never serves."""
         assert not self.running
         with open(self.log, "ab") as log:
             self.process = _starter.submit(
@@ -88,13 +106,13 @@ class Program:
                 start_new_session=True,
             ).result()
         self.paused = False
-        end = time.monotonic() + within_s
-        while not ready():
+        end = time.monotonic() + START_S
+        while not self._ready():
             if self._ended(BETWEEN_TRIES_S):
                 raise NotReady(f"{self.arguments} ended with {self.process.returncode}:\n{self.output()}")
             if time.monotonic() > end:
                 self.kill()
-                raise NotReady(f"{self.arguments} was not ready within {within_s} s:\n{self.output()}")
+                raise NotReady(f"{self.arguments} was not ready within {START_S} s:\n{self.output()}")
 
     @property
     def running(self):
@@ -121,6 +139,9 @@ class Program:
         if self.process is not None:
             self._signal(signal.SIGKILL)
             self.process.wait(STOP_S)
+
+    def close(self):
+        self.kill()
 
     def pause(self):
         """SIGSTOP; returns when it stands still."""
@@ -151,14 +172,8 @@ class Program:
             os.close(watched)
         return self.process.poll() is not None
 
+    def _configure(self):
+        raise NotImplementedError
 
-def start_on_free_port(configure, program, ready, tries=5):
-    """Starts `program` after `configure()` has chosen its ports; again with others where somebody has taken one."""
-    for attempt in range(tries):
-        configure()
-        try:
-            return program.start(ready)
-        except NotReady as error:
-            if "Address already in use" not in str(error) or attempt == tries - 1:
-                raise
-            program.log.unlink()
+    def _ready(self):
+        raise NotImplementedError

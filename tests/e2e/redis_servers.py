@@ -9,7 +9,7 @@ import shutil
 
 import redis
 
-from programs import LOOPBACK, Program, free_port, start_on_free_port, wait_for
+from programs import LOOPBACK, Program, free_port, wait_for
 
 MASTER_NAME = "tocsin"
 HASH_SLOTS = 16_384
@@ -31,27 +31,20 @@ def fields(text):
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
-class RedisServer:
+class RedisServer(Program):
     """One redis-server. `kind` is server, node (of a Cluster) or sentinel."""
 
     def __init__(self, folder, lines=(), password=None, append_fsync="everysec", place=LOOPBACK, kind="server"):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True)
-        self.host, self.place, self.kind, self.password = place.host, place, kind, password
+        self.kind, self.password, self.bus_port = kind, password, None
         self.lines, self.append_fsync = list(lines), append_fsync
-        self.port = self.bus_port = None
-        arguments = ["redis-server", self.folder / "redis.conf", *(["--sentinel"] if kind == "sentinel" else [])]
-        self.program = Program(arguments, self.folder, place)
-        start_on_free_port(self._configure, self.program, self._ready)
-        self._after_start()
+        self.configuration = pathlib.Path(folder) / "redis.conf"
+        arguments = ["redis-server", self.configuration, *(["--sentinel"] if kind == "sentinel" else [])]
+        super().__init__(arguments, folder, place)
+        self.start_on_free_port()
 
     @property
     def address(self):
         return f"{self.host}:{self.port}"
-
-    @property
-    def awake(self):
-        return self.program.awake
 
     def ask(self, *words, timeout_s=ASK_S):
         """The answer to one command as it stands, over a connection of its own; redis.RedisError where it fails."""
@@ -75,24 +68,11 @@ class RedisServer:
         return fields(self.ask("INFO", *section))
 
     def start(self):
-        """Again, on the same port and data."""
-        self.program.start(self._ready)
-        self._after_start()
-
-    def stop(self):
-        self.program.stop()
-
-    def kill(self):
-        self.program.kill()
-
-    def pause(self):
-        self.program.pause()
-
-    def resume(self):
-        self.program.resume()
-
-    def close(self):
-        self.program.kill()
+        super().start()
+        # Sentinel's own intervals are made for networks, and one that a busy machine held up does nothing for 30 s.
+        if self.kind == "sentinel":
+            intervals = ("INFO-PERIOD", 500, "ASK-PERIOD", 200, "PUBLISH-PERIOD", 200, "TILT-PERIOD", 1000)
+            self.ask("SENTINEL", "DEBUG", *intervals)
 
     def flags(self):
         flags = ["--store", "redis", "--redis-mode", "single", "--redis-endpoints", self.address]
@@ -121,7 +101,7 @@ class RedisServer:
         if self.kind == "node":
             self.bus_port = free_port(self.place)
             lines += ["cluster-enabled yes", f"cluster-port {self.bus_port}"]
-        (self.folder / "redis.conf").write_text("\n".join([*lines, *self.lines, ""]))
+        self.configuration.write_text("\n".join([*lines, *self.lines, ""]))
 
     def _ready(self):
         # Another server may answer on the port while ours finds it taken: the answer must come from our process.
@@ -129,12 +109,7 @@ class RedisServer:
             info = self.info()
         except redis.RedisError:
             return False
-        return info["process_id"] == str(self.program.pid) and info.get("loading") != "1"
-
-    def _after_start(self):
-        # Sentinel's own intervals are made for networks, and one that a busy machine held up does nothing for 30 s.
-        if self.kind == "sentinel":
-            self.ask("SENTINEL", "DEBUG", "INFO-PERIOD", 500, "ASK-PERIOD", 200, "PUBLISH-PERIOD", 200, "TILT-PERIOD", 1000)
+        return info["process_id"] == str(self.pid) and info.get("loading") != "1"
 
 
 def in_step(servers):

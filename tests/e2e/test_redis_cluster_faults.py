@@ -4,27 +4,11 @@ import os
 import random
 
 import pytest
-from cluster_faults import KINDS, hash_slot_of, master_fault, reshard, skip_without_cut
+from cluster_faults import KINDS, fixtures, hash_slot_of, master_fault, reshard, skip_without_cut
 from cluster_load import Load, seed_of
-from cluster_probe import Probe
-from cluster_world import GROUPS, Rig
+from cluster_world import GROUPS
 
-
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    one = Rig(tmp_path_factory.mktemp("cluster-faults"))
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
-def world(rig):
-    return rig.world(rig.cluster())
-
-
-@pytest.fixture(scope="module")
-def probe(world):
-    return Probe(world)
+rig, world, probe = fixtures(lambda rig: rig.world(rig.cluster()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,28 +4,11 @@ import os
 import random
 
 import pytest
-from cluster_faults import KINDS, node_fault, skip_without_cut
+from cluster_faults import KINDS, fixtures, node_fault, skip_without_cut
 from cluster_load import Load, seed_of
 from cluster_monitor import FenceWatch
-from cluster_probe import Probe
-from cluster_world import Rig
 
-
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    one = Rig(tmp_path_factory.mktemp("node-faults"))
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
-def world(rig):
-    return rig.world(rig.single())
-
-
-@pytest.fixture(scope="module")
-def probe(world):
-    return Probe(world)
+rig, world, probe = fixtures(lambda rig: rig.world(rig.single()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,28 +7,12 @@ import time
 
 import httpx
 import pytest
-from cluster_faults import KINDS, master_fault, skip_without_cut
+from cluster_faults import KINDS, fixtures, master_fault, skip_without_cut
 from cluster_load import Load, seed_of
-from cluster_probe import Probe
-from cluster_world import Rig, poll
+from cluster_world import poll
 from conftest import now_ms
 
-
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    one = Rig(tmp_path_factory.mktemp("sentinel-faults"))
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
-def world(rig):
-    return rig.world(rig.sentinels())
-
-
-@pytest.fixture(scope="module")
-def probe(world):
-    return Probe(world)
+rig, world, probe = fixtures(lambda rig: rig.world(rig.sentinels()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

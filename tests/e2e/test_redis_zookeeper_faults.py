@@ -4,31 +4,11 @@ import os
 import random
 
 import pytest
-import zookeeper_server
-from cluster_faults import KINDS, node_fault, skip_without_cut, zookeeper_fault
+from cluster_faults import KINDS, fixtures, node_fault, skip_without_cut, zookeeper_fault
 from cluster_load import Load, seed_of
 from cluster_monitor import FenceWatch
-from cluster_probe import Probe
-from cluster_world import Rig
 
-
-@pytest.fixture(scope="module")
-def rig(tmp_path_factory):
-    if why := zookeeper_server.why_not():
-        pytest.skip(why)
-    one = Rig(tmp_path_factory.mktemp("zookeeper-faults"))
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
-def world(rig):
-    return rig.world(rig.single(), zookeeper=rig.zookeeper())
-
-
-@pytest.fixture(scope="module")
-def probe(world):
-    return Probe(world)
+rig, world, probe = fixtures(lambda rig: rig.world(rig.single(), zookeeper=rig.zookeeper()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import socket
 
-from programs import LOOPBACK, Program, free_port, start_on_free_port
+from programs import LOOPBACK, Program, free_port
 
 # Of Debian's libzookeeper-java; the server's own names the other jars that it needs. The second writes the log to stderr.
 JARS = ["/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"]
@@ -19,20 +19,17 @@ def why_not():
     return f"{missing} is not installed (Debian: libzookeeper-java)" if missing else None
 
 
-class ZooKeeperServer:
+class ZooKeeperServer(Program):
     """Ready when the constructor returns."""
 
     def __init__(self, folder, place=LOOPBACK, tick_ms=200, session_timeout_min_ms=400):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True)
-        self.host, self.place = place.host, place
         self.tick_ms, self.session_timeout_min_ms = tick_ms, session_timeout_min_ms
-        self.port = None
+        self.configuration = pathlib.Path(folder) / "zoo.cfg"
         java = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto"]
         java += ["-Djava.net.preferIPv4Stack=true", "-cp", ":".join(JARS)]
-        java += ["org.apache.zookeeper.server.ZooKeeperServerMain", self.folder / "zoo.cfg"]
-        self.program = Program(java, self.folder, place)
-        start_on_free_port(self._configure, self.program, self._ready)
+        java += ["org.apache.zookeeper.server.ZooKeeperServerMain", self.configuration]
+        super().__init__(java, folder, place)
+        self.start_on_free_port()
 
     @property
     def hosts(self):
@@ -44,31 +41,12 @@ class ZooKeeperServer:
             connection.sendall(word.encode())
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
-    def start(self):
-        """Again, on the same port and data."""
-        self.program.start(self._ready)
-
-    def stop(self):
-        self.program.stop()
-
-    def kill(self):
-        self.program.kill()
-
-    def pause(self):
-        self.program.pause()
-
-    def resume(self):
-        self.program.resume()
-
-    def close(self):
-        self.program.kill()
-
     def flags(self):
         return ["--coordination", "zookeeper", "--zookeeper-hosts", self.hosts]
 
     def _configure(self):
         self.port = free_port(self.place)
-        (self.folder / "zoo.cfg").write_text(
+        self.configuration.write_text(
             f"tickTime={self.tick_ms}\n"
             f"minSessionTimeout={self.session_timeout_min_ms}\n"
             "maxSessionTimeout=60000\n"
