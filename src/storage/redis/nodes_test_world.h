@@ -1,10 +1,13 @@
 // For tests of the Redis store: a real Redis, and nodes on it whose thread is the test's and whose clock it moves.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <boost/asio/post.hpp>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -15,17 +18,33 @@
 
 namespace tocsin::redis {
 
-/// Counts what is under way, so that a test knows when everything has been answered.
+/// Counts what is under way, so that a test knows when everything has been answered. A test may have a server fail or
+/// hang for some commands.
 class CountingClient final : public Client {
  public:
-  explicit CountingClient(std::unique_ptr<Client> client) : client_(std::move(client)) {}
+  CountingClient(boost::asio::io_context& io, std::unique_ptr<Client> client) : io_(io), client_(std::move(client)) {}
 
+  std::function<bool(const Command&)> fails;
+  std::function<bool(const Command&)> hangs;
+  /// What hung is sent.
+  void GoOn() {
+    hangs = nullptr;
+    for (auto& [command, answer] : std::exchange(held_, {})) Call(std::move(command), std::move(answer));
+  }
+  size_t held() const { return held_.size(); }
   size_t pending() const { return *pending_; }
   size_t calls() const { return calls_; }
   void Close() override { client_->Close(); }
   void Call(Command command, Answer answer) override {
+    if (hangs && hangs(command)) return held_.emplace_back(std::move(command), std::move(answer)), void();
     ++*pending_;
     ++calls_;
+    if (fails && fails(command)) {
+      return boost::asio::post(io_, [pending = pending_, answer = std::move(answer)]() mutable {
+        answer(Fail(Code::kUnavailable, "made to fail"));
+        --*pending;
+      });
+    }
     client_->Call(std::move(command), [pending = pending_, answer = std::move(answer)](Result<Reply> reply) mutable {
       answer(std::move(reply));
       --*pending;
@@ -46,7 +65,9 @@ class CountingClient final : public Client {
   std::vector<ServerHealth> Health() const override { return client_->Health(); }
 
  private:
+  boost::asio::io_context& io_;
   std::unique_ptr<Client> client_;
+  std::vector<std::pair<Command, Answer>> held_;
   std::shared_ptr<size_t> pending_ = std::make_shared<size_t>(0);
   size_t calls_ = 0;
 };
@@ -59,7 +80,7 @@ class TestNode {
       : io_(io) {
     auto client = Client::Make(io, options, metrics);
     TOCSIN_CHECK(client);
-    client_ = std::make_unique<CountingClient>(*std::move(client));
+    client_ = std::make_unique<CountingClient>(io, *std::move(client));
     store_ = std::make_unique<RedisStore>(*client_, clock, std::move(store_options));
     Status opened = Fail(Code::kInternal, "not opened");
     store_->Open([&](Result<void> result) { opened = std::move(result); });
