@@ -30,9 +30,9 @@ local function digits(n) return string.format('%.0f', n) end
 -- At maxmemory Redis refuses a script whose first write may need memory. After this one it refuses nothing: for the
 -- scripts that, in the end, make room.
 local function although_full() call('HDEL', KEYS[1], '') end
+local function next_sequence(last) return math.max(num(last or 0) + 1, (now - y2020) * 4096) end
 local function sequence(meta, n)
-  local last = num(call('HGET', meta, 'seq') or 0)
-  local first = math.max(last + 1, (now - y2020) * 4096)
+  local first = next_sequence(call('HGET', meta, 'seq'))
   call('HSET', meta, 'seq', first + n - 1)
   return first
 end
@@ -47,8 +47,8 @@ local function head(key)
   return h[2] and num(h[2])
 end
 -- The longest record that the slot has held since it was empty says how many of them may be read at once.
-local function lengthen(meta, size, was_empty)
-  local known = num(call('HGET', meta, 'longest') or 0)
+local function lengthen(meta, known, size, was_empty)
+  known = num(known or 0)
   if size > known or (was_empty and known > 4096) then call('HSET', meta, 'longest', size) end
 end
 local function first_after(key, time)
@@ -152,7 +152,8 @@ end
 // A slot takes jobs only in the life of the topic that has opened it (OpenSlot): a node that has not heard of a drop would
 // add to what nobody looks at any more. ARGV[5] is the topic's birth.
 inline constexpr const char* kLife = R"lua(
-if call('HGET', KEYS[1], 'birth') ~= ARGV[5] then return redis.error_reply('GONE ' .. ARGV[2]) end
+local known = call('HMGET', KEYS[1], 'birth', 'seq', 'longest')
+if known[1] ~= ARGV[5] then return redis.error_reply('GONE ' .. ARGV[2]) end
 )lua";
 
 inline Script Make(const char* name, std::initializer_list<const char*> parts) {

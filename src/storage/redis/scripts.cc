@@ -10,7 +10,8 @@ const Script& SubmitPlain() {
   static const Script script = Make("submit_plain", {kCommon, kLife, R"lua(
 local meta, store, job, next, prepare, dead, ended = unpack(KEYS)
 local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[6])
-local first = sequence(meta, n)
+local first = next_sequence(known[2])
+call('HSET', meta, 'seq', first + n - 1)
 local fields, scores, bytes, longest, least, at, i = {}, {}, -24 * n, 0, math.huge, 0, 7
 while ARGV[i] do
   local due, last = when(ARGV[i]), i + 1 + ARGV[i + 1]
@@ -35,7 +36,7 @@ if least < old then
   if tell then call('PUBLISH', channel, group .. ' ' .. least) end
 end
 local held = figures(meta, store, prepare, dead, ended, job)
-lengthen(meta, longest + 7, held[1] == n)
+lengthen(meta, known[3], longest + 7, held[1] == n)
 return {now, first, math.min(least, old), held}
 )lua"});
   return script;
@@ -109,7 +110,7 @@ add(meta, 'bytes', bytes - old_bytes)
 add(meta, 'acc', accepted)
 add(meta, 'can', cancelled)
 local held = figures(meta, store, prepare, dead, ended, job)
-if accepted > 0 then lengthen(meta, longest, held[1] == accepted) end
+if accepted > 0 then lengthen(meta, known[3], longest, held[1] == accepted) end
 return {now, results, moved(), held}
 )lua"});
   return script;
@@ -124,9 +125,8 @@ local meta, store, job, next, prepare, dead, ended, note, count, event, chore = 
 local slot, max, lease, max_bytes = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5])
 local members = call('ZRANGEBYSCORE', store, '-inf', now, 'LIMIT', 0, max)
 local recs, notes, taken, seq, deadline, score = {}, {}, 0, 0, 0, '0'
-local function read(n)
-  local longest = num(call('HGET', meta, 'longest') or max_bytes)
-  local step = math.max(math.floor(max_bytes / longest), 1)
+local function read(n, longest)
+  local step = math.max(math.floor(max_bytes / num(longest or max_bytes)), 1)
   if step >= n then return call('HMGET', job, unpack(members)), n end
   local all, bytes = {}, 0
   for from = 1, n, step do
@@ -141,12 +141,11 @@ local function read(n)
   return all, n
 end
 if #members > 0 then
-  although_full()
-  local n
-  recs, n = read(#members)
+  local known, n = call('HMGET', meta, 'seq', 'longest')
+  recs, n = read(#members, known[2])
   local some_noted = noted(note, dead, ended)
   if some_noted then notes = call('HMGET', note, unpack(members, 1, n)) end
-  deadline, seq = now + lease, sequence(meta, 1)
+  deadline, seq = now + lease, next_sequence(known[1])
   score = lease_until(deadline, seq % 4096)
   local opening, leased, fields, bytes, last = pack('>I7', seq), {}, {}, 0, 0
   for i = 1, n do
@@ -166,7 +165,9 @@ if #members > 0 then
     last = i
   end
   for i = taken + 1, #members do members[i], recs[i], notes[i] = nil, nil, nil end
+  -- The first write: at maxmemory Redis refuses a script that begins with one that may need memory.
   call('ZREMRANGEBYRANK', store, 0, last - 1)
+  call('HSET', meta, 'seq', seq)
   if taken > 0 then
     chunks('ZADD', prepare, leased, 4000)
     chunks('HSET', note, fields, 4000)
@@ -194,7 +195,7 @@ local meta, store, job, prepare, dead, ended, id, note, chore = unpack(KEYS)
 local slot, retention = ARGV[2], num(ARGV[3])
 local outcomes, gone, known, o, at = {}, {}, {}, 0, 4
 local some_noted = noted(note, dead, ended)
-local large = num(call('HGET', meta, 'longest') or bytes_max) * #ARGV > bytes_max
+local large = #ARGV > 7 and num(call('HGET', meta, 'longest') or bytes_max) * #ARGV > bytes_max
 local function fitting(from, to)
   for k = from, to do
     bytes_read = bytes_read + call('HSTRLEN', job, ARGV[k])

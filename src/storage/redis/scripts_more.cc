@@ -55,7 +55,7 @@ local function new_payload(m, rec, payload)
   if grows > 0 and max_bytes and bytes + grows > max_bytes then return nil, grows end
   bytes = bytes + grows
   call('HSET', job, m, changed)
-  lengthen(meta, #changed, false)
+  lengthen(meta, call('HGET', meta, 'longest'), #changed, false)
   return changed
 end
 local function reschedule(m, rec, due)
