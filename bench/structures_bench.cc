@@ -75,7 +75,8 @@ struct Loaded {
   int64_t now = kStart;
   uint64_t seq = 1;
   std::mt19937_64 random{42};
-  Slab<Job> slab;
+  ChunkSource source;
+  Slab<Job> slab(source);
   Wheel<SlabNodes> wheel{SlabNodes{&slab}, FromMs(kStart)};
 };
 
@@ -199,11 +200,13 @@ void BM_IdTableInsert(benchmark::State& state) {
   double bytes = 0;
   double stall_us = 0;
   for (auto _ : state) {
-    IdTable table;
+    ChunkSource source;
+    IdTable table(source);
     FillTable(table, entries);
     bytes = static_cast<double>(table.held_bytes()) / entries;
   }
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   for (uint32_t i = 1; i <= entries; ++i) {
     const double start_us = CpuMicros();
     benchmark::DoNotOptimize(table.Insert(HashOf(i), i));
@@ -218,7 +221,8 @@ BENCHMARK(BM_IdTableInsert)->Apply(Sizes)->Iterations(2)->Unit(benchmark::kMilli
 // Each lookup depends on the one before, so that their cache misses do not overlap.
 void BM_IdTableFind(benchmark::State& state) {
   const auto entries = static_cast<uint32_t>(state.range(0));
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   FillTable(table, entries);
   uint64_t at = 1;
   for (auto _ : state) {
@@ -231,7 +235,8 @@ BENCHMARK(BM_IdTableFind)->Apply(Sizes);
 
 void BM_IdTableFindMissing(benchmark::State& state) {
   const auto entries = static_cast<uint32_t>(state.range(0));
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   FillTable(table, entries);
   uint64_t at = 1;
   for (auto _ : state) at += 1 + table.Find(HashOf(entries + at), [&](uint32_t index) { return index == at; });
@@ -242,7 +247,8 @@ BENCHMARK(BM_IdTableFindMissing)->Apply(Sizes);
 void BM_IdTableFindBatchPrefetched(benchmark::State& state) {
   constexpr size_t kBatch = 32;
   const auto entries = static_cast<uint32_t>(state.range(0));
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   FillTable(table, entries);
   std::mt19937_64 random(7);
   uint32_t wanted[kBatch];
@@ -259,7 +265,8 @@ BENCHMARK(BM_IdTableFindBatchPrefetched)->Apply(Sizes);
 
 void BM_IdTableEraseAndInsert(benchmark::State& state) {
   const auto entries = static_cast<uint32_t>(state.range(0));
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   FillTable(table, entries);
   std::mt19937_64 random(7);
   for (auto _ : state) {
@@ -272,7 +279,8 @@ BENCHMARK(BM_IdTableEraseAndInsert)->Apply(Sizes);
 
 void BM_SlabFreeAndAllocate(benchmark::State& state) {
   const auto live = static_cast<uint32_t>(state.range(0));
-  Slab<Job> slab;
+  ChunkSource source;
+  Slab<Job> slab(source);
   slab.Prefault(live);
   for (uint32_t i = 0; i < live; ++i) benchmark::DoNotOptimize(slab.Allocate());
   std::mt19937_64 random(7);
@@ -285,7 +293,8 @@ BENCHMARK(BM_SlabFreeAndAllocate)->Apply(Sizes);
 
 void BM_SlabPrefault(benchmark::State& state) {
   for (auto _ : state) {
-    Slab<Job> slab;
+    ChunkSource source;
+    Slab<Job> slab(source);
     const double start_us = CpuMicros();
     slab.Prefault(static_cast<size_t>(state.range(0)));
     state.SetIterationTime((CpuMicros() - start_us) / 1e6 / static_cast<double>(state.range(0)));
@@ -300,7 +309,8 @@ void BM_ArenaFreeAndAllocate(benchmark::State& state) {
     uint32_t size;
   };
   const auto live = static_cast<size_t>(state.range(0));
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   std::mt19937_64 random(7);
   std::vector<Block> blocks(live);
   const auto fill = [&](Block& block) {

@@ -78,7 +78,7 @@ void BlobArena::Free(Handle handle, size_t size) {
 
 bool BlobArena::MapIntoPool(PageSize page_size) {
   if (chunks_.size() == kChunksMax) return false;
-  Chunk memory = MapChunk(kChunkBytes, page_size);
+  Chunk memory = source_.Take(kChunkBytes, page_size);
   if (!memory) return false;
   pool_.push_back(static_cast<uint32_t>(chunks_.size()));
   chunks_.emplace_back().memory = std::move(memory);

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "storage/journal/chunk_memory.h"
+#include "storage/journal/chunk_source.h"
 
 namespace tocsin::journal {
 
@@ -20,7 +20,7 @@ class BlobArena {
  public:
   using Handle = uint32_t;
 
-  BlobArena() : chunks_(kChunkFirst) {}
+  explicit BlobArena(ChunkSource& source) : source_(source), chunks_(kChunkFirst) {}
   ~BlobArena();
   BlobArena(const BlobArena&) = delete;
   BlobArena& operator=(const BlobArena&) = delete;
@@ -85,6 +85,7 @@ class BlobArena {
   Handle AllocateLarge(size_t size);
   void FreeLarge(Handle handle, size_t size);
 
+  ChunkSource& source_;
   std::vector<BlockChunk> chunks_;
   std::vector<uint32_t> pool_;             // chunks with no live block, of no class
   std::array<uint32_t, kClasses> room_{};  // per class: head of the list of chunks with room

@@ -23,7 +23,8 @@ TEST(BlobArenaTest, BlocksWasteLittle) {
 
 TEST(BlobArenaTest, AMillionBlocksOf150BytesCostAtMost8BytesMoreEach) {
   constexpr size_t kBlocks = 1'000'000;
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   for (size_t i = 0; i < kBlocks; ++i) ASSERT_NE(arena.Allocate(150), 0U);
   EXPECT_EQ(arena.used_bytes(), kBlocks * 150);
   EXPECT_LE(arena.held_bytes(), kBlocks * 158);
@@ -33,7 +34,8 @@ TEST(BlobArenaTest, ContentSurvivesRandomHistories) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   std::map<BlobArena::Handle, std::pair<size_t, char>> model;
   size_t used = 0;
   for (int step = 0; step < 40'000; ++step) {
@@ -62,7 +64,8 @@ TEST(BlobArenaTest, ContentSurvivesRandomHistories) {
 }
 
 TEST(BlobArenaTest, AFreeChunkServesOtherSizes) {
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   std::vector<BlobArena::Handle> handles;
   for (int i = 0; i < 50'000; ++i) handles.push_back(arena.Allocate(200));
   const size_t held = arena.held_bytes();
@@ -77,7 +80,8 @@ TEST(BlobArenaTest, AFreeChunkServesOtherSizes) {
 }
 
 TEST(BlobArenaTest, ABlockFreedInAFullChunkIsUsedAgain) {
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   std::vector<BlobArena::Handle> handles;
   for (int i = 0; i < 4 * 64; ++i) handles.push_back(arena.Allocate(32'768));
   const size_t held = arena.held_bytes();
@@ -90,7 +94,8 @@ TEST(BlobArenaTest, ABlockFreedInAFullChunkIsUsedAgain) {
 }
 
 TEST(BlobArenaTest, PrefaultFillsThePoolThatAllSizesUse) {
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   arena.Prefault(6 * kChunkBytes);
   EXPECT_EQ(arena.held_bytes(), 6 * kChunkBytes);
   for (const size_t size : {16U, 100U, 1'000U, 10'000U, 20'000U, 30'000U}) EXPECT_NE(arena.Allocate(size), 0U);
@@ -100,7 +105,8 @@ TEST(BlobArenaTest, PrefaultFillsThePoolThatAllSizesUse) {
 }
 
 TEST(BlobArenaTest, LargeBlocksGiveTheirMemoryBack) {
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   const BlobArena::Handle big = arena.Allocate(20'000'000);
   const BlobArena::Handle other = arena.Allocate(32'769);
   EXPECT_NE(big, other);
@@ -114,7 +120,8 @@ TEST(BlobArenaTest, LargeBlocksGiveTheirMemoryBack) {
 }
 
 TEST(BlobArenaTest, FreeingWithAnotherSizeIsABug) {
-  BlobArena arena;
+  ChunkSource source;
+  BlobArena arena(source);
   const BlobArena::Handle handle = arena.Allocate(100);
   EXPECT_DEATH(arena.Free(handle, 200), "block_bytes");
   EXPECT_DEATH(arena.Free(0, 100), "kChunkFirst");

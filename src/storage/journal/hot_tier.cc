@@ -5,7 +5,15 @@
 
 namespace tocsin::journal {
 
-HotTier::HotTier() : steady_(EntryNodes{&entries_}), utc_(EntryNodes{&entries_}), expiry_(LeaseNodes{&leases_}) {}
+HotTier::HotTier(ChunkSource& source)
+    : entries_(source),
+      leases_(source),
+      bodies_(source),
+      by_uid_(source),
+      by_own_(source),
+      steady_(EntryNodes{&entries_}),
+      utc_(EntryNodes{&entries_}),
+      expiry_(LeaseNodes{&leases_}) {}
 
 uint16_t HotTier::FindTopic(std::string_view name) const {
   const auto found = topic_numbers_.find(name);

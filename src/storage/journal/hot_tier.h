@@ -111,7 +111,7 @@ constexpr uint16_t kNoTopic = 0xFFFF;
 
 class HotTier {
  public:
-  HotTier();
+  explicit HotTier(ChunkSource& source);
   HotTier(const HotTier&) = delete;
   HotTier& operator=(const HotTier&) = delete;
 

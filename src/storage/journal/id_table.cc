@@ -132,7 +132,7 @@ void IdTable::Prefault(size_t entries) {
 }
 
 bool IdTable::AddPages() {
-  Chunk chunk = MapChunk(kChunkBytes, PageSize::kHuge);
+  Chunk chunk = source_.Take(kChunkBytes, PageSize::kHuge);
   if (!chunk) return false;
   for (size_t at = kChunkBytes; at > 0; at -= kPageBytes) {
     spare_.push_back(static_cast<uint32_t>(pages_.size()));

@@ -18,13 +18,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "storage/journal/chunk_memory.h"
+#include "storage/journal/chunk_source.h"
 
 namespace tocsin::journal {
 
 class IdTable {
  public:
-  IdTable() = default;
+  explicit IdTable(ChunkSource& source) : source_(source) {}
   IdTable(const IdTable&) = delete;
   IdTable& operator=(const IdTable&) = delete;
 
@@ -96,6 +96,7 @@ class IdTable {
   static void Put(Page& page, Slot slot);
   static void EraseAt(Page& page, uint32_t hole);
 
+  ChunkSource& source_;
   std::vector<uint32_t> directory_;  // 2^depth_ places, the page of each prefix of a tag
   uint32_t depth_ = 0;
   std::vector<Page> pages_ = {{}};  // [0] stands for none

@@ -18,7 +18,8 @@ uint32_t FindExact(const IdTable& table, uint64_t hash, uint32_t index) {
 }
 
 TEST(IdTableTest, EmptyTableFindsNothing) {
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   EXPECT_EQ(FindExact(table, 1, 1), 0U);
   EXPECT_FALSE(table.Erase(1, 1));
   table.Prefetch(1);
@@ -27,7 +28,8 @@ TEST(IdTableTest, EmptyTableFindsNothing) {
 
 TEST(IdTableTest, GrowsByOnePageAtATime) {
   constexpr uint32_t kEntries = 1'000'000;
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   size_t held = 0;
   for (uint32_t i = 1; i <= kEntries; ++i) {
     ASSERT_TRUE(table.Insert(HashOf(i), i));
@@ -47,7 +49,8 @@ TEST(IdTableTest, AgreesWithAMap) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   std::unordered_map<uint32_t, uint64_t> model;
   uint32_t next = 1;
   for (int step = 0; step < 400'000; ++step) {
@@ -75,7 +78,8 @@ TEST(IdTableTest, AgreesWithAMap) {
 TEST(IdTableTest, EqualHashesChainInsteadOfGrowingTheDirectory) {
   constexpr uint32_t kEntries = 10'000;
   constexpr uint64_t kHash = 0xDEADBEEFCAFEF00D;
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_TRUE(table.Insert(kHash, i));
   EXPECT_LE(table.directory_size(), 1024U);
   EXPECT_LE(table.held_bytes(), 4 * kChunkBytes);
@@ -93,7 +97,8 @@ TEST(IdTableTest, EqualHashesChainInsteadOfGrowingTheDirectory) {
 
 TEST(IdTableTest, HashesThatDifferInTheLowBitsAloneWork) {
   constexpr uint32_t kEntries = 15'000;
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_TRUE(table.Insert(i, i));
   for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_EQ(FindExact(table, i, i), i);
   EXPECT_LE(table.directory_size(), 1024U);
@@ -102,7 +107,8 @@ TEST(IdTableTest, HashesThatDifferInTheLowBitsAloneWork) {
 }
 
 TEST(IdTableTest, APageOfAChainIsUsedAgain) {
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   uint32_t entries = 0;
   while (entries < 3'328) ASSERT_TRUE(table.Insert(7, ++entries));
   ASSERT_TRUE(table.Insert(7, ++entries));  // alone in the second page
@@ -117,7 +123,8 @@ TEST(IdTableTest, APageOfAChainIsUsedAgain) {
 }
 
 TEST(IdTableTest, PrefaultHoldsWhatItPromises) {
-  IdTable table;
+  ChunkSource source;
+  IdTable table(source);
   table.Prefault(500'000);
   const size_t held = table.held_bytes();
   for (uint32_t i = 1; i <= 500'000; ++i) ASSERT_TRUE(table.Insert(HashOf(i), i));

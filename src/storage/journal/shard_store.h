@@ -29,6 +29,7 @@ class NodeUse {
 
   std::atomic<uint64_t> memory_bytes = 0;  // of all hot tiers, as of their last calls
   std::atomic<uint64_t> put_bytes = 0;     // what the puts of all jobs take in the journal
+  ChunkSource chunks;                      // of their memory
 
  private:
   const uint64_t memory_limit_bytes_;
@@ -58,7 +59,7 @@ inline void SetTrigger(Entry& entry, Trigger trigger) {
 
 class ShardStore final : public Store {
  public:
-  ShardStore(NodeUse& node, uint32_t shard) : node_(node), shard_(shard) {}
+  ShardStore(NodeUse& node, uint32_t shard) : node_(node), shard_(shard), tier_(node.chunks) {}
 
   // Recovery, before Attach: entries are put into the tables but placed nowhere.
   HotTier& tier() { return tier_; }

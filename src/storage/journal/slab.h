@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "storage/journal/chunk_memory.h"
+#include "storage/journal/chunk_source.h"
 
 namespace tocsin::journal {
 
@@ -41,7 +41,7 @@ class Slab {
   static constexpr size_t kBytes = sizeof(T) * kPerChunk;
 
  public:
-  Slab() = default;
+  explicit Slab(ChunkSource& source) : source_(source) {}
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
 
@@ -93,12 +93,13 @@ class Slab {
 
   bool Grow() {
     if ((chunks_.size() + 1) << kShift >= uint64_t{1} << 32) return false;
-    Chunk chunk = MapChunk(kBytes, PageSize::kHuge);
+    Chunk chunk = source_.Take(kBytes, PageSize::kHuge);
     if (!chunk) return false;
     chunks_.push_back(std::move(chunk));
     return true;
   }
 
+  ChunkSource& source_;
   std::vector<Chunk> chunks_;
   uint32_t free_ = 0;  // head of the free list, last freed first: it is still in the cache
   uint32_t end_ = 1;

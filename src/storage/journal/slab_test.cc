@@ -23,7 +23,8 @@ struct Thing {
 };
 
 TEST(SlabTest, GivesFreshObjectsAndNeverZero) {
-  Slab<Thing> slab;
+  ChunkSource source;
+  Slab<Thing> slab(source);
   EXPECT_EQ(slab.end(), 1U);
   const uint32_t first = slab.Allocate();
   EXPECT_EQ(first, 1U);
@@ -36,7 +37,8 @@ TEST(SlabTest, GivesFreshObjectsAndNeverZero) {
 }
 
 TEST(SlabTest, AddressesAreStableAndDistinctAcrossChunks) {
-  Slab<Thing> slab;
+  ChunkSource source;
+  Slab<Thing> slab(source);
   constexpr uint32_t kObjects = 600'000;  // three chunks
   std::vector<Thing*> addresses(1);
   for (uint32_t i = 1; i <= kObjects; ++i) {
@@ -55,7 +57,8 @@ TEST(SlabTest, AScanSeesExactlyTheUsedObjects) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  Slab<Thing> slab;
+  ChunkSource source;
+  Slab<Thing> slab(source);
   std::set<uint32_t> model;
   for (int step = 0; step < 20'000; ++step) {
     if (model.empty() || random() % 5 < 3) {
@@ -77,7 +80,8 @@ TEST(SlabTest, AScanSeesExactlyTheUsedObjects) {
 }
 
 TEST(SlabTest, EveryFreedObjectIsUsedAgain) {
-  Slab<Thing> slab;
+  ChunkSource source;
+  Slab<Thing> slab(source);
   for (int i = 0; i < 1'000; ++i) ASSERT_NE(slab.Allocate(), 0U);
   for (uint32_t i = 1; i <= 1'000; i += 3) slab.Free(i);
   while (slab.live() < 1'000) ASSERT_NE(slab.Allocate(), 0U);
@@ -85,7 +89,8 @@ TEST(SlabTest, EveryFreedObjectIsUsedAgain) {
 }
 
 TEST(SlabTest, PrefaultReservesAndKeepsContent) {
-  Slab<Thing> slab;
+  ChunkSource source;
+  Slab<Thing> slab(source);
   const uint32_t index = slab.Allocate();
   slab[index].value = 42;
   slab.Prefault(300'000);
@@ -98,7 +103,8 @@ TEST(SlabTest, PrefaultReservesAndKeepsContent) {
 }
 
 TEST(SlabTest, FreeingTwiceIsABug) {
-  Slab<Thing> slab;
+  ChunkSource source;
+  Slab<Thing> slab(source);
   const uint32_t index = slab.Allocate();
   slab.Free(index);
   EXPECT_DEATH(slab.Free(index), "IsFree");
