@@ -100,6 +100,7 @@ void BaseClient::Answered(Lane& lane, RequestPtr request, Reply reply, bool curr
       if (current) Demoted(lane);
       return Later(std::move(request), reply.root().text());
     case Verdict::kLater:
+      if (current) Postponed(lane, reply.root().text());
       return Later(std::move(request), reply.root().text());
     case Verdict::kNoScript:
       if (request->command.script() == nullptr || request->whole_script) break;

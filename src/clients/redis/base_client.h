@@ -40,6 +40,8 @@ class BaseClient : public Client, protected Lane::Owner {
   virtual void Redirected(Lane& lane, RequestPtr request, Reply reply) = 0;
   /// The server that a lane uses takes no writes.
   virtual void Demoted(Lane& lane) = 0;
+  /// It cannot carry out commands now, and says why.
+  virtual void Postponed(Lane& /*lane*/, std::string_view /*why*/) {}
 
   void Answered(Lane& lane, RequestPtr request, Reply reply, bool current) final;
   void Failed(Requests requests, const Error& why) final;

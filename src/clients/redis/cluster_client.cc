@@ -100,12 +100,28 @@ std::vector<Endpoint> ClusterClient::Known() const {
   };
   for (const SlotMap::Node& node : map_.nodes()) add(node.endpoint);
   for (const Endpoint& endpoint : context().options.endpoints) add(endpoint);
+  for (const Endpoint& endpoint : doubted_) {
+    if (std::erase(known, endpoint) > 0) known.push_back(endpoint);
+  }
   return known;
 }
 
 void ClusterClient::LaneUp(Lane& /*lane*/) { NotifyUp(); }
 
-void ClusterClient::LaneDown(Lane& /*lane*/) { WantRefresh(); }
+void ClusterClient::LaneDown(Lane& /*lane*/) {
+  gap_ = kRefreshGap;
+  WantRefresh();
+}
+
+void ClusterClient::Postponed(Lane& lane, std::string_view why) {
+  // TRYAGAIN is the way of a slot that is moving.
+  if (!why.starts_with("TRYAGAIN")) Doubt(lane);
+}
+
+void ClusterClient::Doubt(Lane& lane) {
+  doubted_.insert(lane.endpoint());
+  WantRefresh();
+}
 
 void ClusterClient::Redirected(Lane& lane, RequestPtr request, Reply reply) {
   const std::string_view text = reply.root().text();
@@ -136,7 +152,7 @@ void ClusterClient::WantRefresh() {
     again_ = true;
     return;
   }
-  refresh_.SetEarlier(refreshed_at_ + kRefreshGap);
+  refresh_.SetEarlier(refreshed_at_ + gap_);
 }
 
 void ClusterClient::Refresh() {
@@ -155,6 +171,7 @@ void ClusterClient::Refresh() {
       context(),
       Inquiry::Question{Known(), {context().options.username, context().options.password}, std::move(ask), check},
       [this](const Status& status) { Refreshed(status); });
+  doubted_.clear();
 }
 
 void ClusterClient::Refreshed(const Status& status) {
@@ -167,14 +184,20 @@ void ClusterClient::Refreshed(const Status& status) {
     if (trouble_.empty()) LogWarn("no node of the Redis Cluster says who serves what: {}", status.error().message);
     trouble_ = status.error().message;
   }
-  const bool soon = again_ || !status || SomeMasterIsDown();
-  refresh_.Set(refreshed_at_ + (soon ? kRefreshGap : kRefreshIdle));
+  if (!again_ && status && !SomeMasterIsDown()) {
+    gap_ = kRefreshGap;
+    return refresh_.Set(refreshed_at_ + kRefreshIdle);
+  }
+  std::uniform_int_distribution<int64_t> blur(gap_.count() / 2, gap_.count());
+  refresh_.Set(refreshed_at_ + Millis(blur(context().random)));
+  gap_ = std::min(gap_ * 2, kRefreshGapMax);
 }
 
 void ClusterClient::Adopt(SlotMap map) {
   const bool changed = map != map_;
   if (changed) {
     map_ = std::move(map);
+    gap_ = kRefreshGap;
     by_node_.clear();
     for (const SlotMap::Node& node : map_.nodes()) by_node_.push_back(node.master ? &LaneAt(node.endpoint) : nullptr);
     NotifyUp();

@@ -16,6 +16,12 @@ bool RoleIsHidden(std::string_view error) {
   return error.starts_with("NOPERM") || error.starts_with("ERR unknown command");
 }
 
+/// What a server says of a login, without the password: one that does not know AUTH repeats its arguments.
+std::string_view WithoutPassword(std::string_view error, const std::string& password) {
+  if (!error.starts_with("ERR unknown command") && !error.contains(password)) return error;
+  return "it does not take AUTH";
+}
+
 }  // namespace
 
 Connection::Connection(Context& context, Plan plan, Owner& owner)
@@ -60,7 +66,7 @@ void Connection::Greeted(const Reply& reply) {
   greeting_.pop_front();
   const ReplyView root = reply.root();
   if (step == Step::kAuth && root.error()) {
-    return FailWith(fmt::format("AUTH is refused: {}", root.text()));
+    return FailWith(fmt::format("AUTH is refused: {}", WithoutPassword(root.text(), plan_.login.password)));
   }
   if (step == Step::kRole) {
     if (root.error() && (plan_.master_only || !RoleIsHidden(root.text()))) {
@@ -114,6 +120,7 @@ void Connection::Write() {
   const TimePoint now = Now();
   for (size_t i = under_way_.size() - unsent_; i < under_way_.size(); ++i) under_way_[i].at = now;
   unsent_ = 0;
+  if (!under_way_.empty()) deadline_.SetEarlier(now + kSilence);
   sending_.clear();
   if (sending_.capacity() > kKeptBytes) sending_ = {};
   std::swap(out_, sending_);
@@ -135,6 +142,7 @@ void Connection::Received(const error_code& error, size_t count) {
   if (closed_) return;
   if (error) return FailWith(error.message());
   const TimePoint now = Now();
+  heard_at_ = now;
   builder_.Feed({buffer_.data(), count});
   // Whoever is called may close the connection.
   while (!closed_) {
@@ -184,17 +192,21 @@ void Connection::CheckDeadlines() {
   if (unsent_ < under_way_.size() && under_way_.front().at + options.command_timeout <= now) {
     return FailWith(fmt::format("no answer within {} ms", options.command_timeout.count()));
   }
+  const bool silent = unsent_ < under_way_.size() && std::max(under_way_.front().at, heard_at_) + kSilence <= now;
   Requests overdue;
   for (Sent& sent : under_way_) {
     if (sent.request != nullptr && sent.request->deadline <= now) overdue.push_back(std::move(sent.request));
   }
-  WatchDeadlines();
+  WatchDeadlines(now);
+  if (silent) owner_->Silent(*this);
   if (!overdue.empty()) owner_->Overdue(*this, std::move(overdue));
 }
 
-void Connection::WatchDeadlines() {
+void Connection::WatchDeadlines(TimePoint now) {
   TimePoint next = TimePoint::max();
-  if (unsent_ < under_way_.size()) next = under_way_.front().at + context_.options.command_timeout;
+  if (unsent_ < under_way_.size()) {
+    next = std::min(now + kSilence, under_way_.front().at + context_.options.command_timeout);
+  }
   for (const Sent& sent : under_way_) {
     if (sent.request != nullptr) next = std::min(next, sent.request->deadline);
   }

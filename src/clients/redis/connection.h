@@ -38,6 +38,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     virtual void Replied(Connection& connection, RequestPtr request, Reply reply) = 0;
     /// kMessages: everything that the server sends.
     virtual void Pushed(Connection& connection, const Reply& reply) = 0;
+    /// Something is under way, and nothing was heard for kSilence; again each time that this is so. Nothing is closed
+    /// within it.
+    virtual void Silent(Connection& connection) = 0;
     /// Their outcome is unknown; the connection goes on.
     virtual void Overdue(Connection& connection, Requests requests) = 0;
     /// The outcome of `sent` is unknown; nothing happened for `unsent`. Both in the order of sending.
@@ -46,6 +49,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
    protected:
     ~Owner() = default;
   };
+
+  static constexpr Millis kSilence{1000};
 
   enum class Use : uint8_t { kCommands, kMessages };
   struct Plan {
@@ -91,7 +96,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Take(Reply reply, TimePoint now);
   void Took(TimePoint sent_at, TimePoint now);
   void CheckDeadlines();
-  void WatchDeadlines();
+  void WatchDeadlines(TimePoint now);
   void FailWith(std::string_view why);
   bool KnowsScript(const Script& script);
 
@@ -112,6 +117,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::deque<Sent> under_way_;
   size_t unsent_ = 0;               // of under_way_, at its end: those in out_
   std::vector<std::string> known_;  // SHA1s of scripts that the server has from us
+  TimePoint heard_at_;
   std::string role_;
   std::vector<char> buffer_;
 

@@ -36,6 +36,7 @@ class Inquiry final : private Connection::Owner {
   void Ready(Connection& connection) override;
   void Replied(Connection& connection, RequestPtr request, Reply reply) override;
   void Pushed(Connection& /*connection*/, const Reply& /*reply*/) override {}
+  void Silent(Connection& /*connection*/) override {}
   void Overdue(Connection& connection, Requests requests) override;
   void Lost(Connection& connection, const Error& why, Requests sent, Requests unsent) override;
 

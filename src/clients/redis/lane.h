@@ -20,6 +20,8 @@ class Lane final : public Link {
     virtual void Where(Lane& lane) = 0;
     virtual void LaneUp(Lane& lane) = 0;
     virtual void LaneDown(Lane& lane) = 0;
+    /// It has answered nothing for a while, though it should; again each time that this is so.
+    virtual void LaneHangs(Lane& lane) = 0;
     /// `current`: of the connection in use, not of one that was replaced.
     virtual void Answered(Lane& lane, RequestPtr request, Reply reply, bool current) = 0;
     virtual void Failed(Requests requests, const Error& why) = 0;
@@ -43,6 +45,7 @@ class Lane final : public Link {
   void Locate() override { owner_.Where(*this); }
   void Up() override;
   void Down() override { owner_.LaneDown(*this); }
+  void Hangs() override { owner_.LaneHangs(*this); }
   void Answered(RequestPtr request, Reply reply, bool current) override {
     owner_.Answered(*this, std::move(request), std::move(reply), current);
   }

@@ -88,22 +88,33 @@ ServerHealth Link::Health() const {
 
 void Link::Ready(Connection& /*connection*/) {
   state_ = State::kUp;
+  if (std::exchange(was_up_, true)) context_.figures.reconnects->Add();
+  Up();
+}
+
+void Link::Proved() {
   pause_ = Millis(0);
   if (!trouble_.empty()) LogInfo("Redis at {}: connected", endpoint_.Text());
   trouble_.clear();
-  if (std::exchange(was_up_, true)) context_.figures.reconnects->Add();
-  Up();
 }
 
 void Link::Replied(Connection& connection, RequestPtr request, Reply reply) {
   const bool current = &connection == connection_.get();
   // Before its last answer is told: whoever hears it may close everything.
-  if (!current) Forget(connection);
+  if (current) {
+    Proved();
+  } else {
+    Forget(connection);
+  }
   Answered(std::move(request), std::move(reply), current);
 }
 
 void Link::Pushed(Connection& connection, const Reply& reply) {
   if (&connection == connection_.get()) Heard(reply);
+}
+
+void Link::Silent(Connection& connection) {
+  if (&connection == connection_.get()) Hangs();
 }
 
 void Link::Overdue(Connection& connection, Requests requests) {

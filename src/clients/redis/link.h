@@ -57,9 +57,14 @@ class Link : private Connection::Owner {
   /// `current`: of the connection in use, not of an older one.
   virtual void Answered(RequestPtr request, Reply reply, bool current) = 0;
   virtual void Heard(const Reply& reply) = 0;
+  /// The connection in use has answered nothing for a while.
+  virtual void Hangs() {}
   virtual void Unknown(Requests requests, const Error& why) = 0;
   /// To be sent on the next connection, before all others.
   virtual void GiveBack(Requests unsent) = 0;
+
+  /// The connection in use works: one that is lost before that counts as a failed try, however far it came.
+  void Proved();
 
   Context& context() { return context_; }
   Connection& connection() { return *connection_; }
@@ -72,6 +77,7 @@ class Link : private Connection::Owner {
   void Ready(Connection& connection) final;
   void Replied(Connection& connection, RequestPtr request, Reply reply) final;
   void Pushed(Connection& connection, const Reply& reply) final;
+  void Silent(Connection& connection) final;
   void Overdue(Connection& connection, Requests requests) final;
   void Lost(Connection& connection, const Error& why, Requests sent, Requests unsent) final;
 

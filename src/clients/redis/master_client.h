@@ -26,6 +26,7 @@ class MasterClient final : public BaseClient {
   void WhereToListen(Link& subscription) override;
   void LaneUp(Lane& lane) override;
   void LaneDown(Lane& /*lane*/) override {}
+  void LaneHangs(Lane& /*lane*/) override {}
   void Redirected(Lane& lane, RequestPtr request, Reply reply) override;
   void Demoted(Lane& lane) override;
   void Locate(Link& link);

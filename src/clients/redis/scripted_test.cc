@@ -226,7 +226,7 @@ TEST_F(ScriptedTest, ASubscriptionThatHearsNothingIsMadeAgain) {
   Until([&] { return server_.connections == 3; });
 }
 
-/// Answers by itself: it is a master, and a sentinel that names the master of a port.
+/// Answers by itself: it is a master, a sentinel that names the master of a port, and a node of a Cluster.
 class ObligingServer {
  public:
   explicit ObligingServer(asio::io_context& io) : acceptor_(io, {asio::ip::address_v4::loopback(), 0}) { Accept(); }
@@ -245,6 +245,11 @@ class ObligingServer {
   int asked = 0;        // for the master
   int served = 0;       // commands
   std::string role = kMaster;
+  uint16_t owner = 0;   // of all hash slots, as it says
+  std::string refusal;  // of commands
+  bool hangs = false;   // does not answer commands
+  bool takes_subscriptions = true;
+  int connections = 0;
 
  private:
   struct Session {
@@ -255,6 +260,7 @@ class ObligingServer {
   void Accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error) return;
+      ++connections;
       Serve(std::make_shared<Session>(std::move(socket)));
       Accept();
     });
@@ -272,8 +278,16 @@ class ObligingServer {
   }
   std::string AnswerTo(std::string_view question) {
     if (question.contains("ROLE")) return role;
+    if (question.contains("CLUSTER")) {
+      return fmt::format("*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$9\r\n127.0.0.1\r\n:{}\r\n$2\r\nid\r\n", owner);
+    }
+    if (question.contains("SUBSCRIBE") && !takes_subscriptions) return "-NOPERM no channels for you\r\n";
     if (question.contains("SUBSCRIBE")) return "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n";
-    if (question.contains("GET")) ++served;
+    if (question.contains("GET")) {
+      ++served;
+      if (hangs) return "";
+      if (!refusal.empty()) return refusal;
+    }
     if (!question.contains("get-master-addr-by-name")) return "+OK\r\n";
     ++asked;
     const std::string text = std::to_string(master);
@@ -348,6 +362,85 @@ TEST_F(ScriptedTest, AnAnnouncedMasterIsFollowed) {
   Until([&] { return answers_.size() == 2; });
   EXPECT_EQ(answers_[1], "OK");
   EXPECT_EQ(second.served, 1);
+}
+
+class DoubtfulNodeTest : public ScriptedTest {
+ protected:
+  // The old master says for ever that it serves all slots: only the other node knows better.
+  void Connect(Millis command_timeout) {
+    old_.owner = old_.port();
+    new_.owner = old_.port();
+    Options options;
+    options.mode = Mode::kCluster;
+    options.command_timeout = command_timeout;
+    options.endpoints = {{"127.0.0.1", old_.port()}, {"127.0.0.1", new_.port()}};
+    client_ = Client::Make(io_, options, metrics_).value();
+    Call("a");
+    Until([&] { return answers_.size() == 1; });
+    EXPECT_EQ(answers_[0], "OK");
+    EXPECT_EQ(old_.served, 1);
+    EXPECT_EQ(new_.served, 0);
+  }
+
+  ObligingServer old_{io_};
+  ObligingServer new_{io_};
+};
+
+// Without a word of MOVED and with its connection well: the map is not looked at by itself for long.
+TEST_F(DoubtfulNodeTest, ThatCannotServeIsNotTheLastWord) {
+  for (const std::string_view refusal : {"-CLUSTERDOWN The cluster is down\r\n", "-LOADING Redis is loading\r\n"}) {
+    SCOPED_TRACE(refusal);
+    answers_.clear();
+    old_.served = new_.served = 0;
+    old_.refusal.clear();
+    Connect(Millis(5'000));
+    old_.refusal = refusal;
+    new_.owner = new_.port();
+    Call("b");
+    Until([&] { return answers_.size() == 2; });
+    EXPECT_EQ(answers_[1], "OK");
+    EXPECT_EQ(new_.served, 1);
+  }
+}
+
+TEST_F(DoubtfulNodeTest, ThatHangsIsLeftLongBeforeTheTimeOutOfACommand) {
+  Connect(Millis(60'000));
+  old_.hangs = true;
+  new_.owner = new_.port();
+  Call("b");  // its outcome stays unknown until the time-out
+  const auto begun = std::chrono::steady_clock::now();
+  while (answers_.size() == 1) {
+    Call("c");
+    Pass(Millis(100));
+    ASSERT_FALSE(HasFatalFailure());
+    if (std::chrono::steady_clock::now() - begun > std::chrono::seconds(10)) break;
+  }
+  ASSERT_GT(answers_.size(), 1);
+  EXPECT_EQ(answers_[1], "OK");
+}
+
+TEST_F(ScriptedTest, ARefusedSubscriptionIsTriedLessAndLessOften) {
+  ObligingServer server(io_);
+  server.takes_subscriptions = false;
+  Options options;
+  options.endpoints = {{"127.0.0.1", server.port()}};
+  options.backoff_min = Millis(10);
+  client_ = Client::Make(io_, options, metrics_).value();
+  client_->Subscribe("news", [](std::string_view, std::string_view) {});
+  Until([&] { return server.connections >= 4; });
+  Pass(Millis(1'000));
+  EXPECT_LE(server.connections, 14);  // without the doubling about 70
+}
+
+TEST_F(ScriptedTest, APasswordThatTheServerRepeatsIsNotShown) {
+  Options options;
+  options.endpoints = {{"127.0.0.1", server_.port()}};
+  options.password = "hunter2";
+  client_ = Client::Make(io_, options, metrics_).value();
+  Until([&] { return server_.got.contains("ROLE"); });
+  server_.Say("-ERR unknown command 'AUTH', with args beginning with: 'hunter2'\r\n");
+  Until([&] { return client_->Health()[0].state.contains("AUTH is refused"); });
+  EXPECT_FALSE(client_->Health()[0].state.contains("hunter2")) << client_->Health()[0].state;
 }
 
 }  // namespace

@@ -42,7 +42,9 @@ void Subscription::Heard(const Reply& reply) {
 }
 
 void Subscription::Confirmed() {
-  if (awaited_ > 0 && --awaited_ == 0) hooks_.back();
+  if (awaited_ == 0 || --awaited_ > 0) return;
+  Proved();
+  hooks_.back();
 }
 
 void Subscription::Beat() {
