@@ -54,7 +54,10 @@ void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
     ScanGroup(*group, now, group->trouble ? nullptr : advancing, {});
   }
   if (options_.shard == 0 && (all || topics_stale_)) CheckTopics(advancing);
-  if (all) RefreshFigures();
+  if (all) {
+    RefreshFigures();
+    TakeGroups();
+  }
   LeaveAdvance(advancing);
 }
 
@@ -321,7 +324,13 @@ void RedisStore::Own(const std::vector<uint32_t>& groups) {
     const bool mine = std::ranges::find(groups, group->number) != groups.end();
     if (!mine) group->epoch = 0;
     group->mine = mine;
-    if (mine && group->epoch == 0 && !group->taking) TakeGroup(*group);
+  }
+  TakeGroups();
+}
+
+void RedisStore::TakeGroups() {
+  for (const auto& group : groups_) {
+    if (group && group->mine && group->epoch == 0 && !group->taking) TakeGroup(*group);
   }
 }
 
@@ -333,11 +342,13 @@ void RedisStore::TakeGroup(Group& group) {
     group.taking = false;
     if (!group.mine) return;
     if (!reply) {
-      // Nothing was answered, so nothing is known: whoever asks for the members anew hands the group out again.
-      LogWarn("group {} could not be taken: {}", group.number, reply.error().message);
-      if (refused_) refused_();
+      // The next scan of all tries again. Said once: it may be so for all groups, and for long.
+      if (!std::exchange(take_failed_, true)) {
+        LogWarn("group {} could not be taken, trying again every second: {}", group.number, reply.error().message);
+      }
       return;
     }
+    take_failed_ = false;
     group.epoch = static_cast<uint64_t>(reply->root().integer());
     group.stale = true;
     if (news_) news_();

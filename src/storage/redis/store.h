@@ -176,6 +176,8 @@ class RedisStore final : public Store {
   void RefreshFigures();
   void Heard(std::string_view message);
   void TakeGroup(Group& group);
+  /// Those that are this node's and not taken yet.
+  void TakeGroups();
   void Refused(Group& group);
 
   void ListNext(std::shared_ptr<Listing> listing);
@@ -197,7 +199,8 @@ class RedisStore final : public Store {
 
   Time scan_all_at_ = Time::min();  // on the steady timeline
   Rooms rooms_;
-  std::string record_;  // scratch of one call
+  std::string record_;        // scratch of one call
+  bool take_failed_ = false;  // the last time that a group was to be taken: it has been logged
   bool topics_stale_ = true;
   bool checking_topics_ = false;
   std::optional<Error> topics_trouble_;  // where the last check failed
