@@ -71,6 +71,42 @@ TEST_P(AwayTest, OneShardThatIsAwayIsEnough) {
   EXPECT_TRUE(node.service->Ready());
 }
 
+// One of several servers behind the store: the others have jobs.
+TEST_P(AwayTest, APartThatIsAwayMakesItNotReadyButHoldsNothingUp) {
+  for (auto& store : node.stores) store->trouble = Error{Code::kUnavailable, "one of three is away", {}};
+  TestNode::Reply<JobBatch> waiting;
+  Wait(waiting);
+  ASSERT_TRUE(node.Submit("t", {NewJob{.delay = Millis(3000)}}));
+  node.Pass(Millis(2999));
+  const Status away = node.service->Ready();
+  ASSERT_FALSE(away);
+  EXPECT_NE(away.error().message.find("one of three is away"), std::string::npos);
+  EXPECT_FALSE(waiting.got);
+  node.Pass(Millis(1));
+  ASSERT_TRUE(waiting.got);
+  EXPECT_EQ((*waiting.got)->jobs.size(), 1U);
+  for (auto& store : node.stores) store->trouble.reset();
+  node.Pass(Millis(1000));
+  EXPECT_TRUE(node.service->Ready());
+}
+
+TEST_P(AwayTest, AnAdvanceThatTakesLongIsHastened) {
+  TestNode::Reply<JobBatch> waiting;
+  Wait(waiting);
+  ASSERT_TRUE(node.Submit("t", {NewJob{.delay = Millis(100)}}));
+  for (auto& store : node.stores) store->slow = true;
+  node.Pass(Millis(1100));
+  ASSERT_TRUE(waiting.got) << "what was found within half a second is told";
+  EXPECT_EQ((*waiting.got)->jobs.size(), 1U);
+  const size_t before = node.stores[0]->advances;
+  node.Pass(Millis(10'000));
+  EXPECT_LE(node.stores[0]->advances, before + 21) << "and not all the time";
+  for (auto& store : node.stores) {
+    store->slow = false;
+    store->Hasten();
+  }
+}
+
 TEST_P(AwayTest, ItIsAskedEverySecondAndAtOnceWhenItSaysSo) {
   GoAway();
   node.Pass(Millis(1000));

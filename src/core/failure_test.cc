@@ -126,6 +126,27 @@ TEST_P(FailureTest, ADropThatFailedCanBeRepeated) {
   EXPECT_TRUE(node.Topics().empty());
 }
 
+// Other nodes go on with it.
+TEST_P(FailureTest, ATopicThatCouldNotBeDroppedAtAllIsStillServed) {
+  (void)node.PutTopic(DefaultTopic("t"));
+  TestNode::Reply<JobBatch> waiting;
+  node.service->Reserve(node.at(0), {"t", 1, Millis(10'000), Millis(0)}, waiting.Catch());
+  for (auto& store : node.stores) store->fail = Code::kUnavailable;
+  TestNode::Reply<void> dropped;
+  node.service->DropTopic(node.at(0), "t", dropped.Catch());
+  node.Run();
+  EXPECT_FALSE(*dropped.got);
+  for (auto& store : node.stores) store->fail.reset();
+  for (size_t i = 0; i < shards; ++i) EXPECT_TRUE(node.service->Knows(node.at(i), "t"));
+  for (auto& store : node.memory) {
+    const NewJob job{};
+    store->Submit("t", std::span(&job, 1), node.clock.Now(), [](auto) {});
+  }
+  node.Pass(Millis(2000));
+  ASSERT_TRUE(waiting.got);
+  EXPECT_EQ((*waiting.got)->jobs.size(), 1U);
+}
+
 TEST_P(FailureTest, TopicsAreBounded) {
   TestNode small(shards, std::get<1>(GetParam()), {.topics = 2});
   EXPECT_TRUE(small.Submit("a", std::vector<NewJob>(1)));

@@ -139,6 +139,27 @@ TEST_P(ManyNodesTest, ATopicThatAnotherNodeDropsAndMakesAgainHasItsNewSettings) 
   EXPECT_TRUE(node.Submit("t", {NewJob{.id = "x"}}));
 }
 
+TEST_P(ManyNodesTest, ADropThatMeetsATopicMadeAgainDropsThatOne) {
+  ASSERT_TRUE(node.PutTopic(WithLease(1000)));
+  Topic again = WithLease(3000);
+  again.version = 1;
+  again.slots = 1;
+  bool met = false;
+  node.stores[0]->before_drop = [&](const std::string& name) -> Status {
+    if (std::exchange(met, true)) return {};
+    shared[name] = again;
+    node.memory[0]->PutTopic(again, [](Result<void>) {});
+    return Fail(Code::kConflict, "another node has made it again");
+  };
+  TestNode::Reply<void> dropped;
+  node.service->DropTopic(node.at(1), "t", dropped.Catch());
+  node.Run();
+  ASSERT_TRUE(dropped.got);
+  EXPECT_TRUE(*dropped.got);
+  EXPECT_TRUE(shared.empty());
+  EXPECT_TRUE(node.Topics().empty());
+}
+
 TEST_P(ManyNodesTest, AChangeThatMeetsANewerVersionIsMadeAnewOnThatOne) {
   ASSERT_TRUE(node.PutTopic(WithLease(1000)));
   Topic other = WithLease(1000);

@@ -75,8 +75,11 @@ class FaultyStore final : public Store {
   std::vector<Task>* held_submits = nullptr;
   bool cut_claims = false;  // a claim hands over one job and says that there are more
   SharedTopics* shared = nullptr;
-  Advanced told;  // the next Advance says these topics and dropped too
+  Advanced told;                 // the next Advance says these topics and dropped too
+  std::optional<Error> trouble;  // of a part of it, says every Advance
+  bool slow = false;             // an Advance answers only when it is hastened
   std::function<void(const Topic&)> before_put;
+  std::function<Status(const std::string&)> before_drop;
   std::function<void()> news;  // of the shard
 
   void PutTopic(const Topic& topic, Done<void> done) override {
@@ -95,6 +98,9 @@ class FaultyStore final : public Store {
   }
   void DropTopic(std::string_view topic, Done<void> done) override {
     if (Failed(done)) return;
+    if (Status allowed = before_drop ? before_drop(std::string(topic)) : Status(); !allowed) {
+      return done(std::unexpected(std::move(allowed).error()));
+    }
     if (shared != nullptr) shared->erase(std::string(topic));
     inner_.DropTopic(topic, std::move(done));
   }
@@ -167,8 +173,13 @@ class FaultyStore final : public Store {
       if (lose_ready && result) result->ready.clear();
       if (result) result->topics = std::exchange(told.topics, {});
       if (result) result->dropped = std::exchange(told.dropped, {});
-      done(std::move(result));
+      if (result) result->trouble = trouble;
+      if (!slow) return done(std::move(result));
+      advancing_ = [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); };
     });
+  }
+  void Hasten() override {
+    if (advancing_) std::exchange(advancing_, nullptr)();
   }
 
   // Calls.
@@ -189,6 +200,7 @@ class FaultyStore final : public Store {
   }
 
   Store& inner_;
+  Task advancing_;
 };
 
 class TestNode {

@@ -198,8 +198,8 @@ TEST_P(StoreContract, ASweepEndsWhateverComesMeanwhile) {
   TakeIds();
   std::string cursor;
   const auto sweep = [&] {
-    const Swept swept = *Await<Swept>(
-        [&](auto done) { store().Sweep(kTopic, SweepKind::kEmpty, cursor, 2, Now(), std::move(done)); });
+    const Swept swept =
+        *Await<Swept>([&](auto done) { store().Sweep(kTopic, SweepKind::kEmpty, cursor, 2, Now(), std::move(done)); });
     cursor = swept.cursor;
   };
   sweep();
@@ -313,6 +313,38 @@ TEST_P(StoreContract, DropTopicRemovesItWithItsJobs) {
   EXPECT_EQ(Figures().scheduled, 0U);
   Accept(Job("a"));
   EXPECT_THAT(ClaimIds(), ElementsAre("a"));
+}
+
+TEST_P(StoreContract, ATopicThatIsMadeAgainHasNothingOfTheOneBefore) {
+  Topic topic = DefaultTopic("again");
+  topic.slots = 8;
+  topic.capacity_jobs = 8;
+  topic.retention = 1h;
+  topic.version = 5;
+  Put(topic);
+  std::vector<NewJob> jobs;
+  for (uint32_t slot = 0; slot < 8; ++slot) {
+    jobs.push_back(slot == 0 ? CountJob("count", 2) : Job());
+    jobs.back().slot = slot;
+  }
+  for (const Submitted& each : SubmitAll(jobs, "again")) EXPECT_EQ(each.outcome, SubmitOutcome::kAccepted);
+  EXPECT_EQ(Claim(2, 30s, "again").jobs.size(), 2U);
+  EXPECT_TRUE(Await<void>([&](Done<void> done) { store().DropTopic("again", std::move(done)); }));
+  topic.slots = 2;
+  topic.capacity_jobs = 4;
+  topic.version = 1;
+  Put(topic);
+  EXPECT_EQ(Figures("again").topic, topic);
+  Pass(1h);
+  EXPECT_THAT(Claim(1000, 30s, "again").jobs, IsEmpty());
+  const TopicFigures empty = Figures("again");
+  EXPECT_EQ(std::tuple(empty.scheduled, empty.leased, empty.bytes, empty.accepted), std::tuple(0U, 0U, 0U, 0U));
+  for (size_t i = 0; i < 5; ++i) {
+    NewJob job = Job();
+    job.slot = i % 2;
+    EXPECT_EQ(Submit(job, "again").outcome, i < 4 ? SubmitOutcome::kAccepted : SubmitOutcome::kOverCapacity) << i;
+  }
+  EXPECT_EQ(Claim(1000, 30s, "again").jobs.size(), 4U);
 }
 
 TEST_P(StoreContract, CallsForAnUnknownTopicSaySo) {
