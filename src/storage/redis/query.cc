@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kStepsMax = 100;  // commands for one page, however few jobs they find
 constexpr size_t kPageBytesMax = 16 << 20;
+constexpr size_t kFirstAsked = 32;  // before anything is known of their sizes
 constexpr uint64_t kSweepPartsMax = 5;  // zsets of a slot
 
 std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
@@ -53,8 +54,7 @@ std::vector<Part> PartsOf(State state) {
 
 }  // namespace
 
-/// Where a listing is: ZSCAN's own cursor, and within what it gave (which may be more than a page, in jobs or in bytes)
-/// the last one shown.
+/// Where a listing is: ZSCAN's own cursor, and within what it gave (which may be more than a page) the last one shown.
 struct RedisStore::Listing {
   std::string topic;
   State state = State::kScheduled;
@@ -65,7 +65,8 @@ struct RedisStore::Listing {
   uint64_t scan = 0;
   uint64_t shown = 0;  // the sequence number of that one, plus 1
   size_t steps = 0;
-  size_t bytes = 0;
+  size_t looked = 0;            // jobs of this page, shown or not
+  size_t bytes = 0;             // of those
   std::vector<uint64_t> found;  // by the scan at `scan`, and not shown yet
   bool whole = true;            // those are all that it found
   uint64_t next_scan = 0;
@@ -107,11 +108,14 @@ void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
     return listing->done(std::move(listing->page));
   }
   Command command = at->second->keys.Call("ZSCAN", PartsOf(listing->state)[listing->part]);
-  // ZSCAN gives somewhat more than it is asked for: half of what fits is asked for.
+  // ZSCAN gives somewhat more than it is asked for: half of what fits is asked for, in jobs and in bytes, where the
+  // next ones are as large as those before.
   const size_t room = listing->limit - listing->page.jobs.jobs.size();
+  const size_t fitting =
+      listing->looked == 0 ? kFirstAsked : (kPageBytesMax - listing->bytes) * listing->looked / (listing->bytes + 1);
   command.Add(static_cast<int64_t>(listing->scan))
       .Add("COUNT")
-      .Add(static_cast<int64_t>(std::max<size_t>(room / 2, 1)));
+      .Add(static_cast<int64_t>(std::max<size_t>(std::min(room, fitting) / 2, 1)));
   Send(std::move(command), [this, listing](Result<Reply> reply) {
     if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
     ListFound(listing, reply->root());
@@ -151,7 +155,7 @@ void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
       listing->part = 0;
     }
   }
-  if (found.empty() || listing->bytes >= kPageBytesMax) return ListNext(std::move(listing));
+  if (found.empty()) return ListNext(std::move(listing));
   Shelf* shelf = FindShelf(listing->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(static_cast<uint32_t>(listing->slot));
   if (slot == nullptr) return listing->done(NoTopic(listing->topic));
@@ -172,8 +176,9 @@ void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
       }
       // One that waits for either is in both zsets: it is shown with the first.
       const bool again = listing->part == 1 && view.due != kNever;
-      if (view.uid == 0 || view.state != listing->state || again) continue;
+      ++listing->looked;
       listing->bytes += view.payload.size();
+      if (view.uid == 0 || view.state != listing->state || again) continue;
       listing->page.jobs.jobs.push_back(std::move(view));
     }
     listing->shown = listing->found[looked - 1] + 1;
