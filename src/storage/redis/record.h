@@ -37,7 +37,8 @@ void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out);
 /// Fills the view from a record and a note; its views point into both. kCorrupt where they are not whole.
 Status DecodeJob(std::string_view record, std::string_view note, JobView& view);
 
-/// A topic as Redis has it. Its birth tells it from one of the same name that was dropped before: later ones are larger.
+/// A topic as Redis has it. Its birth tells it from one of the same name that was dropped before: later ones are
+/// larger.
 struct StoredTopic : Topic {
   uint64_t birth = 0;
 
