@@ -134,6 +134,18 @@ TEST_P(RedisRoster, ALeaseFromTheFutureIsCut) {
   EXPECT_GT(Number({"ZSCORE", kLease, "ghost"}), now_ms);
 }
 
+TEST_P(RedisRoster, ARedisWithoutMemoryKeepsItsMembers) {
+  Node& a = Join("a");
+  EXPECT_TRUE(Sees(a, {"a"}));
+  EXPECT_EQ(Ask({"CONFIG", "SET", "maxmemory", "1"}), "OK");
+  EXPECT_TRUE(Ask({"SET", "k", "v"}).starts_with("OOM"));
+  EXPECT_TRUE(Sees(Join("b"), {"a", "b"}));
+  EXPECT_TRUE(Sees(a, {"a", "b"}));
+  const int64_t end_ms = Number({"ZSCORE", kLease, "a"});
+  const auto until = Now() + kSoon;
+  while (Number({"ZSCORE", kLease, "a"}) == end_ms) ASSERT_LT(Now(), until) << "its lease is not renewed";
+}
+
 TEST_P(RedisRoster, AMemberWithoutARecordIsAMemberAllTheSame) {
   Ask({"ZADD", kLease, std::to_string(NowMs() + 30'000), "strange"});
   EXPECT_TRUE(Sees(Join("a"), {"a", "strange"}));

@@ -87,8 +87,10 @@ class RedisNodes : public testing::Test {
     return advanced ? *std::move(advanced) : Advanced{};
   }
   std::vector<JobView> Claim(TestNode& node, size_t max = 100, Millis lease = std::chrono::seconds(30)) {
-    batch_ = *Await<JobBatch>(
+    auto batch = Await<JobBatch>(
         node, [&](auto done) { node.store().Claim("orders", max, lease, clock_.Now(), std::move(done)); });
+    EXPECT_TRUE(batch) << batch.error().message;
+    batch_ = batch ? *std::move(batch) : JobBatch{};
     return batch_.jobs;
   }
   SettleOutcome Ack(TestNode& node, const Token& token) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kStepsMax = 100;  // commands for one page, however few jobs they find
 constexpr size_t kPageBytesMax = 16 << 20;
-constexpr size_t kFirstAsked = 32;  // before anything is known of their sizes
+constexpr size_t kFirstAsked = 32;      // before anything is known of their sizes
 constexpr uint64_t kSweepPartsMax = 5;  // zsets of a slot
 
 std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
@@ -232,16 +232,14 @@ void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
     sweeping->part = sweeping->scan = 0;
   }
   if (sweeping->swept.changed >= sweeping->limit || ++sweeping->steps > kStepsMax) {
-    sweeping->swept.cursor =
-        fmt::format("{}.{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began, sweeping->part,
-                    sweeping->scan);
+    sweeping->swept.cursor = fmt::format("{}.{}.{}.{}", sweeping->slot, sweeping->began.empty() ? "0" : sweeping->began,
+                                         sweeping->part, sweeping->scan);
     return sweeping->done(std::move(sweeping->swept));
   }
   const Slot& slot = *at->second;
-  Command command =
-      slot.keys.Call(scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                                        Part::kEnded, Part::kId, Part::kNote, Part::kCount, Part::kEvent,
-                                        Part::kChore});
+  Command command = slot.keys.Call(
+      scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                         Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
   AddNow(command, sweeping->now);
   command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group}).Add(static_cast<int64_t>(sweeping->kind));
   command.Add(static_cast<int64_t>(std::min<size_t>(sweeping->limit - sweeping->swept.changed, 500)));

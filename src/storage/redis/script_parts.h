@@ -149,8 +149,8 @@ local function moved()
 end
 )lua";
 
-// A slot takes jobs only in the life of the topic that has opened it (OpenSlot): a node that has not heard of a drop would
-// add to what nobody looks at any more. ARGV[5] is the topic's birth.
+// A slot takes jobs only in the life of the topic that has opened it (OpenSlot): a node that has not heard of a drop
+// would add to what nobody looks at any more. ARGV[5] is the topic's birth.
 inline constexpr const char* kLife = R"lua(
 local known = call('HMGET', KEYS[1], 'birth', 'seq', 'longest')
 if known[1] ~= ARGV[5] then return redis.error_reply('GONE ' .. ARGV[2]) end

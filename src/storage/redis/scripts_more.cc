@@ -247,9 +247,9 @@ return {now, changed, began, part, scan, more, moved(), figures(meta, store, pre
   return script;
 }
 
-// What a group has to do now: slots with jobs to claim, slots with chores, and when there is more. For every node. Where
-// there are more than `most` with jobs, the last one and its score say from where the next scan goes on; that one has
-// no chores.
+// What a group has to do now: slots with jobs to claim, slots with chores, and when there is more. For every node.
+// Where there are more than `most` with jobs, the last one and its score say from where the next scan goes on; that one
+// has no chores.
 const Script& Scan() {
   static const Script script = Make("scan", {kCommon, R"lua(
 local next, chore, owner = unpack(KEYS)
