@@ -34,7 +34,7 @@ class RedisHarness : public StoreHarness {
   void Open() {
     node_.reset();
     node_ = std::make_unique<TestNode>(io_, options_, clock_, metrics_,
-                                       StoreOptions{.node = "test", .clock = ClockSource::kCaller});
+                                       StoreOptions{.prefix = prefix_, .node = "test", .clock = ClockSource::kCaller});
     node_->OwnAll();
   }
   void Close() { node_.reset(); }
@@ -44,6 +44,9 @@ class RedisHarness : public StoreHarness {
   metrics::Registry metrics_;
   VirtualClock clock_;
   const Options options_;
+  // One's own: what the test before published may still be on its way from one server of a Cluster to another.
+  const std::string prefix_ = fmt::format("test{}", made_++);
+  static inline int made_ = 0;
   std::unique_ptr<TestNode> node_;
 };
 
