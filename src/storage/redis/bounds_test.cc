@@ -406,7 +406,7 @@ TEST_F(RedisBounds, AFullTopicRefusesWithFewCommands) {
     for (uint32_t i = 0; i < 200; ++i) Submit(*a, Job({}, 1h, i % 64));
     EXPECT_EQ(a->store().Topics()[0].scheduled, 100U);
     size_t calls = a->client().calls();
-    constexpr size_t kRefused = 20;
+    constexpr size_t kRefused = 60;
     size_t answered = 0;
     for (uint32_t i = 0; i < kRefused; ++i) {
       const NewJob job = Job({}, 1h, i);
