@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "storage/redis/nodes_fixture.h"
+#include "storage/redis/nodes_test_fixture.h"
 #include "storage/redis/store.h"
 
 namespace tocsin::redis {

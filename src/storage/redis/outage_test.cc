@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "storage/redis/nodes_fixture.h"
+#include "storage/redis/nodes_test_fixture.h"
 
 namespace tocsin::redis {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "storage/redis/checks.h"
-#include "storage/redis/nodes_fixture.h"
+#include "storage/redis/nodes_test_fixture.h"
 
 namespace tocsin::redis {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "storage/redis/nodes_fixture.h"
+#include "storage/redis/nodes_test_fixture.h"
 #include "storage/redis/rooms.h"
 #include "storage/redis/scripts.h"
 
