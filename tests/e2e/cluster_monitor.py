@@ -86,13 +86,13 @@ class Fence(Monitor):
             self.takes += 1
 
     def _begin_script(self, line):
-        """The script `chores` alone has a slot's meta for its first key and the group's owner for its last."""
+        """The script `chores` alone has a slot's meta for its first key and the group's owner among the others."""
         count, first = (found[1] for found in itertools.islice(WORD.finditer(line), 2, 4))
         if not first.endswith(b":meta"):
             return
         words = words_of(line)
         arguments = 3 + int(count)
-        if group := GROUP.search(words[arguments - 1]):
+        if group := next(filter(None, map(GROUP.search, words[3:arguments])), None):
             self.chore = (int(group[1]), int(words[arguments + EPOCH_ARGUMENT]))
 
     def _done(self):
