@@ -107,6 +107,18 @@ TEST_P(AwayTest, AnAdvanceThatTakesLongIsHastened) {
   }
 }
 
+TEST_P(AwayTest, AStoreThatCannotBeHastenedIsNotToldAllTheTime) {
+  for (auto& store : node.stores) store->slow = store->deaf = true;
+  node.Pass(Millis(10'000));
+  for (auto& store : node.stores) {
+    EXPECT_EQ(store->hastens, 1U);
+    store->slow = store->deaf = false;
+    store->Hasten();
+  }
+  node.Pass(Millis(1000));
+  EXPECT_TRUE(node.Submit("t", {NewJob{}}));
+}
+
 TEST_P(AwayTest, ItIsAskedEverySecondAndAtOnceWhenItSaysSo) {
   GoAway();
   node.Pass(Millis(1000));

@@ -78,6 +78,7 @@ class FaultyStore final : public Store {
   Advanced told;                 // the next Advance says these topics and dropped too
   std::optional<Error> trouble;  // of a part of it, says every Advance
   bool slow = false;             // an Advance answers only when it is hastened
+  bool deaf = false;             // and not even then
   std::function<void(const Topic&)> before_put;
   std::function<Status(const std::string&)> before_drop;
   std::function<void()> news;  // of the shard
@@ -179,7 +180,8 @@ class FaultyStore final : public Store {
     });
   }
   void Hasten() override {
-    if (advancing_) std::exchange(advancing_, nullptr)();
+    ++hastens;
+    if (advancing_ && !deaf) std::exchange(advancing_, nullptr)();
   }
 
   // Calls.
@@ -190,6 +192,7 @@ class FaultyStore final : public Store {
   size_t counts = 0;
   size_t finds = 0;
   size_t advances = 0;
+  size_t hastens = 0;
 
  private:
   template <class T>
