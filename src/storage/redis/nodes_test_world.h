@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/post.hpp>
-
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,7 +20,7 @@ namespace tocsin::redis {
 /// hang for some commands.
 class CountingClient final : public Client {
  public:
-  CountingClient(boost::asio::io_context& io, std::unique_ptr<Client> client) : io_(io), client_(std::move(client)) {}
+  explicit CountingClient(std::unique_ptr<Client> client) : client_(std::move(client)) {}
 
   std::function<bool(const Command&)> fails;
   std::function<bool(const Command&)> hangs;
@@ -39,16 +37,14 @@ class CountingClient final : public Client {
     if (hangs && hangs(command)) return held_.emplace_back(std::move(command), std::move(answer)), void();
     ++*pending_;
     ++calls_;
-    if (fails && fails(command)) {
-      return boost::asio::post(io_, [pending = pending_, answer = std::move(answer)]() mutable {
-        answer(Fail(Code::kUnavailable, "made to fail"));
-        --*pending;
-      });
-    }
-    client_->Call(std::move(command), [pending = pending_, answer = std::move(answer)](Result<Reply> reply) mutable {
-      answer(std::move(reply));
-      --*pending;
-    });
+    const bool fail = fails && fails(command);
+    if (fail) command = Command("PING");
+    client_->Call(std::move(command),
+                  [pending = pending_, fail, answer = std::move(answer)](Result<Reply> reply) mutable {
+                    if (fail) reply = Fail(Code::kUnavailable, "made to fail");
+                    answer(std::move(reply));
+                    --*pending;
+                  });
   }
   void CallEach(const Command& command,
                 std::move_only_function<void(Result<std::vector<std::pair<Endpoint, Reply>>>)> answer) override {
@@ -65,7 +61,6 @@ class CountingClient final : public Client {
   std::vector<ServerHealth> Health() const override { return client_->Health(); }
 
  private:
-  boost::asio::io_context& io_;
   std::unique_ptr<Client> client_;
   std::vector<std::pair<Command, Answer>> held_;
   std::shared_ptr<size_t> pending_ = std::make_shared<size_t>(0);
@@ -80,7 +75,7 @@ class TestNode {
       : io_(io) {
     auto client = Client::Make(io, options, metrics);
     TOCSIN_CHECK(client);
-    client_ = std::make_unique<CountingClient>(io, *std::move(client));
+    client_ = std::make_unique<CountingClient>(*std::move(client));
     store_ = std::make_unique<RedisStore>(*client_, clock, std::move(store_options));
     Status opened = Fail(Code::kInternal, "not opened");
     store_->Open([&](Result<void> result) { opened = std::move(result); });
