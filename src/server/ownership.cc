@@ -99,6 +99,8 @@ void Ownership::OnMembers(const Members& members) {
   }
   metrics_.members->Set(static_cast<double>(members.members.size()));
   metrics_.takeovers->Add(gained);
+  // Others may have had its groups meanwhile: all are taken anew.
+  if (!was_joined) Own(std::vector<bool>(kGroups));
   Own(owned);
 }
 
