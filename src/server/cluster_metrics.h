@@ -9,7 +9,8 @@ namespace tocsin {
 
 struct ClusterMetrics {
   explicit ClusterMetrics(metrics::Registry& registry)
-      : members(registry.GetGauge("tocsin_cluster_members", "Nodes that share the store, as this one knows. 0: it is not registered itself.")),
+      : members(registry.GetGauge("tocsin_cluster_members",
+                                  "Nodes that share the store, as this one knows. 0: it is not registered itself.")),
         owned_groups(registry.GetGauge("tocsin_owned_groups", "Groups of slots that this node looks after.")),
         takeovers(registry.GetCounter("tocsin_takeovers_total", "Groups that this node began to look after.")) {}
 

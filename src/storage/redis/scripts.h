@@ -14,13 +14,13 @@
 //   note     hash   member -> note          what became of it (record.h); none before a first lease ends
 //   id       hash   own id -> member
 //   event    zset   member .. event -> 0    events counted, as long as they matter
-//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h), the birth of the
-//                   topic whose jobs it takes; for a minute after a drop, the birth of the one that has gone
+//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h),
+//                   the birth of the topic whose jobs it takes; for a minute after a drop, of the one that has gone
 //   room     hash   of the topic's slot 0 alone: what each slot was allowed
 // and of its group:
 //   next     zset   slot -> due ms of the first job in store
-//   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late; now, where
-//                   events are to be removed
+//   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late;
+//                   now, where events are to be removed
 //   owner    hash   epoch, node
 // A member is the job's sequence number in 7 bytes, big end first: jobs of one due time leave in the order of arrival.
 //
