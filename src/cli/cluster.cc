@@ -40,7 +40,8 @@ void PrintServers(Output& out, const json::object& cluster) {
   Table table({"SERVER", "ROLE", ">ROUND TRIP", "STATE"});
   for (const json::object* server : ObjectsOf(cluster, "servers")) {
     table.Row({Printable(TextOf(*server, "endpoint")), Printable(TextOf(*server, "role")),
-               ShowDuration(Millis(IntegerOf(*server, "round_trip_ms"))), Printable(TextOf(*server, "state"))});
+               BoolOf(*server, "connected") ? ShowDuration(Millis(IntegerOf(*server, "round_trip_ms"))) : "-",
+               Printable(TextOf(*server, "state"))});
   }
   if (table.empty()) return;
   out.Write("\n");
@@ -59,9 +60,12 @@ void PrintGroups(Output& out, const json::object& cluster, Time now) {
 
 bool AllConnected(const json::object& cluster) {
   const auto connected = [](const json::object* part) { return BoolOf(*part, "connected"); };
+  // Replicas of a Redis Cluster are known, and not used.
+  const auto serves = [&](const json::object* server) {
+    return connected(server) || TextOf(*server, "role") == "replica";
+  };
   const auto self = [](const json::object* member) { return BoolOf(*member, "self"); };
-  return connected(&ObjectOf(cluster, "coordinator")) &&
-         std::ranges::all_of(ObjectsOf(cluster, "servers"), connected) &&
+  return connected(&ObjectOf(cluster, "coordinator")) && std::ranges::all_of(ObjectsOf(cluster, "servers"), serves) &&
          std::ranges::any_of(ObjectsOf(cluster, "members"), self);
 }
 

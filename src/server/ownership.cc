@@ -12,6 +12,7 @@ namespace tocsin {
 namespace {
 
 constexpr Millis kLookEvery{1'000};
+constexpr int kLooksAlone = 5;  // before it is said
 
 std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
   std::vector<bool> owned(kGroups);
@@ -83,6 +84,7 @@ void Ownership::OnMembers(const Members& members) {
   if (leaving_) return;
   refreshing_ = false;
   const bool was_joined = std::exchange(joined_, members.joined);
+  if (members.joined) looks_alone_ = 0;
   if (!members.joined) {
     // What it has it keeps: while the coordinator is away nobody takes it over, and leases have to end. Where somebody
     // did, the epochs refuse this node.
@@ -118,6 +120,10 @@ void Ownership::Own(const std::vector<bool>& owned) {
 }
 
 void Ownership::Look() {
+  if (!joined_ && !leaving_ && ++looks_alone_ == kLooksAlone) {
+    LogWarn("this node is not registered with the others yet ({}): it serves, but rolls back no lease before it is",
+            coordinator_->Health().state);
+  }
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     shards_[shard].loop->Post([store = shards_[shard].store, gauge = owned_slots_[shard]] {
       size_t slots = 0;

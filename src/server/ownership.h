@@ -65,6 +65,7 @@ class Ownership final : public Cluster {
   boost::asio::steady_timer leave_timer_;
   std::vector<bool> owned_ = std::vector<bool>(kGroups);
   bool joined_ = false;
+  int looks_alone_ = 0;  // since it was last registered
   bool refreshing_ = false;
   bool leaving_ = false;
   Task left_;  // until others can see it

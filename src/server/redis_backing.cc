@@ -135,9 +135,17 @@ std::string RedisBacking::Trouble() const {
 }
 
 Status RedisBacking::CheckServers() {
+  const auto mode = static_cast<redis::Mode>(parts_.config.redis_mode);
+  for (const redis::ServerHealth& server : shards_.front().client->Health()) {
+    if (mode != redis::Mode::kSingle || server.role != "replica") continue;
+    return FailField(
+        Code::kInvalidArgument, "redis.endpoints",
+        "redis.endpoints: {} is a replica, which takes no jobs: name its master, or set redis.mode = sentinel",
+        server.endpoint.Text());
+  }
   std::optional<Result<std::vector<std::string>>> found;
-  parts_.loops.front()->Post([this, &found] {
-    redis::CheckServers(*shards_.front().client,
+  parts_.loops.front()->Post([this, &found, mode] {
+    redis::CheckServers(*shards_.front().client, mode,
                         [&found](Result<std::vector<std::string>> warnings) { found.emplace(std::move(warnings)); });
   });
   while (!found) Drive(kTryEvery, [&found] { return found.has_value(); });  // the client has a deadline

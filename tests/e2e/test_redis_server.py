@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, Server, ack, reserve, submit
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, Server, ack, reserve, run, submit
 from programs import wait_for
 
 import redis_servers
@@ -129,6 +129,32 @@ def test_a_redis_that_would_lose_jobs_is_refused_or_warned_of(tmp_path, begin):
         assert two.stop() == 0
     finally:
         careless.close()
+
+
+def test_a_replica_and_a_node_of_a_cluster_are_no_single_server(tmp_path, begin):
+    if why := redis_servers.why_not():
+        pytest.skip(why)
+    master = redis_servers.RedisServer(tmp_path / "master")
+    replica = redis_servers.RedisServer(tmp_path / "replica", [f"replicaof {master.host} {master.port}"])
+    clustered = redis_servers.RedisServer(tmp_path / "clustered", kind="node")
+    try:
+        one = begin(*replica.flags())
+        assert one.end() == 2
+        assert "redis.endpoints" in "".join(one.log) and "is a replica" in "".join(one.log)
+        clustered.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        two = begin(*clustered.flags())
+        assert two.end() == 2
+        assert "redis.mode = cluster" in "".join(two.log)
+    finally:
+        for server in (replica, master, clustered):
+            server.close()
+
+
+def test_the_command_calls_a_redis_cluster_well_whose_replicas_are_not_used(node, redis_cluster):
+    server = node("a", redis_cluster)
+    wait_for(lambda: run("tocsin", "cluster", "--server", server.url).returncode == 0, DEADLINE_S, "all is well")
+    shown = run("tocsin", "cluster", "--server", server.url).stdout
+    assert shown.count("replica") == 3 and shown.count("not in use") == 3, shown
 
 
 def test_it_is_not_ready_while_redis_is_away_and_who_waits_is_served_afterwards(node, redis_single, client):

@@ -37,7 +37,7 @@ std::vector<std::pair<std::string, std::string>> Pairs(const ReplyView& reply) {
 
 }  // namespace
 
-std::vector<std::string> Findings(std::string_view server, std::string_view info,
+std::vector<std::string> Findings(std::string_view server, Mode mode, std::string_view info,
                                   const std::vector<std::pair<std::string, std::string>>& settings) {
   std::vector<std::string> found;
   const auto setting = [&](std::string_view name) -> std::string_view {
@@ -52,6 +52,9 @@ std::vector<std::string> Findings(std::string_view server, std::string_view info
   if (settings.empty()) {
     found.push_back(fmt::format("Redis {} does not answer CONFIG GET: its persistence cannot be checked", server));
     return found;
+  }
+  if (mode != Mode::kCluster && setting("cluster-enabled") == "yes") {
+    found.push_back(fmt::format("Redis {} is a node of a Redis Cluster; set redis.mode = cluster", server));
   }
   if (setting("appendonly") != "yes") {
     found.push_back(fmt::format("Redis {} has appendonly {}: a restart of it loses jobs; set appendonly yes", server,
@@ -68,20 +71,20 @@ std::vector<std::string> Findings(std::string_view server, std::string_view info
   return found;
 }
 
-void CheckServers(Client& client, Done<std::vector<std::string>> done) {
+void CheckServers(Client& client, Mode mode, Done<std::vector<std::string>> done) {
   Command info("INFO");
   info.Add("server");
-  client.CallEach(info, [&client, done = std::move(done)](auto infos) mutable {
+  client.CallEach(info, [&client, mode, done = std::move(done)](auto infos) mutable {
     if (!infos) return done(std::unexpected(std::move(infos).error()));
     Command get("CONFIG");
     get.Add("GET").Add("*");
-    client.CallEach(get, [infos = *std::move(infos), done = std::move(done)](auto settings) mutable {
+    client.CallEach(get, [mode, infos = *std::move(infos), done = std::move(done)](auto settings) mutable {
       if (!settings) return done(std::unexpected(std::move(settings).error()));
       std::vector<std::string> found;
       for (const auto& [endpoint, reply] : infos) {
         const auto at = std::ranges::find_if(*settings, [&](const auto& each) { return each.first == endpoint; });
         const auto pairs = at == settings->end() ? decltype(Pairs(reply.root())){} : Pairs(at->second.root());
-        for (std::string& finding : Findings(endpoint.Text(), reply.root().text(), pairs)) {
+        for (std::string& finding : Findings(endpoint.Text(), mode, reply.root().text(), pairs)) {
           found.push_back(std::move(finding));
         }
       }

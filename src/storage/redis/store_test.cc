@@ -272,15 +272,21 @@ TEST_F(RedisNodes, WithRedisOwnClockNothingIsEarly) {
 }
 
 TEST_F(RedisNodes, TheChecksSayWhatIsWrongWithAServer) {
-  EXPECT_THAT(Findings("s", "redis_version:7.0.15\r\n",
+  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:7.0.15\r\n",
                        {{"appendonly", "yes"}, {"appendfsync", "everysec"}, {"maxmemory-policy", "noeviction"}}),
               IsEmpty());
-  EXPECT_THAT(Findings("s", "redis_version:6.0.9\r\n", {{"appendonly", "no"}, {"maxmemory-policy", "allkeys-lru"}}),
+  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:6.0.9\r\n",
+                       {{"appendonly", "no"}, {"maxmemory-policy", "allkeys-lru"}}),
               ElementsAre(HasSubstr("6.0.9"), HasSubstr("appendonly no"), HasSubstr("allkeys-lru")));
-  EXPECT_THAT(Findings("s", "redis_version:7.2.0\r\n", {}), ElementsAre(HasSubstr("CONFIG GET")));
+  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:7.2.0\r\n", {}), ElementsAre(HasSubstr("CONFIG GET")));
+  const std::vector<std::pair<std::string, std::string>> clustered = {
+      {"appendonly", "yes"}, {"maxmemory-policy", "noeviction"}, {"cluster-enabled", "yes"}};
+  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:7.0.15\r\n", clustered),
+              ElementsAre(HasSubstr("redis.mode = cluster")));
+  EXPECT_THAT(Findings("s", Mode::kCluster, "redis_version:7.0.15\r\n", clustered), IsEmpty());
   const auto a = Node("a");
-  const auto found =
-      Await<std::vector<std::string>>(*a, [&](auto done) { CheckServers(a->client(), std::move(done)); });
+  const auto found = Await<std::vector<std::string>>(
+      *a, [&](auto done) { CheckServers(a->client(), Mode::kSingle, std::move(done)); });
   ASSERT_TRUE(found);
   EXPECT_THAT(*found, IsEmpty());
 }
