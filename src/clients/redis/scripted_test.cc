@@ -89,8 +89,8 @@ class ScriptedTest : public testing::Test {
   asio::io_context io_;
   metrics::Registry metrics_;
   ScriptedServer server_{io_};
-  std::unique_ptr<Client> client_;
   std::vector<std::string> answers_;
+  std::unique_ptr<Client> client_;  // after them: its end answers what is under way
 };
 
 TEST_F(ScriptedTest, ACommandThatWasSentLateIsAnsweredInTimeAndDoesNotEndTheConnection) {
