@@ -13,12 +13,14 @@ local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[6])
 local first = next_sequence(known[2])
 call('HSET', meta, 'seq', first + n - 1)
 local fields, scores, bytes, longest, least, at, i = {}, {}, -24 * n, 0, math.huge, 0, 7
+local args, seq = ARGV, first
 while ARGV[i] do
   local due, last = when(ARGV[i]), i + 1 + ARGV[i + 1]
   local stamp, score = pack('>I7', due), digits(due)
   if due < least then least = due end
   for k = i + 2, last do
-    local m, rec = pack('>I7', first + at / 2), ARGV[k]
+    local m, rec = pack('>I7', seq), args[k]
+    seq = seq + 1
     fields[at + 1], fields[at + 2], scores[at + 1], scores[at + 2] = m, stamp .. rec, score, m
     bytes, at = bytes + #rec, at + 2
     if #rec > longest then longest = #rec end
