@@ -26,8 +26,14 @@ BRIDGE = re.compile(r"tb(\d+)n\d+")
 _count = itertools.count()
 
 
-def _ip(*words):
-    return subprocess.run(["ip", *map(str, words)], check=True, capture_output=True, text=True, timeout=10).stdout
+def _enter(namespace):
+    return ["nsenter", f"--net=/run/netns/{namespace}"]
+
+
+def _ip(*words, inside=None):
+    """`inside` a namespace by nsenter: `ip -n` mounts /sys anew, which a chroot does not allow."""
+    command = [*(_enter(inside) if inside else []), "ip", *map(str, words)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
 
 
 def why_not():
@@ -38,7 +44,11 @@ def why_not():
     if os.geteuid() != 0:
         return "network namespaces need root and CAP_NET_ADMIN"
     try:
-        Network().close()
+        network = Network()
+        try:
+            network.place("try")
+        finally:
+            network.close()
     except (subprocess.SubprocessError, OSError) as error:
         return f"network namespaces cannot be made here: {getattr(error, 'stderr', None) or error}"
     return None
@@ -48,7 +58,7 @@ class Namespace(Place):
     """One namespace and its cable."""
 
     def __init__(self, name, cable, host):
-        super().__init__(host, ["nsenter", f"--net=/run/netns/{name}"])
+        super().__init__(host, _enter(name))
         self.name, self.cable = name, cable
 
     def cut(self):
@@ -88,9 +98,9 @@ class Network:
         _ip("netns", "add", namespace)
         try:
             _ip("link", "add", cable, "type", "veth", "peer", "name", "cable", "netns", namespace)
-            _ip("-n", namespace, "addr", "add", f"{host}/24", "dev", "cable")
-            _ip("-n", namespace, "link", "set", "cable", "up")
-            _ip("-n", namespace, "link", "set", "lo", "up")
+            _ip("addr", "add", f"{host}/24", "dev", "cable", inside=namespace)
+            _ip("link", "set", "cable", "up", inside=namespace)
+            _ip("link", "set", "lo", "up", inside=namespace)
             _ip("link", "set", cable, "master", self._bridge, "up")
         except BaseException:
             _ip("netns", "del", namespace)
