@@ -15,7 +15,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 set(TOCSIN_SANITIZE "" CACHE STRING "sanitizers for -fsanitize=, e.g. address,undefined")
-option(TOCSIN_FUZZ "build the libFuzzer targets" OFF)
+option(TOCSIN_FUZZ "build the libFuzzer programs too, and the libraries so that they can be fuzzed" OFF)
 option(TOCSIN_COVERAGE "instrument for llvm-cov" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
@@ -30,9 +30,6 @@ add_link_options(-fuse-ld=lld)
 if(TOCSIN_SANITIZE)
   add_compile_options(-fsanitize=${TOCSIN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TOCSIN_SANITIZE})
-endif()
-if(TOCSIN_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 if(TOCSIN_COVERAGE)
   add_compile_options(-fprofile-instr-generate -fcoverage-mapping)

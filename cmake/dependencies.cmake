@@ -21,3 +21,15 @@ find_library(ZOOKEEPER_LIBRARY zookeeper_mt REQUIRED)
 add_library(zookeeper::zookeeper UNKNOWN IMPORTED)
 set_target_properties(zookeeper::zookeeper PROPERTIES
   IMPORTED_LOCATION ${ZOOKEEPER_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${ZOOKEEPER_INCLUDE})
+
+find_path(RABBITMQ_INCLUDE amqp.h REQUIRED)
+find_library(RABBITMQ_LIBRARY rabbitmq REQUIRED)
+add_library(rabbitmq::rabbitmq UNKNOWN IMPORTED)
+set_target_properties(rabbitmq::rabbitmq PROPERTIES
+  IMPORTED_LOCATION ${RABBITMQ_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${RABBITMQ_INCLUDE})
+
+find_path(RDKAFKA_INCLUDE librdkafka/rdkafka.h REQUIRED)
+find_library(RDKAFKA_LIBRARY rdkafka REQUIRED)
+add_library(rdkafka::rdkafka UNKNOWN IMPORTED)
+set_target_properties(rdkafka::rdkafka PROPERTIES
+  IMPORTED_LOCATION ${RDKAFKA_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${RDKAFKA_INCLUDE})

@@ -2,7 +2,7 @@
 # tocsin_test(NAME x_test SRCS ... DEPS ... [LABELS unit|contract|concurrency ...] [ONE_PROCESS])   one GoogleTest program
 #   `unit` where no label is given. What has the label `concurrency` is run once more under TSan by `make test`.
 #   ctest starts a process for each test; with ONE_PROCESS one for all, for tests that share servers which start slowly.
-# tocsin_fuzzer(NAME x_fuzz SRCS ... DEPS ...)   one libFuzzer program, only in the fuzz preset
+# tocsin_fuzzer(NAME x_fuzz SRCS ... DEPS ...)   one libFuzzer program, only in the asan preset
 #   `make test` runs each for a few seconds, from the inputs in tests/fuzz/corpus/<name>/.
 # tocsin_bench(NAME x_bench SRCS ... DEPS ...)   one benchmark program
 
@@ -11,26 +11,52 @@ add_custom_target(unit_tests)
 add_custom_target(concurrency_tests)
 add_custom_target(fuzzers)
 
-# One precompiled header with the standard headers that nearly every file includes; libraries reuse it.
+# Precompiled headers with what nearly every file includes: one for programs and libraries, one for tests.
 add_library(tocsin_pch OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.cc)
 target_precompile_headers(tocsin_pch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.h)
+add_library(tocsin_test_pch OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/cmake/pch.cc)
+target_precompile_headers(tocsin_test_pch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cmake/test_pch.h)
+target_link_libraries(tocsin_test_pch PRIVATE GTest::gmock)
+
+set(tocsin_code_options "")
+set(tocsin_test_options "")
+if(TOCSIN_FUZZ)
+  set(tocsin_code_options -fsanitize=fuzzer-no-link)
+endif()
+if(TOCSIN_SANITIZE)
+  # The code of a test need not be fast: not to optimise it halves the time of its compilation.
+  set(tocsin_test_options -O0)
+endif()
+target_compile_options(tocsin_pch PRIVATE ${tocsin_code_options})
+target_compile_options(tocsin_test_pch PRIVATE ${tocsin_test_options})
 
 function(tocsin_common target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(${target} PRIVATE ${tocsin_code_options})
   target_precompile_headers(${target} REUSE_FROM tocsin_pch)
+endfunction()
+
+function(tocsin_test_code target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(${target} PRIVATE ${tocsin_test_options})
+  target_precompile_headers(${target} REUSE_FROM tocsin_test_pch)
 endfunction()
 
 function(tocsin_library)
   cmake_parse_arguments(A "" "NAME" "SRCS;DEPS" ${ARGN})
   add_library(${A_NAME} STATIC ${A_SRCS})
-  tocsin_common(${A_NAME})
+  if(A_DEPS MATCHES GTest::)
+    tocsin_test_code(${A_NAME})
+  else()
+    tocsin_common(${A_NAME})
+  endif()
   target_link_libraries(${A_NAME} PUBLIC ${A_DEPS})
 endfunction()
 
 function(tocsin_test)
   cmake_parse_arguments(A "ONE_PROCESS" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
-  tocsin_common(${A_NAME})
+  tocsin_test_code(${A_NAME})
   target_link_libraries(${A_NAME} PRIVATE ${A_DEPS} GTest::gmock_main)
   if(NOT A_LABELS)
     set(A_LABELS unit)

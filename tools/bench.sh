@@ -37,5 +37,6 @@ install_servers() {
 install_servers || echo "The peers that are missing will be skipped."
 # Other sources of Node bring npm with it, and Debian's package would be in their way.
 command -v npm >/dev/null || tools/install.sh bench-node || echo "The peers with Node clients will be skipped."
-tools/build.sh release tocsind load_bench
+tools/kafka_jars.sh || true # it says why; push to Kafka is skipped with that reason
+tools/build.sh release tocsind load_bench push_bench
 exec /usr/bin/python3 bench/run.py "$@"

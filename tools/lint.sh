@@ -10,10 +10,10 @@ check() { # what it is, command
   "$@" || { echo "FAILED: $*"; bad=1; }
 }
 
-# clang-tidy reads the precompiled header that the compiler wrote; ccache in the commands would only confuse it.
+# clang-tidy reads the precompiled headers that the compiler wrote; ccache in the commands would only confuse it.
 tidy() {
   cmake --preset dev -B build/lint -DCCACHE=OFF >/dev/null &&
-    cmake --build build/lint --target tocsin_pch >/dev/null &&
+    cmake --build build/lint --target tocsin_pch tocsin_test_pch >/dev/null &&
     tools/tidy.py
 }
 

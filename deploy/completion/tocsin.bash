@@ -9,7 +9,7 @@ _tocsin_words() {
     dead) echo 'list redrive purge' ;;
     journal) echo 'verify repair' ;;
     token) echo 'create list revoke' ;;
-    topic) echo 'get set pause resume purge drop' ;;
+    topic) echo 'get set test pause resume purge drop' ;;
     'docs') echo 'cli man bash zsh' ;;
   esac
 }
@@ -26,12 +26,12 @@ _tocsin_flags() {
     'cancel') echo '--key' ;;
     'worker') echo '--concurrency --lease --wait --retry-in --max-jobs --once' ;;
     'reserve') echo '--max --wait --lease --ack' ;;
-    'nack') echo '--in --reason' ;;
+    'nack') echo '--in --reason --dead' ;;
     'extend') echo '--lease' ;;
-    'topic set') echo '--slots --capacity-jobs --capacity-bytes --lease --attempts --backoff --backoff-max --count --retention --paused' ;;
+    'topic set') echo '--slots --capacity-jobs --capacity-bytes --lease --attempts --backoff --backoff-max --count --retention --paused --sink --in-flight --rate --url --secret --sink-timeout --batch --retry-4xx --kafka-topic --kafka-key --exchange --routing-key' ;;
     'topic purge') echo '--yes' ;;
     'topic drop') echo '--yes' ;;
-    'dead list') echo '--limit --all' ;;
+    'dead list') echo '--limit --all --reason' ;;
     'dead purge') echo '--yes' ;;
     'cluster') echo '--groups' ;;
     'watch') echo '--interval --count' ;;
@@ -55,6 +55,8 @@ _tocsin_values() {
     'list --state') echo "-W 'scheduled leased dead done cancelled'" ;;
     'amend --file') echo "-f" ;;
     'topic set --paused') echo "-W 'yes no'" ;;
+    'topic set --sink') echo "-W 'pull webhook kafka rabbitmq'" ;;
+    'topic set --retry-4xx') echo "-W 'yes no'" ;;
     'export --state') echo "-W 'scheduled leased dead done cancelled'" ;;
     'export --output') echo "-f" ;;
     'token create --file') echo "-f" ;;
@@ -83,7 +85,7 @@ _tocsin() {
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
-      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
+      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
         [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
         ((i++))
         ;;
@@ -98,7 +100,7 @@ _tocsin() {
   done
   COMPREPLY=()
   case $previous in
-    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--file|--header|--id|--in|--interval|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--reason|--retention|--retry-in|--scope|--server|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--wait)
+    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return

@@ -8,7 +8,8 @@ std::span<const Group> Groups() {
   static const std::vector<Group> groups{
       {"Jobs", {Submit(), Get(), List(), Amend(), Fire(), Count(), Cancel()}},
       {"Delivery", {WorkerRow(), Reserve(), Ack(), Nack(), Extend()}},
-      {"Topics", {Topics(), TopicGet(), TopicSet(), TopicPause(), TopicResume(), TopicPurge(), TopicDrop()}},
+      {"Topics",
+       {Topics(), TopicGet(), TopicSet(), TopicTest(), TopicPause(), TopicResume(), TopicPurge(), TopicDrop()}},
       {"Dead letters", {DeadList(), DeadRedrive(), DeadPurge()}},
       {"Server", {Stats(), Cluster(), Watch(), ClockAdvance()}},
       {"Transfer", {Export(), Import()}},

@@ -1,4 +1,4 @@
-// `tocsin dead list|redrive|purge`: jobs whose attempts are used up.
+// `tocsin dead list|redrive|purge`: jobs whose attempts are used up, or that were refused for good.
 #include "cli/list.h"
 #include "cli/parts.h"
 #include "cli/verbs.h"
@@ -37,12 +37,15 @@ Result<int> RunPurge(Context& context, const Arguments& arguments) {
 }  // namespace
 
 Command DeadList() {
+  std::vector<Flag> flags = PageFlags();
+  flags.push_back({.name = "reason", .value = "TEXT", .doc = "Only those whose reason has this text within."});
   return {
       .name = "dead list",
       .summary = "shows the dead letters of a topic, and why they died",
       .positionals = {kTopic},
-      .flags = PageFlags(),
-      .examples = {{"dead list orders", "jobs whose attempts are used up"}},
+      .flags = std::move(flags),
+      .examples = {{"dead list orders", "jobs whose attempts are used up"},
+                   {"dead list orders --reason 410 --all", "what the receiver of a webhook answered with 410 Gone"}},
       .no = "there is no such topic",
       .run = RunList,
   };

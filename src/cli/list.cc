@@ -17,13 +17,21 @@ struct Page {
   std::string cursor;  // empty: the end
 };
 
-Result<Page> Fetch(Context& context, std::string_view topic, std::string_view state, int64_t limit,
-                   std::string_view cursor) {
-  std::string target = TopicPath(topic, fmt::format("/jobs?state={}&limit={}", state, limit));
-  if (!cursor.empty()) {
-    target += "&cursor=";
-    AppendPercent(target, cursor);
-  }
+struct Asked {
+  std::string topic;
+  std::string state;
+  std::string reason;  // has this within; empty: any
+};
+
+Result<Page> Fetch(Context& context, const Asked& asked, int64_t limit, std::string_view cursor) {
+  std::string target = TopicPath(asked.topic, fmt::format("/jobs?state={}&limit={}", asked.state, limit));
+  const auto add = [&](std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    target += name;
+    AppendPercent(target, value);
+  };
+  add("&cursor=", cursor);
+  add("&reason=", asked.reason);
   auto reply = context.api.Get(target);
   if (!reply) return std::unexpected(std::move(reply).error());
   return Page{ArrayOf(reply->body, "jobs"), TextOf(reply->body, "cursor")};
@@ -47,29 +55,31 @@ std::vector<Flag> PageFlags() {
 }
 
 Result<int> ListJobs(Context& context, const Arguments& arguments, const std::string& state) {
-  const std::string topic = *arguments.Text("TOPIC");
+  const Asked asked{*arguments.Text("TOPIC"), state, arguments.Text("reason").value_or("")};
   int64_t left = arguments.Has("all") ? INT64_MAX : *arguments.Number("limit");
   if (left == 0) return Fail(Code::kInvalidArgument, "--limit: at least 1");
   Table table({"ID", "DUE", ">ATTEMPT", "KEY", "REASON", "PAYLOAD"});
   const Time now = context.out.json() ? Time{} : ServerNow(context);
   std::string cursor;
+  bool more = false;
   do {
-    auto page = Fetch(context, topic, state, std::min(left, kPageMax), cursor);
+    // Of those with a reason a page may hold few or none: they are looked for in the largest pages.
+    auto page = Fetch(context, asked, asked.reason.empty() ? std::min(left, kPageMax) : kPageMax, cursor);
     if (!page) return std::unexpected(std::move(page).error());
+    more = !page->cursor.empty() || std::ssize(page->jobs) > left;
     for (const json::value& job : page->jobs) {
-      if (!job.is_object()) continue;
+      if (!job.is_object() || left-- <= 0) continue;
       if (context.out.json()) {
         context.out.Json(job);
       } else {
         AddRow(table, job.get_object(), now);
       }
     }
-    left -= std::ssize(page->jobs);
     cursor = std::move(page->cursor);
   } while (!cursor.empty() && left > 0);
   if (!context.out.json() && !table.empty()) table.Print(context.out);
-  if (!context.out.json() && table.empty()) context.out.Print("no {} jobs in {}\n", state, Printable(topic));
-  if (!cursor.empty()) Say("tocsin: there are more: --all shows them\n");
+  if (!context.out.json() && table.empty()) context.out.Print("no {} jobs in {}\n", state, Printable(asked.topic));
+  if (more) Say("tocsin: there are more: --all shows them\n");
   return kExitOk;
 }
 

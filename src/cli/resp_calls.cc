@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/resp_fields.h"
 #include "cli/resp_json.h"
+#include "model/delivery.h"
 
 namespace tocsin::cli {
 
@@ -51,12 +52,12 @@ constexpr std::array kAmendFields{
 constexpr std::array kCountFields{Field{"event", "", AddText}, Field{"by", "BY", AddInteger},
                                   Field{"key", "KEY", AddText}};
 constexpr std::array kListFields{Field{"state", "STATE", AddText}, Field{"limit", "LIMIT", AddText},
-                                 Field{"cursor", "CURSOR", AddText}};
+                                 Field{"cursor", "CURSOR", AddText}, Field{"reason", "REASON", AddText}};
 constexpr std::array kReserveFields{Field{"max", "MAX", AddInteger}, Field{"wait_ms", "WAIT", AddInteger},
                                     Field{"lease_ms", "LEASE", AddInteger}};
 constexpr std::array kAckFields{Field{"tokens", "", AddTokens}};
 constexpr std::array kNackFields{Field{"tokens", "", AddTokens}, Field{"delay_ms", "DELAY", AddInteger},
-                                 Field{"reason", "REASON", AddText}};
+                                 Field{"reason", "REASON", AddText}, Field{"dead", "DEAD", AddSwitch}};
 constexpr std::array kExtendFields{Field{"tokens", "", AddTokens}, Field{"lease_ms", "LEASE", AddInteger}};
 constexpr std::array kTopicFields{
     Field{"slots", "slots", AddInteger},
@@ -69,6 +70,7 @@ constexpr std::array kTopicFields{
     Field{"count_limit", "count_limit", AddInteger},
     Field{"retention_ms", "retention_ms", AddInteger},
     Field{"paused", "paused", AddBool},
+    Field{"delivery", "", AddDelivery},
 };
 constexpr std::array kDeadFields{Field{"", "DEAD", AddWord}};
 constexpr std::array kClockFields{Field{"ms", "", AddInteger}};
@@ -87,14 +89,23 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
+/// "delivery.url" for what a topic's delivery says by that name or by "url"; otherwise nothing, or the topic.
+std::string DeliveryFieldNamed(const std::string& word) {
+  if (word.starts_with("delivery.") || word == "topic") return word;
+  const auto names = DeliverySettingNames();
+  const bool setting = word == "sink" || std::ranges::find(names, word) != names.end();
+  return setting ? fmt::format("delivery.{}", word) : "";
+}
+
 /// What the message is about, where it says so with its first word; a reply does not name it apart.
-std::string_view FieldNamed(const RespRow& row, const Error& error, std::string_view message) {
+std::string FieldNamed(const RespRow& row, const Error& error, std::string_view message) {
   if (error.code == Code::kTopicNotFound) return "topic";
   const std::string word = Lower(message.substr(0, message.find(' ')));
   for (const Field& field : row.fields) {
-    if (word == field.name || word + "_ms" == field.name) return field.name;
-    if (!word.empty() && word == Lower(field.word)) return field.name;
+    if (word == field.name || word + "_ms" == field.name) return std::string(field.name);
+    if (!word.empty() && word == Lower(field.word)) return std::string(field.name);
   }
+  if (row.command == "TOPIC.SET") return DeliveryFieldNamed(word);
   return word == "topic" ? "topic" : word == "id" ? "id" : "";
 }
 
@@ -219,6 +230,7 @@ constexpr std::array kRows{
     RespRow{"PUT", "topics/{}", "TOPIC.SET", kTopicFields, Kind::kMap, ReadMap},
     RespRow{"GET", "topics/{}", "TOPIC.GET", {}, Kind::kMap, ReadMap},
     RespRow{"GET", "topics", "TOPIC.LIST", {}, Kind::kArray, ReadTopics},
+    RespRow{"POST", "topics/{}/test", "TOPIC.TEST", {}, Kind::kMap, ReadMap},
     RespRow{"POST", "topics/{}/pause", "TOPIC.PAUSE", {}, Kind::kMap, ReadMap},
     RespRow{"POST", "topics/{}/resume", "TOPIC.RESUME", {}, Kind::kMap, ReadMap},
     RespRow{"POST", "topics/{}/purge", "TOPIC.PURGE", {}, Kind::kInteger, ReadPurged},

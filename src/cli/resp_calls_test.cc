@@ -50,6 +50,10 @@ TEST(RespCalls, EveryCallHasItsCommand) {
   EXPECT_EQ(Commands("GET", TopicPath("a b")), "TOPIC.GET a b");
   EXPECT_EQ(Commands("PUT", TopicPath("t"), R"({"slots":4,"paused":true,"lease_ms":5})"),
             "TOPIC.SET t slots 4 lease_ms 5 paused true");
+  EXPECT_EQ(Commands("PUT", TopicPath("t"),
+                     R"({"delivery":{"sink":"webhook","url":"http://a b","in_flight":7,"retry_4xx":true},"slots":4})"),
+            "TOPIC.SET t slots 4 sink webhook url http://a b in_flight 7 retry_4xx true");
+  EXPECT_EQ(Commands("POST", TopicPath("t", "/test")), "TOPIC.TEST t");
   EXPECT_EQ(Commands("POST", TopicPath("t", "/pause")), "TOPIC.PAUSE t");
   EXPECT_EQ(Commands("POST", TopicPath("t", "/resume")), "TOPIC.RESUME t");
   EXPECT_EQ(Commands("POST", TopicPath("t", "/purge")), "TOPIC.PURGE t");
@@ -61,6 +65,8 @@ TEST(RespCalls, EveryCallHasItsCommand) {
   EXPECT_EQ(Commands("POST", "/v1/clock/advance", R"({"ms":9})"), "CLOCK.ADVANCE 9");
   EXPECT_EQ(Commands("GET", TopicPath("t", "/jobs?state=dead&limit=7&cursor=5f%3A4")),
             "JOB.LIST t STATE dead LIMIT 7 CURSOR 5f:4");
+  EXPECT_EQ(Commands("GET", TopicPath("t", "/jobs?state=dead&reason=not%20found")),
+            "JOB.LIST t STATE dead REASON not found");
   EXPECT_EQ(Commands("GET", JobPath("t", "cart/1", "ann lee")), "JOB.GET t cart/1 KEY ann lee");
   EXPECT_EQ(Commands("GET", JobPath("t", "1", "")), "JOB.GET t 1");
   EXPECT_EQ(Commands("DELETE", JobPath("t", "1", "k")), "JOB.CANCEL t 1 KEY k");
@@ -102,6 +108,8 @@ TEST(RespCalls, WhatHttpWouldRefuseIsRefusedWithTheSameCode) {
     EXPECT_THAT(submit(job), testing::StartsWith("invalid_argument: ")) << job;
   }
   EXPECT_THAT(Commands("PUT", TopicPath("t"), R"({"paused":1})"), testing::StartsWith("invalid_argument: "));
+  EXPECT_THAT(Commands("PUT", TopicPath("t"), R"({"delivery":"pull"})"), testing::StartsWith("invalid_argument: "));
+  EXPECT_THAT(Commands("PUT", TopicPath("t"), R"({"delivery":{"url":null}})"), HasSubstr("url takes"));
   EXPECT_THAT(Commands("POST", JobPath("t", "1", "", "/count")), HasSubstr("event is missing"));
 }
 

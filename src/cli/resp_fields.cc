@@ -97,6 +97,33 @@ Status AddTokens(Words& words, const Field& field, const Input& input) {
   return {};
 }
 
+Status AddSwitch(Words& words, const Field& field, const Input& input) {
+  const json::value* const value = input.Find(field.name);
+  if (value == nullptr) return {};
+  if (!value->is_bool()) return WrongType(field.name, "true or false");
+  if (value->get_bool()) words.emplace_back(field.word);
+  return {};
+}
+
+Status AddDelivery(Words& words, const Field& field, const Input& input) {
+  const json::value* const value = input.Find(field.name);
+  if (value == nullptr) return {};
+  if (!value->is_object()) return WrongType(field.name, "an object");
+  const json::object& delivery = value->get_object();
+  for (const auto& setting : delivery) {
+    const Input each{.body = delivery, .query = {}};
+    const Field as{setting.key(), setting.key(), AddNothing};
+    if (setting.value().is_bool()) {
+      TOCSIN_TRY(AddBool(words, as, each));
+    } else if (setting.value().is_string()) {
+      TOCSIN_TRY(AddText(words, as, each));
+    } else {
+      TOCSIN_TRY(AddInteger(words, as, each));
+    }
+  }
+  return {};
+}
+
 Status AddWord(Words& words, const Field& field, const Input&) {
   words.emplace_back(field.word);
   return {};

@@ -55,6 +55,10 @@ Status AddHeaders(Words& words, const Field& field, const Input& input);
 Status AddConflict(Words& words, const Field& field, const Input& input);
 /// Each must look like one: a word of ours among them would be taken for an option.
 Status AddTokens(Words& words, const Field& field, const Input& input);
+/// The field's word where the field is true.
+Status AddSwitch(Words& words, const Field& field, const Input& input);
+/// The settings of a delivery, each by its name.
+Status AddDelivery(Words& words, const Field& field, const Input& input);
 /// The field's word alone, always.
 Status AddWord(Words& words, const Field& field, const Input& input);
 /// Nothing: another field's function takes it.

@@ -47,6 +47,7 @@ Result<int> RunNack(Context& context, const Arguments& arguments) {
   json::object body = TokensOf(arguments);
   if (const auto delay = arguments.Duration("in")) body["delay_ms"] = delay->count();
   if (const auto reason = arguments.Text("reason")) body["reason"] = *reason;
+  if (arguments.Has("dead")) body["dead"] = true;
   return SettleAndPrint(context, arguments, "nack", body);
 }
 
@@ -103,9 +104,12 @@ Command Nack() {
                  .kind = Kind::kDuration,
                  .value = "DURATION",
                  .doc = "Due again this long from now; the topic's back-off unless given."},
-                {.name = "reason", .value = "TEXT", .doc = "Why; kept with the job."}},
+                {.name = "reason", .value = "TEXT", .doc = "Why; kept with the job."},
+                {.name = "dead", .kind = Kind::kSwitch, .doc = "A dead letter at once, whatever attempts are left."}},
       .examples = {{"nack demo AAABAAAAAAAAAAEAAAAAAQAA --in 5m --reason \"no answer from the bank\"",
-                    "try again in five minutes"}},
+                    "try again in five minutes"},
+                   {"nack demo AAABAAAAAAAAAAEAAAAAAQAA --dead --reason \"no such account\"",
+                    "nobody tries it again until it is redriven"}},
       .no = kStale,
       .run = RunNack,
   };

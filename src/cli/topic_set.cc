@@ -1,5 +1,6 @@
 #include <array>
 
+#include "cli/delivery_flags.h"
 #include "cli/parts.h"
 #include "cli/topic_view.h"
 #include "cli/verbs.h"
@@ -59,16 +60,25 @@ std::vector<Setting> Settings() {
   };
 }
 
+/// The value of a flag that is given, as the API takes it.
+json::value ValueOf(const Flag& flag, const Arguments& arguments) {
+  const std::string text = *arguments.Text(flag.name);
+  if (flag.kind == Kind::kText) return json::value(text);
+  if (flag.kind != Kind::kChoice) return *arguments.Number(flag.name);
+  if (text == "yes" || text == "no") return text == "yes";
+  return json::value(text);
+}
+
 Result<int> Run(Context& context, const Arguments& arguments) {
   json::object body;
   for (const Setting& setting : Settings()) {
-    if (!arguments.Has(setting.flag.name)) continue;
-    if (setting.flag.kind == Kind::kChoice) {
-      body[setting.field] = arguments.Text(setting.flag.name) == "yes";
-    } else {
-      body[setting.field] = *arguments.Number(setting.flag.name);
-    }
+    if (arguments.Has(setting.flag.name)) body[setting.field] = ValueOf(setting.flag, arguments);
   }
+  json::object delivery;
+  for (const DeliveryFlag& setting : DeliveryFlags()) {
+    if (arguments.Has(setting.flag.name)) delivery[setting.field] = ValueOf(setting.flag, arguments);
+  }
+  if (!delivery.empty()) body["delivery"] = std::move(delivery);
   const auto reply = context.api.Call("PUT", TopicPath(*arguments.Text("TOPIC")), &body);
   if (!reply) return std::unexpected(reply.error());
   PrintTopic(context.out, reply->body);
@@ -80,6 +90,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
 Command TopicSet() {
   std::vector<Flag> flags;
   for (Setting& setting : Settings()) flags.push_back(std::move(setting.flag));
+  for (const DeliveryFlag& setting : DeliveryFlags()) flags.push_back(setting.flag);
   return {
       .name = "topic set",
       .summary = "creates a topic, or changes its settings",
@@ -87,7 +98,10 @@ Command TopicSet() {
       .positionals = {kTopic},
       .flags = std::move(flags),
       .examples = {{"topic set orders --lease 1m --attempts 5", "slow consumers, and few attempts"},
-                   {"topic set orders --capacity-bytes 64MiB", "submits are refused beyond that"}},
+                   {"topic set orders --capacity-bytes 64MiB", "submits are refused beyond that"},
+                   {"topic set orders --sink webhook --url https://shop.example/hook --secret orders",
+                    "due jobs are posted there, signed with the server's secret of that name"},
+                   {"topic set orders --sink pull", "consumers reserve them again"}},
       .no = "it contradicts what is stored, such as another number of slots",
       .run = Run,
   };

@@ -1,5 +1,6 @@
 #include "cli/topic_view.h"
 
+#include "cli/delivery_flags.h"
 #include "cli/human_size.h"
 #include "cli/human_time.h"
 
@@ -10,6 +11,21 @@ std::string Limit(int64_t value, const std::string& shown) { return value == 0 ?
 
 void Line(Output& out, std::string_view name, std::string_view value) {
   out.Print("{} {}\n", out.Paint(Colour::kDim, fmt::format("{:<15}", name)), value);
+}
+
+std::string SettingText(std::string_view field, const json::value& value) {
+  if (value.is_bool()) return value.get_bool() ? "yes" : "no";
+  if (value.is_int64() && field.ends_with("_ms")) return ExactDuration(Millis(value.get_int64()));
+  if (value.is_int64()) return std::to_string(value.get_int64());
+  if (!value.is_string() || value.get_string().empty()) return "none";
+  return Printable(value.get_string());
+}
+
+/// The sink, and each of its settings by the name of its flag.
+void PrintDelivery(Output& out, const json::object& delivery) {
+  for (const auto& setting : delivery) {
+    Line(out, Printable(FlagNameOf(setting.key())), SettingText(setting.key(), setting.value()));
+  }
 }
 
 void PrintSettings(Output& out, const json::object& topic) {
@@ -26,6 +42,7 @@ void PrintSettings(Output& out, const json::object& topic) {
   Line(out, "backoff-max", duration("backoff_max_ms"));
   Line(out, "count", std::to_string(number("count_limit")));
   Line(out, "retention", duration("retention_ms"));
+  PrintDelivery(out, ObjectOf(topic, "delivery"));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 Result<int> RunAll(Context& context, const Arguments&) {
   const auto reply = context.api.Get("/v1/topics");
   if (!reply) return std::unexpected(reply.error());
-  Table table({"TOPIC", ">SCHEDULED", ">READY", ">LEASED", ">DEAD", ">BYTES", ">P99 LATE", "PAUSED"});
+  Table table({"TOPIC", ">SCHEDULED", ">READY", ">LEASED", ">DEAD", ">BYTES", ">P99 LATE", "SINK", "PAUSED"});
   for (const json::value& value : ArrayOf(reply->body, "topics")) {
     if (!value.is_object()) continue;
     const json::object& topic = value.get_object();
@@ -22,7 +22,7 @@ Result<int> RunAll(Context& context, const Arguments&) {
     const auto figure = [&](std::string_view name) { return std::to_string(IntegerOf(figures, name)); };
     table.Row({Printable(TextOf(topic, "topic")), figure("scheduled"), figure("ready"), figure("leased"),
                figure("dead"), ShowSize(IntegerOf(figures, "bytes")), LatenessOf(topic, "p99"),
-               BoolOf(topic, "paused") ? "paused" : ""});
+               Printable(TextOf(ObjectOf(topic, "delivery"), "sink")), BoolOf(topic, "paused") ? "paused" : ""});
   }
   if (context.out.json()) return kExitOk;
   if (table.empty()) {

@@ -21,6 +21,7 @@ Command Count();
 Command Topics();
 Command TopicGet();
 Command TopicSet();
+Command TopicTest();
 Command TopicPause();
 Command TopicResume();
 Command TopicPurge();

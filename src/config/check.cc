@@ -116,6 +116,60 @@ Status CheckRedis(const Config& config) {
   return Refuse("zookeeper.path", "is \"{}\": it begins with a slash and does not end with one", config.zookeeper_path);
 }
 
+/// What belongs to one way of speaking with the brokers is refused with the others.
+Status CheckKafkaSecurity(const Config& config) {
+  const KafkaSecurity security = config.kafka_security;
+  if (security != KafkaSecurity::kTls && security != KafkaSecurity::kSaslTls) {
+    constexpr std::string_view kFiles[] = {"kafka.tls_"};
+    TOCSIN_TRY(
+        CheckIdle(config, kFiles, "is set, but kafka.security has no TLS: add kafka.security = tls or sasl_tls"));
+  }
+  if (security == KafkaSecurity::kPlaintext || security == KafkaSecurity::kTls) {
+    constexpr std::string_view kLogin[] = {"kafka.sasl_mechanism", "kafka.username", "kafka.password_file"};
+    return CheckIdle(config, kLogin,
+                     "is set, but kafka.security has no SASL: add kafka.security = sasl_tls or sasl_plaintext");
+  }
+  if (config.kafka_username.empty()) return Refuse("kafka.username", "is empty, but kafka.security has SASL");
+  if (config.kafka_password_file.empty()) return Refuse("kafka.password_file", "is empty, but kafka.security has SASL");
+  return {};
+}
+
+Status CheckKafka(const Config& config) {
+  if (config.kafka_brokers.empty()) {
+    constexpr std::string_view kAll[] = {"kafka."};
+    return CheckIdle(config, kAll, "is set, but kafka.brokers is not: there is no Kafka");
+  }
+  TOCSIN_TRY(CheckKafkaSecurity(config));
+  if (config.kafka_tls_cert_file.empty() == config.kafka_tls_key_file.empty()) return {};
+  return Refuse(config.kafka_tls_cert_file.empty() ? "kafka.tls_cert_file" : "kafka.tls_key_file",
+                "is empty: a certificate and its key are given together");
+}
+
+/// The rest of the address is read where RabbitMQ is connected to. Its text is not shown: a password may be in it.
+Status CheckRabbitmq(const Config& config) {
+  std::string_view url = config.rabbitmq_url;
+  if (url.empty()) {
+    constexpr std::string_view kAll[] = {"rabbitmq."};
+    return CheckIdle(config, kAll, "is set, but rabbitmq.url is not: there is no RabbitMQ");
+  }
+  const bool tls = url.starts_with("amqps://");
+  if (!tls && !url.starts_with("amqp://")) return Refuse("rabbitmq.url", "does not begin with amqp:// or amqps://");
+  if (!tls && !config.rabbitmq_ca_file.empty()) {
+    return Refuse("rabbitmq.ca_file", "is set, but rabbitmq.url is without TLS: it has to begin with amqps://");
+  }
+  url.remove_prefix(url.find("//") + 2);
+  url = url.substr(0, url.find('/'));
+  const size_t at = url.rfind('@');
+  const std::string_view user = at == std::string_view::npos ? "guest" : url.substr(0, at);
+  if (user.contains(':')) {
+    return Refuse("rabbitmq.url", "holds a password: put it into a file, and name that in rabbitmq.password_file");
+  }
+  if (user != "guest" && config.rabbitmq_password_file.empty()) {
+    return Refuse("rabbitmq.password_file", "is empty, but rabbitmq.url names a user");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckTogether(const Config& config) {
@@ -124,6 +178,8 @@ Status CheckTogether(const Config& config) {
     return Refuse("limits.payload_size", "is {} bytes, but a body may have only limits.body_size, {} bytes",
                   config.limits_payload_size, config.limits_body_size);
   }
+  TOCSIN_TRY(CheckKafka(config));
+  TOCSIN_TRY(CheckRabbitmq(config));
   return config.store == StoreKind::kRedis ? CheckRedis(config) : CheckJournal(config);
 }
 

@@ -91,6 +91,55 @@ TEST(Check, AUserNeedsAPasswordAndAKeyItsCertificate) {
               HasSubstr("redis.tls_key_file is empty"));
 }
 
+std::string WithKafka(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"--kafka-brokers", "a:9092,b:9092"});
+  return ErrorOf(std::move(arguments));
+}
+
+TEST(Check, OptionsOfKafkaNeedItsBrokers) {
+  EXPECT_TRUE(LoadWith({})->config.kafka_brokers.empty());
+  EXPECT_EQ(LoadWith({"--kafka-brokers", "a:1,b:2"})->config.kafka_brokers.size(), 2);
+  EXPECT_EQ(ErrorOf({"--kafka-brokers", ""}), "no error");
+  EXPECT_EQ(ErrorOf({"--kafka-compression", "lz4"}),
+            "kafka.compression: kafka.compression is set, but kafka.brokers is not: there is no Kafka");
+  EXPECT_EQ(WithKafka({"--kafka-compression", "lz4", "--kafka-message-size", "4MiB"}), "no error");
+}
+
+TEST(Check, WhatKafkaIsToldFitsHowItIsSpokenTo) {
+  EXPECT_THAT(WithKafka({"--kafka-tls-ca-file", "/c"}), HasSubstr("kafka.tls_ca_file is set, but kafka.security"));
+  EXPECT_EQ(WithKafka({"--kafka-security", "tls", "--kafka-tls-ca-file", "/c"}), "no error");
+  EXPECT_THAT(WithKafka({"--kafka-security", "tls", "--kafka-tls-key-file", "/k"}),
+              HasSubstr("kafka.tls_cert_file is empty"));
+  EXPECT_THAT(WithKafka({"--kafka-security", "tls", "--kafka-username", "u"}), HasSubstr("has no SASL"));
+  EXPECT_THAT(WithKafka({"--kafka-password-file", "/p"}), HasSubstr("has no SASL"));
+  EXPECT_THAT(WithKafka({"--kafka-security", "sasl_tls", "--kafka-password-file", "/p"}),
+              HasSubstr("kafka.username is empty"));
+  EXPECT_THAT(WithKafka({"--kafka-security", "sasl_plaintext", "--kafka-username", "u"}),
+              HasSubstr("kafka.password_file is empty"));
+  EXPECT_EQ(WithKafka({"--kafka-security", "sasl_tls", "--kafka-username", "u", "--kafka-password-file", "/p",
+                       "--kafka-sasl-mechanism", "scram-sha-512", "--kafka-tls-ca-file", "/c"}),
+            "no error");
+}
+
+TEST(Check, OptionsOfRabbitmqNeedItsAddress) {
+  EXPECT_EQ(ErrorOf({"--rabbitmq-url", "amqp://127.0.0.1:5672"}), "no error");
+  EXPECT_EQ(ErrorOf({"--rabbitmq-url", "amqp://guest@[::1]:5672/%2F"}), "no error");
+  EXPECT_EQ(ErrorOf({"--rabbitmq-password-file", "/p"}),
+            "rabbitmq.password_file: rabbitmq.password_file is set, but rabbitmq.url is not: there is no RabbitMQ");
+  EXPECT_THAT(ErrorOf({"--rabbitmq-url", "amqp://tocsin@rabbit"}), HasSubstr("rabbitmq.password_file is empty"));
+  EXPECT_EQ(ErrorOf({"--rabbitmq-url", "amqp://tocsin@rabbit/jobs", "--rabbitmq-password-file", "/p"}), "no error");
+  EXPECT_THAT(ErrorOf({"--rabbitmq-url", "amqp://rabbit", "--rabbitmq-ca-file", "/c"}), HasSubstr("without TLS"));
+  EXPECT_EQ(ErrorOf({"--rabbitmq-url", "amqps://rabbit", "--rabbitmq-ca-file", "/c"}), "no error");
+}
+
+TEST(Check, APasswordInTheAddressOfRabbitmqIsRefusedAndNotShown) {
+  for (const char* url : {"amqp://tocsin:hidden@rabbit", "amqps://tocsin:hidden@@rabbit:5671/v", "http://u:hidden@h"}) {
+    const std::string error = ErrorOf({"--rabbitmq-url", url, "--rabbitmq-password-file", "/p"});
+    EXPECT_THAT(error, HasSubstr("rabbitmq.url ")) << url;
+    EXPECT_EQ(error.find("hidden"), std::string::npos) << error;
+  }
+}
+
 TEST(Check, OptionsOfZookeeperNeedIt) {
   EXPECT_THAT(OnRedis({"--zookeeper-hosts", "a:1"}), HasSubstr("add coordination = zookeeper"));
   EXPECT_EQ(OnRedis({"--coordination", "zookeeper", "--zookeeper-hosts", "a:1,b:2"}), "no error");

@@ -18,6 +18,9 @@ enum class StoreKind : uint8_t { kJournal, kRedis };
 enum class RedisMode : uint8_t { kSingle, kSentinel, kCluster };
 enum class RedisChecks : uint8_t { kRefuse, kWarn };
 enum class CoordinationKind : uint8_t { kRedis, kZookeeper };
+enum class KafkaSecurity : uint8_t { kPlaintext, kTls, kSaslPlaintext, kSaslTls };
+enum class KafkaMechanism : uint8_t { kPlain, kScramSha256, kScramSha512 };
+enum class KafkaCompression : uint8_t { kNone, kLz4 };
 
 struct Address {
   std::string host;   // a name or an IP address, without brackets
@@ -26,7 +29,7 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-using Addresses = std::vector<Address>;  // at least one
+using Addresses = std::vector<Address>;  // at least one, unless the default is none
 
 struct Config {
   StoreKind store{};
@@ -66,6 +69,25 @@ struct Config {
   Addresses zookeeper_hosts;
   std::string zookeeper_path;
   std::string zookeeper_password_file;
+
+  Addresses kafka_brokers;  // none: this server delivers nothing to Kafka
+  KafkaSecurity kafka_security{};
+  KafkaMechanism kafka_sasl_mechanism{};
+  std::string kafka_username;
+  std::string kafka_password_file;
+  std::string kafka_tls_ca_file;
+  std::string kafka_tls_cert_file;
+  std::string kafka_tls_key_file;
+  KafkaCompression kafka_compression{};
+  uint64_t kafka_message_size = 0;  // bytes
+
+  std::string secrets_dir;    // empty: the environment alone
+  std::string webhook_allow;  // networks; empty: none
+  std::string webhook_ca_file;
+
+  std::string rabbitmq_url;  // empty: no RabbitMQ; never with a password
+  std::string rabbitmq_password_file;
+  std::string rabbitmq_ca_file;
 
   uint64_t limits_payload_size = 0;  // bytes
   uint64_t limits_body_size = 0;     // bytes

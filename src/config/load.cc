@@ -86,10 +86,12 @@ Result<CommandLine> ParseArguments(const std::vector<std::string>& arguments) {
 }
 
 /// Variables with our prefix that others set: Kubernetes gives every container in the namespace TOCSIN_SERVICE_HOST,
-/// TOCSIN_PORT, TOCSIN_PORT_7420_TCP... where a service is called tocsin; and the tocsin command has its own.
+/// TOCSIN_PORT, TOCSIN_PORT_7420_TCP... where a service is called tocsin; the tocsin command has its own; and secrets
+/// are looked for when a topic names them.
 bool IsForeign(std::string_view variable) {
   return variable.starts_with("TOCSIN_SERVICE_") || variable == "TOCSIN_PORT" || variable.starts_with("TOCSIN_PORT_") ||
-         variable == "TOCSIN_SERVER" || variable == "TOCSIN_TOKEN" || variable == "TOCSIN_TOKEN_FILE";
+         variable == "TOCSIN_SERVER" || variable == "TOCSIN_TOKEN" || variable == "TOCSIN_TOKEN_FILE" ||
+         variable.starts_with("TOCSIN_SECRET_");
 }
 
 Result<Environment> ParseEnvironment(const std::vector<std::pair<std::string, std::string>>& variables) {

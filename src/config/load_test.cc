@@ -96,7 +96,8 @@ TEST(Load, VariablesThatOthersSetAreNotOurs) {
                      {"TOCSIN_PORT_7420_TCP", "tcp://10.0.0.1:7420"},
                      {"TOCSIN_SERVER", "http://localhost:7420"},
                      {"TOCSIN_TOKEN", "x"},
-                     {"TOCSIN_TOKEN_FILE", "x"}}));
+                     {"TOCSIN_TOKEN_FILE", "x"},
+                     {"TOCSIN_SECRET_ORDERS", "x"}}));
 }
 
 TEST(Load, WrongValuesNameOptionValueBoundAndPlace) {

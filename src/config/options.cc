@@ -19,13 +19,20 @@ constexpr std::array<std::string_view, 3> kRedisModes{"single", "sentinel", "clu
 constexpr std::array<std::string_view, 2> kRedisChecks{"refuse", "warn"};
 constexpr std::array<std::string_view, 2> kCoordinations{"redis", "zookeeper"};
 
+constexpr std::array<std::string_view, 4> kKafkaSecurities{"plaintext", "tls", "sasl_plaintext", "sasl_tls"};
+constexpr std::array<std::string_view, 3> kKafkaMechanisms{"plain", "scram-sha-256", "scram-sha-512"};
+constexpr std::array<std::string_view, 2> kKafkaCompressions{"none", "lz4"};
+
 constexpr std::array<std::string_view, 2> kSwitch{"false", "true"};
 
 constexpr std::string_view kServer = "Server";
 constexpr std::string_view kRedis = "Redis";
 constexpr std::string_view kNodes = "Many nodes";
+constexpr std::string_view kKafka = "Kafka";
 constexpr std::string_view kAuth = "Authentication";
 constexpr std::string_view kDurable = "Durability";
+constexpr std::string_view kPush = "Push";
+constexpr std::string_view kRabbitmq = "RabbitMQ";
 constexpr std::string_view kLimits = "Limits";
 
 constexpr std::array kOptions{
@@ -224,7 +231,7 @@ constexpr std::array kOptions{
            .choices = kRedisChecks,
            .doc =
                "What to do at the start where Redis would lose jobs (no persistence, or a maxmemory-policy other than "
-               "noeviction) or is older than 6.2: refuse to start, or warn and go on."},
+               "noeviction) or is older than 7.0: refuse to start, or warn and go on."},
     Option{.group = kNodes,
            .key = "coordination",
            .member = &Config::coordination,
@@ -257,6 +264,111 @@ constexpr std::array kOptions{
            .fallback = "",
            .doc = "The file that holds user:password for ZooKeeper (digest), on one line; mode 0600. Empty: no "
                   "authentication, and everybody who reaches ZooKeeper may change the members."},
+    Option{.group = kPush,
+           .key = "secrets_dir",
+           .member = &Config::secrets_dir,
+           .fallback = "",
+           .doc = "The folder of the secrets that topics name, a file for each; a secret that has none there is looked "
+                  "for in the environment, as TOCSIN_SECRET_<NAME>. Read whenever one is needed."},
+    Option{.group = kPush,
+           .key = "webhook.allow",
+           .member = &Config::webhook_allow,
+           .fallback = "",
+           .min = 1,
+           .max = 4096,
+           .text = TextKind::kWord,
+           .doc = "Networks that webhooks may be sent to although they are not public, such as "
+                  "10.1.0.0/16,127.0.0.1,fd00::/8. Whoever may set a topic can make this server talk to them. Empty: "
+                  "none; loopback, private and link-local addresses are refused."},
+    Option{.group = kPush,
+           .key = "webhook.ca_file",
+           .member = &Config::webhook_ca_file,
+           .fallback = "",
+           .doc = "Certificates that may sign those of webhooks with https, besides the system's. Empty: none."},
+    Option{.group = kKafka,
+           .key = "kafka.brokers",
+           .member = &Config::kafka_brokers,
+           .fallback = "",
+           .doc = "Some brokers of the Kafka that topics with the sink kafka deliver to; they name the others. Empty: "
+                  "there is none."},
+    Option{.group = kKafka,
+           .key = "kafka.security",
+           .member = &Config::kafka_security,
+           .fallback = "plaintext",
+           .choices = kKafkaSecurities,
+           .doc = "How to speak with the brokers: with TLS, with a user name and a password (SASL), with both, or with "
+                  "neither. With TLS their certificates are checked."},
+    Option{.group = kKafka,
+           .key = "kafka.sasl_mechanism",
+           .member = &Config::kafka_sasl_mechanism,
+           .fallback = "plain",
+           .choices = kKafkaMechanisms,
+           .doc = "How the password is proved."},
+    Option{.group = kKafka,
+           .key = "kafka.username",
+           .member = &Config::kafka_username,
+           .fallback = "",
+           .min = 1,
+           .max = 256,
+           .text = TextKind::kWord,
+           .doc = "The user, where kafka.security is sasl_plaintext or sasl_tls."},
+    Option{.group = kKafka,
+           .key = "kafka.password_file",
+           .member = &Config::kafka_password_file,
+           .fallback = "",
+           .doc = "The file that holds the password of kafka.username, on one line; mode 0600."},
+    Option{.group = kKafka,
+           .key = "kafka.tls_ca_file",
+           .member = &Config::kafka_tls_ca_file,
+           .fallback = "",
+           .doc = "The certificates that may sign those of the brokers. Empty: the system's."},
+    Option{.group = kKafka,
+           .key = "kafka.tls_cert_file",
+           .member = &Config::kafka_tls_cert_file,
+           .fallback = "",
+           .doc = "This node's own certificate, where the brokers ask for one; with kafka.tls_key_file."},
+    Option{.group = kKafka,
+           .key = "kafka.tls_key_file",
+           .member = &Config::kafka_tls_key_file,
+           .fallback = "",
+           .doc = "The key of kafka.tls_cert_file."},
+    Option{.group = kKafka,
+           .key = "kafka.compression",
+           .member = &Config::kafka_compression,
+           .fallback = "none",
+           .choices = kKafkaCompressions,
+           .doc = "How batches of messages are compressed."},
+    Option{.group = kKafka,
+           .key = "kafka.message_size",
+           .member = &Config::kafka_message_size,
+           .fallback = "1MiB",
+           .min = 1000,
+           .max = 256 * kMiB,
+           .doc =
+               "The largest message, and the largest batch of several; not above the max.message.bytes of the topics "
+               "of Kafka. A job that does not fit becomes a dead letter at once."},
+    Option{.group = kRabbitmq,
+           .key = "rabbitmq.url",
+           .member = &Config::rabbitmq_url,
+           .fallback = "",
+           .min = 1,
+           .max = 1024,
+           .text = TextKind::kWord,
+           .doc =
+               "The RabbitMQ that topics with the sink rabbitmq deliver to: amqp://user@host:port/vhost, or amqps:// "
+               "for TLS, where its certificate is checked. Without them the user is guest, the port 5672 (5671 with "
+               "TLS) and the vhost /. Empty: there is none."},
+    Option{.group = kRabbitmq,
+           .key = "rabbitmq.password_file",
+           .member = &Config::rabbitmq_password_file,
+           .fallback = "",
+           .doc = "The file that holds the password of the user in rabbitmq.url, on one line; mode 0600. Empty: guest, "
+                  "which RabbitMQ takes from the user guest on the same machine alone."},
+    Option{.group = kRabbitmq,
+           .key = "rabbitmq.ca_file",
+           .member = &Config::rabbitmq_ca_file,
+           .fallback = "",
+           .doc = "With amqps://: the certificates that may sign that of RabbitMQ. Empty: the system's."},
     Option{.group = kLimits,
            .key = "limits.payload_size",
            .member = &Config::limits_payload_size,

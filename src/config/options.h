@@ -12,12 +12,13 @@
 
 namespace tocsin {
 
-/// Where a value goes. The type of the member is the type of the option: std::string is a text (empty only
-/// where the default is), int a number, uint64_t a size in bytes.
+/// Where a value goes. The type of the member is the type of the option: std::string is a text, Addresses a list of
+/// them (both empty only where the default is), int a number, uint64_t a size in bytes.
 using ConfigMember =
     std::variant<std::string Config::*, Address Config::*, Addresses Config::*, int Config::*, uint64_t Config::*,
                  Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*, bool Config::*,
-                 StoreKind Config::*, RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*>;
+                 StoreKind Config::*, RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*,
+                 KafkaSecurity Config::*, KafkaMechanism Config::*, KafkaCompression Config::*>;
 
 /// What a std::string holds.
 enum class TextKind : uint8_t {

@@ -193,7 +193,8 @@ Status SetOption(const Option& option, std::string_view text, Config& config) {
       TOCSIN_TRY(CheckText(option, text));
       config.*member = text;
     } else if constexpr (std::is_same_v<T, Addresses>) {
-      Result<Addresses> addresses = ParseAddresses(text);
+      const bool none = text.empty() && option.fallback.empty();
+      Result<Addresses> addresses = none ? Addresses() : ParseAddresses(text);
       if (!addresses) return std::unexpected(std::move(addresses).error());
       config.*member = *std::move(addresses);
     } else if constexpr (std::is_same_v<T, Address>) {

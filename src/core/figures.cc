@@ -34,7 +34,8 @@ constexpr Column kColumns[] = {
     {"tocsin_jobs_redriven_total", "Dead letters that were scheduled again.", metrics::Kind::kCounter,
      &TopicFigures::redriven},
     {"tocsin_jobs_purged_total", "Jobs that were removed by a purge.", metrics::Kind::kCounter, &TopicFigures::purged},
-    {"tocsin_jobs_dead_total", "Jobs that used up their attempts.", metrics::Kind::kCounter, &TopicFigures::died},
+    {"tocsin_jobs_dead_total", "Jobs that used up their attempts, or were refused for good.", metrics::Kind::kCounter,
+     &TopicFigures::died},
 };
 
 }  // namespace

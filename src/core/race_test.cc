@@ -1,5 +1,5 @@
 // Real threads, the real clock: producers and consumers on every shard. Every job is delivered once and none early,
-// also while consumers come and go; then everything stops. TSan watches.
+// also while consumers come and go, or a sink is closed and opened; then everything stops. TSan watches.
 #include <atomic>
 #include <condition_variable>
 #include <latch>
@@ -14,6 +14,7 @@
 #include "core/figures.h"
 #include "core/service.h"
 #include "spi/memory_store.h"
+#include "spi/sink.h"
 
 namespace tocsin {
 namespace {
@@ -80,6 +81,40 @@ class ThreadLoop final : public Loop {
   std::jthread thread_;  // last: it uses the others
 };
 
+/// Confirms everything a turn later, and shows it to `seen` on the loop's thread.
+class PostingSinks final : public Sinks {
+ public:
+  using Seen = std::function<void(const JobBatch&)>;
+  explicit PostingSinks(Seen seen) : seen_(std::move(seen)) {}
+
+  Status Check(const Topic&) const override { return {}; }
+  Result<std::unique_ptr<Sink>> Open(const Topic&, Loop& loop) override {
+    ++opened;
+    return std::make_unique<PostingSink>(loop, seen_);
+  }
+
+  std::atomic<size_t> opened = 0;
+
+ private:
+  class PostingSink final : public Sink {
+   public:
+    PostingSink(Loop& loop, const Seen& seen) : loop_(loop), seen_(seen) {}
+    void Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) override {
+      loop_.Post([this, batch = std::move(batch), answer = std::move(answer)]() mutable {
+        seen_(*batch);
+        for (size_t i = 0; i < batch->jobs.size(); ++i) answer(i, {});
+      });
+    }
+    void Close(Task done) override { loop_.Post(std::move(done)); }
+
+   private:
+    Loop& loop_;
+    const Seen& seen_;
+  };
+
+  const Seen seen_;
+};
+
 constexpr size_t kJobs = 20'000;
 constexpr size_t kBatch = 50;
 constexpr size_t kProducers = 4;
@@ -94,7 +129,7 @@ class RaceTest : public testing::TestWithParam<size_t> {
     }
     std::vector<Service::ShardParts> parts;
     for (size_t i = 0; i < loops_.size(); ++i) parts.push_back({loops_[i].get(), stores_[i].get()});
-    service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_);
+    service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, Limits{}, &sinks_);
     service_->Start();
     for (auto& loop : loops_) loop->Start();
   }
@@ -104,6 +139,7 @@ class RaceTest : public testing::TestWithParam<size_t> {
   /// A payload is the job's number and the earliest moment at which it may be seen, on the steady timeline.
   void Produce(size_t producer, size_t next) {
     if (next >= kJobs / kProducers) return;
+    if (pushes_ && next % (10 * kBatch) == 0) ChangeSink(producer, producer + next + 1);
     struct Batch {
       std::string payloads[kBatch];
       std::string ids[kBatch];
@@ -145,18 +181,22 @@ class RaceTest : public testing::TestWithParam<size_t> {
     if (leave) service_->CancelReserve(id);
   }
 
-  void Deliver(size_t consumer, const JobBatch& batch) {
-    if (batch.jobs.empty()) return;
+  void See(const JobBatch& batch) {
     const Time now = clock_.Now().steady;
-    SettleRequest request{"race", {}, nullptr};
     for (const JobView& job : batch.jobs) {
       Reader reader(job.payload);
       const auto number = reader.Fixed<uint64_t>();
       ASSERT_LT(number, kJobs);
       ASSERT_GE(ToMs(now), reader.Fixed<int64_t>()) << "early";
       ASSERT_EQ(delivered_[number].fetch_add(1), 0) << "twice";
-      request.settlements.push_back({.token = job.token});
     }
+  }
+
+  void Deliver(size_t consumer, const JobBatch& batch) {
+    if (batch.jobs.empty()) return;
+    See(batch);
+    SettleRequest request{"race", {}, nullptr};
+    for (const JobView& job : batch.jobs) request.settlements.push_back({.token = job.token});
     const auto count = static_cast<ptrdiff_t>(batch.jobs.size());
     service_->Settle(LoopOf(consumer), std::move(request), [=, this](Result<std::vector<SettleOutcome>> result) {
       ASSERT_TRUE(result);
@@ -165,10 +205,43 @@ class RaceTest : public testing::TestWithParam<size_t> {
     });
   }
 
+  /// Changes the topic's delivery, so that its sink is closed and another one opened.
+  void ChangeSink(size_t producer, size_t round) {
+    TopicChange change;
+    change.delivery = DeliveryChange{
+        .sink = "webhook", .settings = {{"url", "http://receiver/"}, {"in_flight", std::to_string(1000 + round)}}};
+    service_->ChangeTopic(LoopOf(producer), {"race", change}, [=, this](Result<ChangedTopic> result) {
+      ASSERT_TRUE(result || result.error().code == Code::kShuttingDown) << result.error().message;
+      if (round == 0) configured_.count_down();
+    });
+  }
+
+  void StopAndCheck() {
+    std::latch stopped(1);
+    LoopOf(1).Post([&] { service_->Stop(LoopOf(1), [&] { stopped.count_down(); }); });
+    stopped.wait();
+    loops_.clear();
+    uint64_t acked = 0;
+    for (const auto& store : stores_) {
+      for (const TopicFigures& figures : store->Topics()) {
+        acked += figures.acked;
+        EXPECT_EQ(ConservationDifference(figures), 0);
+        EXPECT_EQ(figures.scheduled + figures.leased, 0U);
+      }
+    }
+    EXPECT_EQ(acked, kJobs);
+  }
+
   RealClock clock_;
   metrics::Registry metrics_;
+  PostingSinks sinks_{[this](const JobBatch& batch) {
+    See(batch);
+    acked_.count_down(static_cast<ptrdiff_t>(batch.jobs.size()));
+  }};
   std::vector<std::atomic<int>> delivered_;
   std::latch acked_{kJobs};
+  std::latch configured_{1};
+  std::atomic<bool> pushes_ = false;
   std::vector<std::unique_ptr<MemoryStore>> stores_;
   std::unique_ptr<Service> service_;
   std::vector<std::unique_ptr<ThreadLoop>> loops_;  // last: their threads use the others
@@ -180,19 +253,17 @@ TEST_P(RaceTest, EveryJobOnceAndNoneEarly) {
   for (size_t i = 0; i < kProducers; ++i) LoopOf(i).Post([=, this] { Produce(i, 0); });
   for (size_t i = 0; i < kConsumers; ++i) LoopOf(i).Post([=, this] { Consume(i, 0); });
   acked_.wait();
-  std::latch stopped(1);
-  LoopOf(1).Post([&] { service_->Stop(LoopOf(1), [&] { stopped.count_down(); }); });
-  stopped.wait();
-  loops_.clear();
-  uint64_t acked = 0;
-  for (const auto& store : stores_) {
-    for (const TopicFigures& figures : store->Topics()) {
-      acked += figures.acked;
-      EXPECT_EQ(ConservationDifference(figures), 0);
-      EXPECT_EQ(figures.scheduled + figures.leased, 0U);
-    }
-  }
-  EXPECT_EQ(acked, kJobs);
+  StopAndCheck();
+}
+
+TEST_P(RaceTest, EveryJobIsPushedOnceWhileItsSinkChanges) {
+  pushes_ = true;
+  LoopOf(0).Post([this] { ChangeSink(0, 0); });
+  configured_.wait();
+  for (size_t i = 0; i < kProducers; ++i) LoopOf(i).Post([=, this] { Produce(i, 0); });
+  acked_.wait();
+  StopAndCheck();
+  EXPECT_GT(sinks_.opened, 1U);
 }
 
 }  // namespace

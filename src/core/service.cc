@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "core/every_shard.h"
 #include "core/list_cursor.h"
+#include "core/rounding.h"
 #include "core/scatter.h"
 #include "core/shard.h"
 #include "core/sweep.h"
@@ -20,10 +21,6 @@ namespace tocsin {
 namespace {
 
 std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
-
-/// A delay counts from a moment that lies up to a tick of the clock before now: one more tick, and it is never too
-/// short.
-Millis RoundUp(Millis delay, const Clock& clock) { return delay > Millis(0) ? delay + clock.Granularity() : delay; }
 
 Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
   return {.count = recorded.count,
@@ -37,7 +34,8 @@ Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
 
 class Service::Impl final : public Node {
  public:
-  Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits);
+  Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits,
+       Sinks* the_sinks);
 
   void Start();
   void Stop(Loop& caller, Task done);
@@ -53,6 +51,7 @@ class Service::Impl final : public Node {
   bool Knows(Loop& caller, std::string_view topic) { return ShardOf(caller).topics().Find(topic) != nullptr; }
   void List(Loop& caller, ListRequest request, Done<Page> done);
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
+  void Probe(Loop& caller, const std::string& topic, Done<Probed> done);
   /// Settle, Amend, Count and Find.
   template <class Use>
   void OnKnownTopic(Loop& caller, typename Use::Request request, Status valid, Done<typename Use::Answer> done);
@@ -86,9 +85,9 @@ class Service::Impl final : public Node {
 };
 
 Service::Impl::Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metrics::Registry& the_metrics,
-                    Limits the_limits)
-    : Node(parts.size(), the_clock, the_metrics, the_limits),
-      registry_(everywhere_, the_limits.topics),
+                    Limits the_limits, Sinks* the_sinks)
+    : Node(parts.size(), the_clock, the_metrics, the_limits, the_sinks),
+      registry_(everywhere_, the_limits.topics, the_sinks),
       missing_(parts.size()) {
   TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kLanesMax);
   on_advanced = [this](Advanced& advanced) { TakeNews(std::move(advanced.topics), std::move(advanced.dropped)); };
@@ -444,8 +443,24 @@ void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<
   });
 }
 
-Service::Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits)
-    : impl_(std::make_unique<Impl>(shards, clock, metrics, limits)) {}
+void Service::Impl::Probe(Loop& caller, const std::string& topic, Done<Probed> done) {
+  auto admitted = Admit(caller, done);
+  if (!admitted) return;
+  Shard& here = *admitted->caller;
+  if (here.topics().Find(topic) == nullptr) return admitted->Answer(NoTopic(topic));
+  Shard& home = *shards[placement.HomeOf(topic)];
+  auto call = std::make_shared<Call<Probed>>(std::move(*admitted));
+  auto probe = [&here, &home, topic, call] {
+    home.Probe(topic, [&here, &home, call](Result<Probed> result) {
+      RunOn(home, here, [call, result = std::move(result)]() mutable { call->Answer(std::move(result)); });
+    });
+  };
+  if (&home == &here) return probe();
+  if (!home.TrySend(std::move(probe))) call->Answer(Overloaded());
+}
+
+Service::Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits, Sinks* sinks)
+    : impl_(std::make_unique<Impl>(shards, clock, metrics, limits, sinks)) {}
 
 Service::~Service() = default;
 
@@ -523,6 +538,10 @@ void Service::List(Loop& caller, ListRequest request, Done<Page> done) {
 
 void Service::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done) {
   impl_->Sweep(caller, std::move(topic), kind, std::move(done));
+}
+
+void Service::Probe(Loop& caller, std::string topic, Done<Probed> done) {
+  impl_->Probe(caller, topic, std::move(done));
 }
 
 Status Service::Ready() const { return impl_->Ready(); }

@@ -28,6 +28,7 @@
 #include "metrics/registry.h"
 #include "model/job.h"
 #include "model/topic.h"
+#include "spi/sink.h"
 #include "spi/store.h"
 
 namespace tocsin {
@@ -123,6 +124,12 @@ struct Report {
   Lateness lateness;  // of all
 };
 
+/// What became of a job that was sent to try a topic's sink.
+struct Probed {
+  Delivered delivered;
+  Millis took{0};
+};
+
 /// Names a parked reserve, so that a front end can take it back when its client has gone.
 struct ReserveId {
   uint32_t shard = 0;
@@ -136,8 +143,10 @@ class Service {
     Store* store = nullptr;
   };
 
-  /// The topics that the stores hold are known from the start. `shards`, `clock` and `metrics` outlive the service.
-  Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits = {});
+  /// The topics that the stores hold are known from the start. What is passed outlives the service. Without `sinks` a
+  /// topic cannot be given one.
+  Service(std::vector<ShardParts> shards, Clock& clock, metrics::Registry& metrics, Limits limits = {},
+          Sinks* sinks = nullptr);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -147,14 +156,15 @@ class Service {
 
   /// Begins the due-scans. Called before the loops run.
   void Start();
-  /// Parked reserves answer empty, new calls answer kShuttingDown, the scans stop; `done` runs when all of it has
-  /// happened and every call has its answer: nothing of the service runs after it, and only then may the service be
-  /// destroyed.
+  /// Parked reserves answer empty, new calls answer kShuttingDown, the scans stop, sinks close; `done` runs when all of
+  /// it has happened and every call has its answer: nothing of the service runs after it, and only then may the service
+  /// be destroyed.
   void Stop(Loop& caller, Task done);
   /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
   void ClockMoved(Loop& caller, Task done);
 
-  /// Creates a topic or changes its settings. kConflict where it exists with another number of slots.
+  /// Creates a topic or changes its settings. kConflict where it exists with another number of slots. A delivery that
+  /// the change names is checked by Sinks::Check.
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
   /// All, or the one of that name alone where it is known. The metrics show what was read last here or by the scans.
@@ -180,7 +190,7 @@ class Service {
   /// An unknown topic is created with the defaults. One outcome for each job, in their order.
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   /// Up to `max` due jobs; waits up to `wait` for the first one, in the order of arrival. An unknown topic has none
-  /// yet: consumers may come before producers.
+  /// yet: consumers may come before producers. kConflict where the topic is pushed to a sink.
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
   /// The client of a reserve has gone: `done` answers empty if it has not run yet, and what was just claimed for it is
   /// released. On the thread of the reserve's caller.
@@ -194,6 +204,10 @@ class Service {
   void List(Loop& caller, ListRequest request, Done<Page> done);
   /// Over all shards, in batches: every job that is there during all of it. How many it changed.
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
+
+  /// Sends one job that is not stored through the topic's sink. kConflict where consumers reserve its jobs,
+  /// kUnavailable while the sink cannot be opened.
+  void Probe(Loop& caller, std::string topic, Done<Probed> done);
 
   /// Whether callers are best sent here: not after a store has failed, nor once the service stops, nor while a store
   /// cannot look for due jobs. In the last case calls are taken all the same, and may work. Thread-safe.

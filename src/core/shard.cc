@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "core/scatter.h"
 
 namespace tocsin {
 namespace {
@@ -15,10 +16,11 @@ constexpr Millis kPatience{500};
 
 }  // namespace
 
-Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits)
+Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, Sinks* the_sinks)
     : clock(the_clock),
       metrics(the_metrics),
       limits(the_limits),
+      sinks(the_sinks),
       placement{static_cast<uint32_t>(shard_count)},
       board(shard_count, the_metrics),
       troubles(shard_count) {}
@@ -72,6 +74,8 @@ void Shard::Begin(std::vector<Topic> missing) {
   missing_ = std::move(missing);
   PutMissing();
   Advance();
+  begun_ = true;
+  for (auto& [topic, dispatcher] : dispatchers_) dispatcher->Schedule();
 }
 
 void Shard::PutMissing() {
@@ -90,9 +94,9 @@ void Shard::PutMissing() {
 void Shard::Stop(Task quiet) {
   TOCSIN_CHECK(!stopped_);
   stopped_ = true;
-  loop_.OnAlarm([] {});
   store_.OnNews([] {});
   quiet_ = std::move(quiet);
+  for (auto& [topic, dispatcher] : dispatchers_) dispatcher->Stop();
   waiters_.Close();
   for (Task& looker : std::exchange(lookers_, {})) looker();
   CheckQuiet();
@@ -123,6 +127,7 @@ void Shard::OnAlarm() {
   const IoTime now = node_.clock.IoNow();
   if (now > alarm_at_) stalls_->Record(now - alarm_at_);
   alarm_at_ = IoTime::max();
+  WakeDispatchers(now);
   if (now >= hasten_at_) {
     hasten_at_ = IoTime::max();
     store_.Hasten();
@@ -230,11 +235,14 @@ void Shard::Announced(Shard& from, std::span<const std::string> topics) {
 }
 
 void Shard::Rearm() {
-  if (stopped_) return;
   const IoTime now = node_.clock.IoNow();
+  const IoTime wake = wakes_.empty() ? IoTime::max() : wakes_.begin()->first;
+  if (stopped_ && wake == IoTime::max()) return;
   // An Advance that is under way sets the alarm again.
-  const IoTime work = advancing_ ? std::min(hasten_at_, now + kScanEvery) : std::min(next_due_, next_scan_);
-  const IoTime at = std::min(work, waiters_.NextDeadline());
+  IoTime work = std::min(next_due_, next_scan_);
+  if (advancing_) work = std::min(hasten_at_, now + kScanEvery);
+  if (stopped_) work = now + kScanEvery;
+  const IoTime at = std::min({work, wake, waiters_.NextDeadline()});
   const auto delay = std::chrono::ceil<Millis>(at - now);
   alarm_at_ = at;
   loop_.SetAlarm(std::max(delay, Millis(0)));
@@ -243,15 +251,75 @@ void Shard::Rearm() {
 void Shard::KnowTopic(const Topic& topic) {
   topics_.Put(topic);
   if (node_.placement.HomeOf(topic.name) != index_) return;
+  const bool pushes = topic.delivery.Pushes();
+  if (pushes) waiters_.AnswerConsumers(topic.name);
   waiters_.Open(topic.name, node_.placement.SpreadOf(topic.slots));
+  Push(topic.name, pushes ? std::optional(topic) : std::nullopt);
 }
 
 void Shard::ForgetTopic(const std::string& topic) {
   topics_.Erase(topic);
   waiters_.Forget(topic);
+  Push(topic, std::nullopt);
 }
 
+void Shard::Push(const std::string& topic, std::optional<Topic> wanted) {
+  auto at = dispatchers_.find(topic);
+  if (at == dispatchers_.end()) {
+    if (!wanted || stopped_) return;
+    Dispatcher::Home& home = *this;
+    at = dispatchers_.emplace(topic, std::make_unique<Dispatcher>(home, topic)).first;
+  }
+  if (stopped_) return;
+  at->second->Want(std::move(wanted));
+  if (begun_) at->second->Schedule();
+}
+
+void Shard::Probe(const std::string& topic, Done<Probed> done) {
+  const auto at = dispatchers_.find(topic);
+  if (at == dispatchers_.end()) return done(std::unexpected(Dispatcher::NoSink(topic)));
+  at->second->Probe(std::move(done));
+}
+
+void Shard::RunSoon(Task task) {
+  ++started_;
+  Send([this, task = std::move(task)]() mutable {
+    --started_;
+    task();
+    CheckQuiet();
+  });
+}
+
+void Shard::Settle(SettleRequest request, Done<std::vector<SettleOutcome>> done) {
+  TopicEntry* const entry = topics_.Find(request.topic);
+  if (entry == nullptr) return done(NoTopic(request.topic));
+  OpenCall();
+  Scatter<SettleUse>(node_, *entry, std::move(request), Call<std::vector<SettleOutcome>>{this, std::move(done)});
+}
+
+void Shard::MoveWake(Dispatcher& dispatcher, IoTime from, IoTime to) {
+  wakes_.erase({from, &dispatcher});
+  if (to == IoTime::max()) return;
+  wakes_.emplace(to, &dispatcher);
+  if (to < alarm_at_) Rearm();
+}
+
+void Shard::WakeDispatchers(IoTime now) {
+  while (!wakes_.empty() && wakes_.begin()->first <= now) {
+    Dispatcher& dispatcher = *wakes_.begin()->second;
+    wakes_.erase(wakes_.begin());
+    dispatcher.Tick();
+  }
+}
+
+void Shard::Ended(const std::string& topic) { dispatchers_.erase(dispatchers_.find(topic)); }
+
 void Shard::Reserve(Waiters::Reserve reserve) {
+  const TopicEntry* entry = reserve.own ? nullptr : topics_.Find(reserve.topic);
+  if (entry != nullptr && entry->topic.delivery.Pushes()) {
+    return reserve.done(Fail(Code::kConflict, "topic {} is pushed to its sink {}: its jobs cannot be reserved",
+                             reserve.topic, entry->topic.delivery.sink));
+  }
   const IoTime deadline = reserve.deadline;
   const bool waits = reserve.waits;
   waiters_.Add(std::move(reserve));
@@ -329,7 +397,8 @@ void Shard::CloseCall() {
 }
 
 void Shard::CheckQuiet() {
-  if (!stopped_ || !quiet_ || open_ > 0 || started_ > 0 || !waiters_.Idle()) return;
+  if (!stopped_ || !quiet_ || open_ > 0 || started_ > 0 || !waiters_.Idle() || !dispatchers_.empty()) return;
+  loop_.OnAlarm([] {});
   std::exchange(quiet_, nullptr)();
 }
 

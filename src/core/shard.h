@@ -1,6 +1,7 @@
 // Shard: one of the node's threads as the service sees it: its store, the alarm that calls Store::Advance in time, the
 // scan that runs at least every second whatever wake-ups were lost, the reserves of the topics whose home it is, and
-// its copy of the topics. The state of jobs is the store's alone.
+// its copy of the topics, and the dispatchers of those of its topics that are pushed. The state of jobs is the store's
+// alone.
 //
 // Threads: Send and TrySend are thread-safe; everything else belongs to the shard's own thread.
 //
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -21,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "core/dispatcher.h"
 #include "core/figures.h"
 #include "core/service.h"
 #include "core/topic_registry.h"
@@ -35,7 +38,7 @@ class Shard;
 
 /// What the shards of this server share. Fixed before the loops run, but for the atomics.
 struct Node {
-  Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits);
+  Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, Sinks* the_sinks);
   ~Node();
 
   /// A store has failed for good; the first one tells the server.
@@ -44,6 +47,7 @@ struct Node {
   Clock& clock;
   metrics::Registry& metrics;
   const Limits limits;
+  Sinks* const sinks;  // null: none
   const Placement placement;
   FiguresBoard board;
   std::vector<std::unique_ptr<Shard>> shards;
@@ -55,7 +59,7 @@ struct Node {
   std::atomic<bool> failed = false;
 };
 
-class Shard final : private Waiters::Claims {
+class Shard final : private Waiters::Claims, private Dispatcher::Home {
  public:
   Shard(Node& node, uint32_t index, Loop& loop, Store& store);
   ~Shard() override = default;
@@ -78,7 +82,7 @@ class Shard final : private Waiters::Claims {
   void EndBundle();
 
   uint32_t index() const { return index_; }
-  Loop& loop() { return loop_; }
+  Loop& loop() override { return loop_; }
   Store& store() { return store_; }
   TopicTable& topics() { return topics_; }
   Moment Now() const { return node_.clock.Now(); }
@@ -104,16 +108,20 @@ class Shard final : private Waiters::Claims {
   /// The store's figures now; the metrics show them too.
   std::shared_ptr<const ShardFigures> Figures();
 
-  void Reserve(Waiters::Reserve reserve);
-  void CancelReserve(uint64_t number);
+  /// kConflict where the topic is pushed and the reserve is a consumer's.
+  void Reserve(Waiters::Reserve reserve) override;
+  void CancelReserve(uint64_t number) override;
   /// Undoes a delivery by `from`, whose client has gone.
   void ReleaseAt(Shard& from, std::string topic, JobBatch jobs);
 
   /// A number for a reserve of one of this shard's callers, with the shard's index inside.
-  uint64_t NextReserve() { return uint64_t{index_} << 48 | ++reserves_; }
+  uint64_t NextReserve() override { return uint64_t{index_} << 48 | ++reserves_; }
   static uint32_t CallerOf(uint64_t reserve) { return static_cast<uint32_t>(reserve >> 48); }
   /// Reserves of this shard's callers that were cancelled while their answers may be on their way.
   std::unordered_set<uint64_t>& cancelled() { return cancelled_; }
+
+  /// On the topic's home shard.
+  void Probe(const std::string& topic, Done<Probed> done);
 
   /// Each call that the service takes from this shard's thread, until it is answered there.
   void OpenCall() { ++open_; }
@@ -125,6 +133,16 @@ class Shard final : private Waiters::Claims {
   void ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t max, Millis lease);
   void Claimed(uint64_t waiter, Result<JobBatch> result);
   void RecordLateness(std::string_view topic, const JobBatch& jobs);
+
+  const Clock& clock() const override { return node_.clock; }
+  metrics::Registry& registry() override { return node_.metrics; }
+  Sinks* sinks() override { return node_.sinks; }
+  void RunSoon(Task task) override;
+  void Settle(SettleRequest request, Done<std::vector<SettleOutcome>> done) override;
+  void MoveWake(Dispatcher& dispatcher, IoTime from, IoTime to) override;
+  void Ended(const std::string& topic) override;
+  void Push(const std::string& topic, std::optional<Topic> wanted);
+  void WakeDispatchers(IoTime now);
 
   void OnAlarm();
   void Advance();
@@ -162,7 +180,10 @@ class Shard final : private Waiters::Claims {
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();
   IoTime hasten_at_ = IoTime::max();  // while an Advance is under way
-  std::vector<Task> lookers_;         // wait for an Advance that leaves nothing due
+  bool begun_ = false;
+  TextMap<std::unique_ptr<Dispatcher>> dispatchers_;  // by topic
+  std::set<std::pair<IoTime, Dispatcher*>> wakes_;    // when they have something to do
+  std::vector<Task> lookers_;                         // wait for an Advance that leaves nothing due
 
   struct Parcel {
     Task work;

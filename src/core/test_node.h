@@ -68,11 +68,14 @@ class FaultyStore final : public Store {
  public:
   explicit FaultyStore(Store& inner) : inner_(inner) {}
 
-  bool lose_ready = false;            // Advance never says that a topic has become ready
-  bool hide_ready = false;            // nor do the figures
-  std::optional<Code> fail;           // every call that has an answer fails, and nothing is done
+  bool lose_ready = false;   // Advance never says that a topic has become ready
+  bool hide_ready = false;   // nor do the figures
+  std::optional<Code> fail;  // every call that has an answer fails, and nothing is done
+  std::optional<Code> fail_claims;
+  std::optional<Code> fail_settles;
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
   std::vector<Task>* held_submits = nullptr;
+  std::vector<Task>* held_settles = nullptr;
   bool cut_claims = false;  // a claim hands over one job and says that there are more
   SharedTopics* shared = nullptr;
   Advanced told;                 // the next Advance says these topics and dropped too
@@ -128,6 +131,7 @@ class FaultyStore final : public Store {
   }
   void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override {
     ++claims;
+    if (fail_claims) return done(Fail(*fail_claims, "made to fail"));
     if (Failed(done)) return;
     if (cut_claims) {
       return inner_.Claim(topic, 1, lease, now, [done = std::move(done)](Result<JobBatch> result) mutable {
@@ -143,7 +147,15 @@ class FaultyStore final : public Store {
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override {
     ++settles;
-    if (!Failed(done)) inner_.Settle(topic, settlements, now, std::move(done));
+    if (fail_settles) return done(Fail(*fail_settles, "made to fail"));
+    if (Failed(done)) return;
+    if (held_settles != nullptr) {
+      done = [this, done = std::move(done)](Result<std::vector<SettleOutcome>> result) mutable {
+        held_settles->push_back(
+            [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+      };
+    }
+    inner_.Settle(topic, settlements, now, std::move(done));
   }
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
              Done<std::vector<Amended>> done) override {
@@ -208,7 +220,8 @@ class FaultyStore final : public Store {
 
 class TestNode {
  public:
-  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}) : limits_(limits) {
+  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}, Sinks* sinks = nullptr)
+      : limits_(limits), sinks_(sinks) {
     clock.DriveIo(true);
     for (size_t i = 0; i < shards; ++i) {
       loops.push_back(std::make_unique<TestLoop>(clock));
@@ -222,7 +235,7 @@ class TestNode {
   void Open() {
     std::vector<Service::ShardParts> parts;
     for (size_t i = 0; i < loops.size(); ++i) parts.push_back({loops[i].get(), stores[i].get()});
-    service = std::make_unique<Service>(std::move(parts), clock, metrics, limits_);
+    service = std::make_unique<Service>(std::move(parts), clock, metrics, limits_, sinks_);
     service->Start();
     Run();
   }
@@ -287,7 +300,9 @@ class TestNode {
             .backoff_max = topic.backoff_max,
             .count_limit = topic.count_limit,
             .retention = topic.retention,
-            .paused = topic.paused};
+            .paused = topic.paused,
+            .delivery = DeliveryChange{.sink = topic.delivery.Pushes() ? topic.delivery.sink : "pull",
+                                       .settings = topic.delivery.settings}};
   }
   Result<Topic> PutTopic(Topic topic, size_t shard = 0) {
     Reply<ChangedTopic> reply;
@@ -320,6 +335,7 @@ class TestNode {
 
  private:
   const Limits limits_;
+  Sinks* const sinks_;
 };
 
 }  // namespace tocsin

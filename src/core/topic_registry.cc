@@ -110,6 +110,13 @@ void TopicRegistry::DropFailed(const std::string& topic, Error error, int tries,
   everywhere_.Know(*held, std::move(finish));
 }
 
+Status TopicRegistry::CheckSink(const Topic& topic) const {
+  if (!topic.delivery.Pushes()) return {};
+  if (sinks_ != nullptr) return sinks_->Check(topic);
+  return FailField(Code::kInvalidArgument, "delivery.sink", "delivery.sink is \"{}\": this server has no sinks",
+                   topic.delivery.sink);
+}
+
 Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {
   if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoTopic(changing.topic);
   if (before == nullptr && topics_.size() >= topics_max_) {
@@ -118,6 +125,8 @@ Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* befo
   Topic after = before != nullptr ? *before : DefaultTopic(changing.topic);
   Apply(changing.change, after);
   TOCSIN_TRY(Validate(after));
+  // Other settings can be changed, and a topic paused, though its sink could not be made now.
+  if (changing.change.delivery) TOCSIN_TRY(CheckSink(after));
   if (before != nullptr && after.slots != before->slots) {
     return FailField(Code::kConflict, "slots", "slots is {}: the topic has {}, fixed when it was created", after.slots,
                      before->slots);

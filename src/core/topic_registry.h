@@ -27,6 +27,7 @@
 #include "metrics/registry.h"
 #include "model/placement.h"
 #include "model/topic.h"
+#include "spi/sink.h"
 #include "spi/store.h"
 
 namespace tocsin {
@@ -86,7 +87,9 @@ class TopicRegistry {
     virtual std::optional<Topic> Held(const std::string& topic) = 0;
   };
 
-  TopicRegistry(Everywhere& everywhere, size_t topics_max) : everywhere_(everywhere), topics_max_(topics_max) {}
+  /// `sinks` may be null: topics with a sink are refused then.
+  TopicRegistry(Everywhere& everywhere, size_t topics_max, const Sinks* sinks)
+      : everywhere_(everywhere), topics_max_(topics_max), sinks_(sinks) {}
 
   /// A topic that every store and every table has already.
   void Restore(const Topic& topic) { topics_.insert_or_assign(topic.name, topic); }
@@ -125,6 +128,7 @@ class TopicRegistry {
   };
   void Begin(std::shared_ptr<Changing> changing);
   void RunChange(const std::shared_ptr<Changing>& changing);
+  Status CheckSink(const Topic& topic) const;
   Result<Topic> Changed(const Changing& changing, const Topic* before) const;
   void Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created);
   void RunDrop(const std::string& topic, int tries, Done<Topic> done);
@@ -139,6 +143,7 @@ class TopicRegistry {
 
   Everywhere& everywhere_;
   const size_t topics_max_;
+  const Sinks* const sinks_;
   TextMap<Topic> topics_;
   std::set<std::string> half_dropped_;  // a store failed to drop them: they can be dropped again
   std::vector<Topic> owed_;             // of other nodes: a store could not take them yet

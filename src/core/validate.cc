@@ -1,8 +1,11 @@
 #include "core/validate.h"
 
+#include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "base/text.h"
+#include "spi/delivery_headers.h"
 
 namespace tocsin {
 namespace {
@@ -40,6 +43,11 @@ Status CheckPayload(std::string_view payload, const Limits& limits) {
                    limits.payload_bytes);
 }
 
+bool IsOurs(std::string_view name) {
+  return std::ranges::equal(name.substr(0, delivery_header::kPrefix.size()), delivery_header::kPrefix,
+                            [](unsigned char a, char b) { return std::tolower(a) == b; });
+}
+
 Status CheckHeaders(const std::vector<HeaderView>& headers, const Limits& limits) {
   if (headers.size() > limits.headers) {
     return FailField(Code::kTooLarge, "headers", "headers has {} entries: the most is {}", headers.size(),
@@ -48,6 +56,11 @@ Status CheckHeaders(const std::vector<HeaderView>& headers, const Limits& limits
   size_t bytes = 0;
   for (const HeaderView& header : headers) {
     TOCSIN_TRY(ValidateName("headers", header.name));
+    if (IsOurs(header.name)) {
+      return FailField(Code::kInvalidArgument, "headers",
+                       "headers has the name {}: names that begin with {} are what the server says of a job",
+                       header.name, delivery_header::kPrefix);
+    }
     if (!IsUtf8(header.value)) {
       return FailField(Code::kInvalidArgument, "headers", "the value of the header {} is not valid UTF-8", header.name);
     }

@@ -51,6 +51,7 @@ TEST(Validate, NamesAndSizesOfAJob) {
   EXPECT_EQ(Fault({.headers = std::vector<HeaderView>(33, {"a", "b"})}), "headers");
   EXPECT_EQ(Fault({.headers = {{"a", std::string_view(payload).substr(0, kLimits.header_bytes)}}}), "headers");
   EXPECT_EQ(Fault({.headers = {{"a\r\n", "b"}}}), "headers");
+  EXPECT_EQ(Fault({.headers = {{"Tocsin-Probe", "true"}}}), "headers");
   EXPECT_EQ(Fault({.headers = {{"a", "\xff"}}}), "headers");
 }
 

@@ -78,7 +78,7 @@ void Waiters::AskAgain() {
 
 void Waiters::Add(Reserve reserve) {
   if (closed_) return reserve.done(JobBatch{});
-  if (waiters_.size() >= waiters_max_) {
+  if (!reserve.own && waiters_.size() - own_ >= waiters_max_) {
     return reserve.done(Fail(Code::kOverloaded, "{} reserves are parked: no more are allowed", waiters_max_));
   }
   auto at = queues_.find(reserve.topic);
@@ -96,6 +96,7 @@ void Waiters::Add(Reserve reserve) {
   waiter.queue = &queue;
   waiter.arrival = ++arrivals_;
   ++queue.waiters;
+  own_ += waiter.reserve.own ? 1 : 0;
   if (!waiter.reserve.waits) {
     waiter.unasked = AllOf(queue.lanes.size());
     return Ask(waiter);
@@ -103,7 +104,7 @@ void Waiters::Add(Reserve reserve) {
   queue.parked.emplace(waiter.arrival, &waiter);
   Pump(queue);
   // Most reserves of a busy topic have been answered by now; only those that rest need a deadline.
-  if (const auto rests = waiters_.find(number); rests != waiters_.end()) {
+  if (const auto rests = waiters_.find(number); rests != waiters_.end() && !rests->second.reserve.own) {
     rests->second.has_deadline = true;
     deadlines_.emplace(rests->second.reserve.deadline, number);
   }
@@ -114,6 +115,17 @@ void Waiters::Cancel(uint64_t number) {
   if (at == waiters_.end()) return;
   const Use use(*this, *at->second.queue);
   AnswerEmpty(at->second);
+}
+
+void Waiters::AnswerConsumers(std::string_view topic) {
+  const auto at = queues_.find(topic);
+  if (at == queues_.end()) return;
+  const Use use(*this, at->second);
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, waiter] : waiters_) {
+    if (waiter.queue == &at->second && !waiter.reserve.own) numbers.push_back(number);
+  }
+  for (const uint64_t number : numbers) Cancel(number);
 }
 
 void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
@@ -257,6 +269,7 @@ void Waiters::AnswerEmpty(Waiter& waiter) {
 void Waiters::Remove(Waiter& waiter) {
   if (waiter.has_deadline) deadlines_.erase({waiter.reserve.deadline, waiter.reserve.number});
   --waiter.queue->waiters;
+  own_ -= waiter.reserve.own ? 1 : 0;
   waiters_.erase(waiter.reserve.number);
 }
 

@@ -15,6 +15,8 @@
 // A reserve without a wait never parks: it asks every lane once, ready ones first, so that it misses nothing that was
 // submitted before it.
 //
+// The server's own reserves (dispatchers) wait without an end and do not count against the most that may be parked.
+//
 // A reserve whose deadline comes while its claim is under way waits for that claim, half a second at most.
 //
 // Invariants: each reserve's `done` runs once. Jobs that come back for a reserve that has been answered are released.
@@ -56,6 +58,7 @@ class Waiters {
     Millis lease{0};
     bool waits = false;
     IoTime deadline{};  // when it waits
+    bool own = false;   // the server's
     Done<JobBatch> done;
   };
 
@@ -72,6 +75,8 @@ class Waiters {
 
   void Add(Reserve reserve);
   void Cancel(uint64_t number);
+  /// The topic is not for consumers any more: those that wait are answered empty, the server's own stay.
+  void AnswerConsumers(std::string_view topic);
   void Claimed(uint64_t number, Result<JobBatch> result);
 
   /// Answers those whose deadline has come.
@@ -132,6 +137,7 @@ class Waiters {
   std::unordered_map<uint64_t, Waiter> waiters_;     // by number
   std::set<std::pair<IoTime, uint64_t>> deadlines_;  // with their numbers
   uint64_t arrivals_ = 0;
+  size_t own_ = 0;  // of waiters_
   bool closed_ = false;
 };
 

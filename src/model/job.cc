@@ -63,6 +63,10 @@ std::optional<Token> ParseToken(std::string_view text) {
   return token;
 }
 
+void KeepWithReason(JobBatch& batch, std::string_view text) {
+  std::erase_if(batch.jobs, [&](const JobView& job) { return !job.reason.contains(text); });
+}
+
 uint32_t SlotFor(std::string_view key, std::string_view id, uint32_t slots) {
   // slots is a power of two. A server id comes first: its job may have been placed by a key that the caller does not
   // know.

@@ -103,11 +103,15 @@ struct JobBatch {
   bool more = false;  // it ended early because its jobs are large, and there are more
 };
 
+/// Leaves the jobs whose reason has `text` within.
+void KeepWithReason(JobBatch& batch, std::string_view text);
+
 enum class SettleKind : uint8_t {
   kAck,      // done
   kNack,     // try again after `delay` (or the topic's back-off), or dead when no attempt is left
   kExtend,   // the lease runs `lease` from now
   kRelease,  // undo the delivery: due again, and no attempt is used up
+  kBury,     // a nack after which no attempt is left, whatever was: dead at once
 };
 
 struct Settlement {
@@ -115,12 +119,12 @@ struct Settlement {
   SettleKind kind = SettleKind::kAck;
   std::optional<Millis> delay;  // kNack
   Millis lease{0};              // kExtend; 0: the topic's
-  std::string_view reason;      // kNack
+  std::string_view reason;      // kNack, kBury
 };
 
 enum class SettleOutcome : uint8_t {
   kOk,
-  kDead,        // a nack that used up the last attempt
+  kDead,        // a nack that used up the last attempt, or a bury
   kStale,       // not the current token: nothing changed
   kOverloaded,  // nothing was done, try again
 };

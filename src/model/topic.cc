@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kNameBytesMax = 256;
 constexpr Millis kLeaseMax = std::chrono::hours(12);
+constexpr Millis kPushLeaseMin = std::chrono::seconds(3);  // the server extends leases about once a second
 constexpr Millis kBackoffBaseMax = std::chrono::hours(24);
 constexpr Millis kBackoffMax = std::chrono::days(30);
 constexpr Millis kRetentionMax = std::chrono::days(365);
@@ -64,6 +65,7 @@ void Apply(const TopicChange& change, Topic& topic) {
   topic.count_limit = change.count_limit.value_or(topic.count_limit);
   topic.retention = change.retention.value_or(topic.retention);
   topic.paused = change.paused.value_or(topic.paused);
+  if (change.delivery) Apply(*change.delivery, topic.delivery);
 }
 
 Status ValidateTopicName(std::string_view name) {
@@ -84,7 +86,11 @@ Status Validate(const Topic& topic) {
   TOCSIN_TRY(InRange("backoff_base", topic.backoff_base, Millis(0), kBackoffBaseMax));
   TOCSIN_TRY(InRange("backoff_max", topic.backoff_max, topic.backoff_base, kBackoffMax));
   TOCSIN_TRY(InRange("count_limit", topic.count_limit, 1, kCountMax));
-  return InRange("retention", topic.retention, Millis(0), kRetentionMax);
+  TOCSIN_TRY(InRange("retention", topic.retention, Millis(0), kRetentionMax));
+  TOCSIN_TRY(Validate(topic.delivery));
+  if (!topic.delivery.Pushes() || topic.lease >= kPushLeaseMin) return {};
+  return FailField(Code::kInvalidArgument, "lease", "lease is {} ms: with a sink it takes at least {} ms",
+                   topic.lease.count(), kPushLeaseMin.count());
 }
 
 Millis BackOff(const Topic& topic, uint32_t attempt, uint64_t seed) {

@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "model/delivery.h"
 
 namespace tocsin {
 
@@ -28,6 +29,7 @@ struct Topic {
   Millis retention{0};            // how long finished and cancelled jobs can still be looked up
   bool paused = false;            // nothing is delivered; everything else works
   uint64_t version = 0;           // rises with each change; set by the service
+  Delivery delivery;              // pull, or a sink
 
   friend bool operator==(const Topic&, const Topic&) = default;
 };
@@ -51,6 +53,7 @@ struct TopicChange {
   std::optional<uint32_t> count_limit;
   std::optional<Millis> retention;
   std::optional<bool> paused;
+  std::optional<DeliveryChange> delivery;
 };
 void Apply(const TopicChange& change, Topic& topic);
 

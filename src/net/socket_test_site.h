@@ -10,24 +10,11 @@
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
 
-#include "base/clock.h"
+#include "base/shifted_clock.h"
 #include "net/asio_loop.h"
 #include "net/listener.h"
 
 namespace tocsin::net {
-
-/// Real time, and what the test adds to it.
-class ShiftedClock final : public Clock {
- public:
-  Moment Now() const override { return real_.Now(); }
-  std::chrono::steady_clock::time_point IoNow() const override { return real_.IoNow() + shift_; }
-  void Restore(Moment last) override { real_.Restore(last); }
-  void Pass(Millis by) { shift_ += by; }
-
- private:
-  RealClock real_;
-  Millis shift_{0};
-};
 
 class SocketTest : public testing::Test {
  protected:

@@ -76,6 +76,7 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
   if (!guard) return std::unexpected(std::move(guard).error());
   node->token_guard_ = *std::move(guard);
   TOCSIN_TRY(node->Listen(*http, *resp));
+  TOCSIN_TRY(node->MakeSinks());
   TOCSIN_TRY(node->OpenStore());
   node->MakeShards();
   node->MakeServers();
@@ -117,12 +118,19 @@ Status ServerNode::OpenStore() {
   return {};
 }
 
+Status ServerNode::MakeSinks() {
+  auto sinks = NodeSinks::Make(config_, *clock_);
+  if (!sinks) return std::unexpected(std::move(sinks).error());
+  sinks_ = *std::move(sinks);
+  return {};
+}
+
 void ServerNode::MakeShards() {
   std::vector<Service::ShardParts> parts;
   for (uint32_t shard = 0; shard < loops_.size(); ++shard) {
     parts.push_back({.loop = loops_[shard].get(), .store = &backing_->store(shard)});
   }
-  service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_));
+  service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_), sinks_.get());
   service_->OnFailed([](const Error& error) {
     // Nothing may be acknowledged any more, and no destructor may touch the files: the next start recovers.
     LogError("the store has failed: {}; exiting, start again to recover", error.message);

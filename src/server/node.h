@@ -24,6 +24,7 @@
 #include "net/asio_loop.h"
 #include "net/listener.h"
 #include "server/backing.h"
+#include "server/sinks.h"
 #include "server/token_guard.h"
 
 namespace tocsin {
@@ -45,6 +46,7 @@ class ServerNode {
  private:
   explicit ServerNode(const Config& config);
   Status OpenStore();
+  Status MakeSinks();
   Status Listen(const net::Address& http, const net::Address& resp);
   void MakeShards();
   void MakeServers();
@@ -72,6 +74,7 @@ class ServerNode {
   std::unique_ptr<TokenGuard> token_guard_;  // null: no authentication
 
   std::unique_ptr<Backing> backing_;
+  std::unique_ptr<NodeSinks> sinks_;
   std::unique_ptr<Service> service_;
   http::Router router_;
   std::unique_ptr<net::Budget> budget_;

@@ -92,6 +92,8 @@ void Ownership::OnMembers(const Members& members) {
     if (was_joined) LogWarn("this node's registration is lost: it takes over nothing until it is registered again");
     return;
   }
+  // Others may have had its groups meanwhile: all are taken anew.
+  if (!was_joined) Own(std::vector<bool>(kGroups));
   const std::vector<bool> owned = OwnedBy(self_.id, members);
   uint64_t gained = 0;
   for (uint32_t group = 0; group < kGroups; ++group) gained += owned[group] && !owned_[group] ? 1 : 0;
@@ -101,8 +103,6 @@ void Ownership::OnMembers(const Members& members) {
   }
   metrics_.members->Set(static_cast<double>(members.members.size()));
   metrics_.takeovers->Add(gained);
-  // Others may have had its groups meanwhile: all are taken anew.
-  if (!was_joined) Own(std::vector<bool>(kGroups));
   Own(owned);
 }
 

@@ -19,6 +19,7 @@ constexpr Millis kFirstWord{1'000};  // then it is said what is waited for,
 constexpr Millis kNextWord{5'000};   // and again
 constexpr Millis kTryEvery{200};
 constexpr Millis kPoll{5};
+constexpr Millis kBeatEvery{200};  // of all shards together: the signs of life that an idle node asks Redis for
 
 /// The reason, with the server's address where the reader does not know it.
 std::string WhyAway(const redis::ServerHealth& server, bool known) {
@@ -58,7 +59,8 @@ Status RedisBacking::Open(const std::function<bool()>& go_on) {
   return {};
 }
 
-Status RedisBacking::MakeStores(const redis::Options& options) {
+Status RedisBacking::MakeStores(redis::Options options) {
+  options.beat_min = kBeatEvery * static_cast<int64_t>(parts_.loops.size());
   const auto clock = parts_.virtual_clock != nullptr ? redis::ClockSource::kCaller : redis::ClockSource::kRedis;
   for (net::AsioLoop* const loop : parts_.loops) {
     auto client = redis::Client::Make(loop->io(), options, parts_.metrics);

@@ -36,7 +36,7 @@ class RedisBacking final : public Backing {
     std::optional<Error> error;  // of the last try to open
   };
 
-  Status MakeStores(const redis::Options& options);
+  Status MakeStores(redis::Options options);
   Status OpenStores(const std::function<bool()>& go_on);
   void AskToOpen();
   Status CheckServers();

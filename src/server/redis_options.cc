@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "auth/private_file.h"
 #include "config/options.h"
 #include "config/value.h"
+#include "server/password_file.h"
 
 namespace tocsin {
 namespace {
@@ -13,19 +13,6 @@ namespace {
 static_assert(static_cast<int>(redis::Mode::kSingle) == static_cast<int>(RedisMode::kSingle));
 static_assert(static_cast<int>(redis::Mode::kSentinel) == static_cast<int>(RedisMode::kSentinel));
 static_assert(static_cast<int>(redis::Mode::kCluster) == static_cast<int>(RedisMode::kCluster));
-
-/// The line that the file of the option `key` holds; nothing where there is no such file configured.
-Result<std::string> SecretOf(std::string_view key, const std::string& path) {
-  if (path.empty()) return std::string();
-  auto text = auth::ReadPrivate(path);
-  if (!text) return std::unexpected(std::move(text).error().Prefixed(key));
-  while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
-  if (text->empty() || text->contains('\n')) {
-    return FailField(Code::kInvalidArgument, std::string(key), "{}: {} holds {} line: it takes one", key, path,
-                     text->empty() ? "no" : "more than one");
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -41,10 +28,10 @@ Result<redis::Options> RedisOptionsOf(const Config& config) {
   options.master = config.redis_master;
   options.username = config.redis_username;
   options.sentinel_username = config.redis_sentinel_username;
-  auto password = SecretOf("redis.password_file", config.redis_password_file);
+  auto password = PasswordOf("redis.password_file", config.redis_password_file);
   if (!password) return std::unexpected(std::move(password).error());
   options.password = *std::move(password);
-  password = SecretOf("redis.sentinel_password_file", config.redis_sentinel_password_file);
+  password = PasswordOf("redis.sentinel_password_file", config.redis_sentinel_password_file);
   if (!password) return std::unexpected(std::move(password).error());
   options.sentinel_password = *std::move(password);
   options.tls = {.on = config.redis_tls,
@@ -56,7 +43,7 @@ Result<redis::Options> RedisOptionsOf(const Config& config) {
 }
 
 Result<ZookeeperOptions> ZookeeperOptionsOf(const Config& config) {
-  auto secret = SecretOf("zookeeper.password_file", config.zookeeper_password_file);
+  auto secret = PasswordOf("zookeeper.password_file", config.zookeeper_password_file);
   if (!secret) return std::unexpected(std::move(secret).error());
   const size_t colon = secret->find(':');
   if (!secret->empty() && (colon == 0 || colon == std::string::npos)) {

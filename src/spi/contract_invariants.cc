@@ -161,7 +161,8 @@ TEST_P(StoreContract, Invariant06_OnlyTheCurrentTokenSettles) {
   EXPECT_EQ(Release(old), SettleOutcome::kOk);
   const Token current = ClaimOne().token;
   EXPECT_NE(old, current);
-  for (const SettleKind kind : {SettleKind::kAck, SettleKind::kNack, SettleKind::kExtend, SettleKind::kRelease}) {
+  for (const SettleKind kind :
+       {SettleKind::kAck, SettleKind::kNack, SettleKind::kExtend, SettleKind::kRelease, SettleKind::kBury}) {
     EXPECT_EQ(Settle({.token = old, .kind = kind}), SettleOutcome::kStale);
   }
   EXPECT_EQ(StateOf("a"), State::kLeased);

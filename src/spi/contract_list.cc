@@ -295,6 +295,21 @@ TEST_P(StoreContract, TopicsKeepTheirSettingsAcrossARestart) {
   EXPECT_EQ(Figures("settings").topic, topic);
 }
 
+TEST_P(StoreContract, TopicsKeepTheirDeliveryAcrossARestart) {
+  const Delivery delivery{.sink = "webhook",
+                          .settings = {{"url", "https://example.com/hook?a=b"}, {"in_flight", "7"}, {"secret", ""}}};
+  Set([&](Topic& topic) { topic.delivery = delivery; });
+  Put(DefaultTopic("pulled"));
+  for (const bool crash : {false, true}) {
+    crash ? harness_->Crash() : harness_->Restart();
+    EXPECT_EQ(Figures().topic.delivery, delivery);
+    EXPECT_FALSE(Figures("pulled").topic.delivery.Pushes());
+  }
+  Set([](Topic& topic) { topic.delivery = {}; });
+  harness_->Restart();
+  EXPECT_EQ(Figures().topic.delivery, Delivery{}) << "back to pull";
+}
+
 TEST_P(StoreContract, DropTopicRemovesItWithItsJobs) {
   Accept(Job("a", 1h));
   Accept(Job("leased"));

@@ -207,7 +207,8 @@ TEST_P(StoreContract, PeerBug12_AStalledConsumerCannotTouchTheNewOnesLease) {
   Pass(1h);
   const JobView current = ClaimOne(10s);
   const Token token = current.token;
-  for (const SettleKind kind : {SettleKind::kAck, SettleKind::kNack, SettleKind::kExtend, SettleKind::kRelease}) {
+  for (const SettleKind kind :
+       {SettleKind::kAck, SettleKind::kNack, SettleKind::kExtend, SettleKind::kRelease, SettleKind::kBury}) {
     EXPECT_EQ(Settle({.token = stalled, .kind = kind, .lease = 24h}), SettleOutcome::kStale);
   }
   EXPECT_EQ(Find("a").lease_deadline, Now().utc + 10s);

@@ -111,6 +111,40 @@ TEST_P(StoreContract, NackOfTheLastAttemptMakesADeadLetter) {
   EXPECT_EQ(Figures().dead, 1U);
 }
 
+TEST_P(StoreContract, BuryMakesADeadLetterWhateverAttemptsAreLeft) {
+  Accept(Job("a"));
+  EXPECT_EQ(Nack(ClaimOne().token, 0ms, "first"), SettleOutcome::kOk);
+  const Token token = ClaimOne().token;
+  EXPECT_EQ(Bury(token, "unwanted"), SettleOutcome::kDead);
+  EXPECT_EQ(Bury(token, "again"), SettleOutcome::kStale);
+  const JobView dead = Find("a");
+  EXPECT_EQ(dead.state, State::kDead);
+  EXPECT_EQ(dead.reason, "unwanted");
+  EXPECT_EQ(dead.attempt, 2U);
+  EXPECT_EQ(dead.payload, "payload");
+  EXPECT_THAT(List(State::kDead), ElementsAre("a"));
+  Pass(24h);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  EXPECT_EQ(Figures().died, 1U);
+  EXPECT_EQ(Figures().nacked, 2U) << "a bury is a nack too";
+  EXPECT_EQ(Figures().dead, 1U);
+}
+
+TEST_P(StoreContract, BuriedJobsStayDeadAfterARestartUntilTheyAreRedriven) {
+  Accept(Job("a"));
+  EXPECT_EQ(Bury(ClaimOne().token, "unwanted"), SettleOutcome::kDead) << "at its first attempt";
+  harness_->Restart();
+  EXPECT_EQ(Find("a").reason, "unwanted");
+  EXPECT_EQ(StateOf("a"), State::kDead);
+  EXPECT_EQ(Find("a").attempt, 1U);
+  EXPECT_EQ(Sweep(SweepKind::kRedrive), 1U);
+  const JobView again = ClaimOne();
+  EXPECT_EQ(again.own_id, "a");
+  EXPECT_EQ(again.attempt, 1U) << "with all its attempts";
+  EXPECT_EQ(Bury(again.token), SettleOutcome::kDead) << "a reason is not needed";
+  EXPECT_EQ(Find("a").reason, "");
+}
+
 TEST_P(StoreContract, ExtendMovesTheDeadline) {
   Accept(Job("a"));
   const Token token = ClaimOne(10s).token;

@@ -58,16 +58,20 @@ void MemoryStore::Shelf::Finish(Job& job, State state, Moment now) {
 
 /// An attempt has failed.
 void MemoryStore::Shelf::Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now) {
+  if (job.attempts + 1 >= job.max_attempts) return Bury(job, std::move(reason));
   ++job.attempts;
   job.reason = std::move(reason);
-  if (job.attempts >= job.max_attempts) {
-    job.state = State::kDead;
-    ++counts.died;
-    return;
-  }
   job.state = State::kScheduled;
   job.timeline = Timeline::kSteady;
   job.due = now.steady + delay.value_or(BackOff(topic, job.attempts, job.uid));
+}
+
+/// An attempt has failed, and it was the last.
+void MemoryStore::Shelf::Bury(Job& job, std::string reason) {
+  ++job.attempts;
+  job.reason = std::move(reason);
+  job.state = State::kDead;
+  ++counts.died;
 }
 
 template <class T>
@@ -215,6 +219,10 @@ SettleOutcome MemoryStore::SettleOne(Shelf& shelf, const Settlement& settlement,
     case SettleKind::kRelease:
       job.state = State::kScheduled;
       return SettleOutcome::kOk;
+    case SettleKind::kBury:
+      ++shelf.counts.nacked;
+      shelf.Bury(job, std::string(settlement.reason));
+      return SettleOutcome::kDead;
   }
   return SettleOutcome::kStale;
 }

@@ -86,6 +86,7 @@ class MemoryStore final : public Store {
     void Erase(const Job& job);
     void Finish(Job& job, State state, Moment now);
     void Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now);
+    void Bury(Job& job, std::string reason);
   };
 
   template <class T>

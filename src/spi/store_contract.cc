@@ -165,6 +165,10 @@ SettleOutcome StoreContract::Extend(const Token& token, Millis lease) {
   return Settle({.token = token, .kind = SettleKind::kExtend, .lease = lease});
 }
 
+SettleOutcome StoreContract::Bury(const Token& token, std::string_view reason) {
+  return Settle({.token = token, .kind = SettleKind::kBury, .reason = reason});
+}
+
 Amended StoreContract::Amend(const Amendment& amendment) {
   return Only(Value(
       Await<std::vector<Amended>>([&](auto done) { store().Amend(kTopic, {&amendment, 1}, Now(), std::move(done)); })));

@@ -117,6 +117,7 @@ class StoreContract : public testing::TestWithParam<StoreMaker> {
   SettleOutcome Nack(const Token& token, std::optional<Millis> delay = std::nullopt, std::string_view reason = {});
   SettleOutcome Release(const Token& token) { return Settle({.token = token, .kind = SettleKind::kRelease}); }
   SettleOutcome Extend(const Token& token, Millis lease);
+  SettleOutcome Bury(const Token& token, std::string_view reason = {});
 
   Amended Amend(const Amendment& amendment);
   AmendOutcome Cancel(std::string_view id, std::string_view key = {});

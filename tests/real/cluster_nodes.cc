@@ -23,7 +23,7 @@ ClusterNode ParseLine(const std::string& line) {
   std::string address;
   std::string flags;
   std::string unused;
-  words >> node.id >> address >> flags >> node.master >> unused >> unused >> unused >> unused;
+  words >> node.id >> address >> flags >> node.master >> unused >> unused >> node.epoch >> unused;
   node.port = static_cast<uint16_t>(Number(std::string_view(address).substr(address.rfind(':') + 1)));
   node.myself = flags.starts_with("myself,");
   node.flags = node.myself ? flags.substr(flags.find(',') + 1) : flags;
@@ -57,7 +57,7 @@ std::string ViewOf(std::vector<ClusterNode> nodes) {
   std::ranges::sort(nodes, {}, &ClusterNode::id);
   std::string view;
   for (const ClusterNode& node : nodes) {
-    view += fmt::format("{} {} {} {}", node.id, node.port, node.flags, node.master);
+    view += fmt::format("{} {} {} {} {}", node.id, node.port, node.flags, node.master, node.epoch);
     for (const auto& [first, last] : node.hash_slots) view += fmt::format(" {}-{}", first, last);
     view += '\n';
   }

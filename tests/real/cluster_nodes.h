@@ -15,6 +15,7 @@ struct ClusterNode {
   bool myself = false;
   std::string flags;                            // without "myself": "master", "slave,fail"
   std::string master;                           // of a replica: its master's id; otherwise "-"
+  std::string epoch;                            // of its configuration
   std::vector<std::pair<int, int>> hash_slots;  // first and last of each range
 
   bool Serves(int hash_slot) const;

@@ -16,6 +16,7 @@ namespace {
 constexpr uint16_t kFirst = 11'000;
 constexpr uint16_t kLast = 31'999;
 constexpr int kTries = 200;
+constexpr int kStarts = 5;
 
 bool CanBind(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -43,6 +44,16 @@ uint16_t FreePort() {
     port = ports(random);
   }
   return port;
+}
+
+Status StartOnFreePorts(const std::function<Status()>& start) {
+  Status started = start();
+  for (int i = 1; !started && i < kStarts; ++i) {
+    const std::string& why = started.error().message;
+    if (!why.contains("Address already in use") && !why.contains("eaddrinuse")) break;
+    started = start();
+  }
+  return started;
 }
 
 }  // namespace tocsin::real

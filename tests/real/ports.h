@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+
+#include "base/result.h"
 
 namespace tocsin::real {
 
-/// A TCP port of loopback that nobody listens on. Another program may take it before its user does: a start that fails
-/// for that reason is tried with another one.
+/// A TCP port of loopback that nobody listens on. Another program may take it before its user does.
 uint16_t FreePort();
+
+/// Runs `start`, which chooses its ports, and runs it again where another program took one of them meanwhile.
+Status StartOnFreePorts(const std::function<Status()>& start);
 
 }  // namespace tocsin::real

@@ -37,7 +37,8 @@ Result<size_t> RedisCluster::MoveKeys(const Migration& migration, size_t count) 
 }
 
 // The new master first: were it last, the old one would already send clients to a node that does not serve the slot
-// yet.
+// yet. Then everybody has to know its epoch: a node that takes the slot next, and has not heard of that epoch, would
+// give itself no higher one, and drop the slot with its keys when it hears of it.
 Status RedisCluster::EndMigration(const Migration& migration) {
   const Result<std::string> to_id = IdOf(migration.to);
   if (!to_id) return std::unexpected(to_id.error());
@@ -49,7 +50,7 @@ Status RedisCluster::EndMigration(const Migration& migration) {
     TOCSIN_TRY(MustAsk(port, {"CLUSTER", "SETSLOT", std::to_string(migration.hash_slot), "NODE", *to_id},
                        {.password = options_.password}));
   }
-  return {};
+  return WaitUntilOk();
 }
 
 Status RedisCluster::MigrateSlot(int hash_slot, uint16_t to) {

@@ -5,8 +5,6 @@ namespace tocsin::real {
 
 namespace {
 
-constexpr int kTries = 5;
-
 // Sentinel's own intervals are made for networks: ten seconds until it looks at a replica again, two until sentinels
 // hear of each other. And a sentinel that a busy machine held up does nothing for 30 s (tilt).
 const std::vector<std::string> kShortIntervals = {"SENTINEL",       "DEBUG", "INFO-PERIOD", "500", "ASK-PERIOD", "200",
@@ -33,14 +31,11 @@ Result<std::unique_ptr<RedisServer>> RedisServer::MakeKind(RedisOptions options,
   std::vector<std::string> arguments = {FindProgram("redis-server"), (server->folder_ / "redis.conf").string()};
   if (kind == Kind::kSentinel) arguments.emplace_back("--sentinel");
   server->process_ = std::make_unique<Process>(arguments, server->folder(), server->folder_ / "log");
-  Status started;
-  for (int i = 0; i < kTries; ++i) {
+  TOCSIN_TRY(StartOnFreePorts([&] {
     server->Configure();
-    started = server->Start();
-    if (started) return server;
-    if (!started.error().message.contains("Address already in use")) break;
-  }
-  return std::unexpected(std::move(started).error());
+    return server->Start();
+  }));
+  return server;
 }
 
 void RedisServer::Configure() {

@@ -11,7 +11,6 @@ namespace tocsin::real {
 
 namespace {
 
-constexpr int kTries = 5;
 // Of Debian's libzookeeper-java; the server's own names the other jars that it needs. The second writes the log to
 // stderr.
 constexpr std::array kJars = {"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"};
@@ -42,14 +41,11 @@ Result<std::unique_ptr<ZooKeeperServer>> ZooKeeperServer::Make(ZooKeeperOptions 
                                               "org.apache.zookeeper.server.ZooKeeperServerMain",
                                               (server->folder_ / "zoo.cfg").string()};
   server->process_ = std::make_unique<Process>(arguments, server->folder_.path(), server->folder_ / "log");
-  Status started;
-  for (int i = 0; i < kTries; ++i) {
+  TOCSIN_TRY(StartOnFreePorts([&] {
     server->Configure();
-    started = server->Start();
-    if (started) return server;
-    if (!started.error().message.contains("Address already in use")) break;
-  }
-  return std::unexpected(std::move(started).error());
+    return server->Start();
+  }));
+  return server;
 }
 
 void ZooKeeperServer::Configure() {

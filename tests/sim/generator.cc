@@ -148,7 +148,7 @@ Operation Generator::MakeSettle() {
   if (!open_.empty()) topic = open_[Below(open_.size())].topic;
   for (size_t i = 1 + Below(6); i > 0; --i) {
     OwnedSettlement settlement;
-    settlement.kind = Chance(60) ? SettleKind::kAck : static_cast<SettleKind>(Below(4));
+    settlement.kind = Chance(60) ? SettleKind::kAck : static_cast<SettleKind>(Below(5));
     if (Chance(50)) settlement.delay = Millis(Below(3'000));
     if (Chance(50)) settlement.lease = Millis(1 + Below(20'000));
     if (Chance(50)) settlement.reason = fmt::format("reason {}", Below(100));

@@ -63,6 +63,7 @@ struct Options {
   Tls tls;
   Millis connect_timeout{2'000};
   Millis command_timeout{5'000};
+  Millis beat_min{0};      // between two signs of life of a subscription, where half of command_timeout is less
   Millis backoff_min{20};  // between two tries to connect; doubled each time, with jitter
   Millis backoff_max{1'000};
   size_t pending_bytes_max = 256 << 20;  // of commands that wait or are under way: more answer kOverloaded

@@ -1,5 +1,7 @@
 #include "clients/redis/subscription.h"
 
+#include <algorithm>
+
 namespace tocsin::redis {
 
 Subscription::Subscription(Context& context, Login login, Hooks hooks)
@@ -49,14 +51,15 @@ void Subscription::Confirmed() {
 
 void Subscription::Beat() {
   if (!up()) return;
-  const Millis timeout = context().options.command_timeout;
+  const Options& options = context().options;
+  const Millis beat = std::max(options.command_timeout / 2, options.beat_min);
   if (!std::exchange(heard_, false)) {
     return Drop(Error{Code::kUnavailable,
-                      fmt::format("Redis at {}: no sign of life for {} ms", endpoint().Text(), timeout.count() / 2),
+                      fmt::format("Redis at {}: no sign of life for {} ms", endpoint().Text(), beat.count()),
                       {}});
   }
   connection().Tell(Command("PING"));
-  beat_.Set(std::chrono::steady_clock::now() + timeout / 2);
+  beat_.Set(std::chrono::steady_clock::now() + beat);
 }
 
 }  // namespace tocsin::redis

@@ -2,7 +2,7 @@
 // `back` says when the server has confirmed all channels (again).
 //
 // Owned by a client or a MasterFinder, on its thread. An idle connection is asked for a sign of life, so that a server
-// that hangs or vanished is left within command_timeout.
+// that hangs or vanished is left within command_timeout, or two of Options::beat_min where that is longer.
 #pragma once
 
 #include <map>

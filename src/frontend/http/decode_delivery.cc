@@ -11,6 +11,7 @@ struct SettleDraft {
   const Limits& limits;
   const json::value* tokens = nullptr;
   Settlement each;  // what holds for every token
+  bool dead = false;
 };
 
 Status TakeTokens(SettleDraft& draft, std::string_view, const json::value& value) {
@@ -25,6 +26,7 @@ constexpr Field<SettleDraft> kNackFields[] = {
                     const json::value& v) { return Put(d.each.delay, AsInteger(name, v, 0, kDelayMax.count())); }},
     {"reason",
      [](SettleDraft& d, std::string_view name, const json::value& v) { return Put(d.each.reason, AsText(name, v)); }},
+    {"dead", [](SettleDraft& d, std::string_view name, const json::value& v) { return Put(d.dead, AsBool(name, v)); }},
 };
 constexpr Field<SettleDraft> kExtendFields[] = {
     {"tokens", TakeTokens},
@@ -42,9 +44,20 @@ Status ReadSettle(SettleDraft& draft, const json::object& root) {
       return ReadFields(draft, root, kExtendFields);
     case SettleKind::kAck:
     case SettleKind::kRelease:
+    case SettleKind::kBury:
       break;
   }
   return ReadFields(draft, root, kAckFields);
+}
+
+/// A nack that says `dead` leaves no attempt, and so no delay.
+Status TakeDead(SettleDraft& draft) {
+  if (!draft.dead) return {};
+  if (draft.each.delay) {
+    return FailField(Code::kInvalidArgument, "delay_ms", "delay_ms and dead: a dead letter is not tried again");
+  }
+  draft.each.kind = SettleKind::kBury;
+  return {};
 }
 
 }  // namespace
@@ -78,6 +91,7 @@ Result<SettleRequest> DecodeSettle(SettleKind kind, std::string topic, std::shar
   SettleDraft draft{.limits = limits};
   draft.each.kind = kind;
   TOCSIN_TRY(ReadSettle(draft, document->root()));
+  TOCSIN_TRY(TakeDead(draft));
   if (draft.tokens == nullptr) return FailField(Code::kInvalidArgument, "tokens", "tokens is missing");
   const auto array = AsBatch("tokens", *draft.tokens, limits.batch);
   if (!array) return std::unexpected(array.error());

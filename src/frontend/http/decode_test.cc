@@ -264,6 +264,20 @@ TEST(DecodeSettle, NackAndExtendSayMoreOfEveryToken) {
   EXPECT_EQ(extend->settlements[0].lease, Millis(7));
 }
 
+TEST(DecodeSettle, ANackThatSaysDeadBuries) {
+  const std::string token = TokenText({.slot = 1, .handle = 2, .fence = 3});
+  const auto dead = Settle(SettleKind::kNack, fmt::format(R"({{"tokens":["{}"],"dead":true,"reason":"no"}})", token));
+  ASSERT_TRUE(dead);
+  EXPECT_EQ(dead->settlements[0].kind, SettleKind::kBury);
+  EXPECT_EQ(dead->settlements[0].reason, "no");
+  const auto alive = Settle(SettleKind::kNack, fmt::format(R"({{"tokens":["{}"],"dead":false}})", token));
+  EXPECT_EQ(alive->settlements[0].kind, SettleKind::kNack);
+  const auto both = Settle(SettleKind::kNack, fmt::format(R"({{"tokens":["{}"],"dead":true,"delay_ms":5}})", token));
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().field, "delay_ms");
+  EXPECT_EQ(Settle(SettleKind::kAck, R"({"tokens":[],"dead":true})").error().code, Code::kUnknownField);
+}
+
 TEST(DecodeSettle, NamesTheFieldThatIsWrong) {
   const std::string good = TokenText({.slot = 1, .handle = 2, .fence = 3});
   EXPECT_EQ(Settle(SettleKind::kAck, fmt::format(R"({{"tokens":["{}","x"]}})", good)).error().field, "tokens[1]");
@@ -319,10 +333,57 @@ TEST(DecodeTopicChange, TakesEveryField) {
   ASSERT_TRUE(change) << change.error().message;
   Topic topic = DefaultTopic("t");
   Apply(*change, topic);
-  EXPECT_EQ(topic, (Topic{"t", 4, 5, 6, Millis(7), 8, Millis(9), Millis(10), 11, Millis(12), true, 0}));
+  EXPECT_EQ(topic, (Topic{"t", 4, 5, 6, Millis(7), 8, Millis(9), Millis(10), 11, Millis(12), true, 0, {}}));
   Topic untouched = DefaultTopic("t");
   Apply(*DecodeTopicChange(**Parse("{}")), untouched);
   EXPECT_EQ(untouched, DefaultTopic("t"));
+}
+
+TEST(DecodeTopicChange, TakesADelivery) {
+  const auto change = DecodeTopicChange(**Parse(
+      R"({"delivery":{"sink":"webhook","url":"https://example.com","in_flight":64,"retry_4xx":true,"secret":""}})"));
+  ASSERT_TRUE(change) << change.error().message;
+  Topic topic = DefaultTopic("t");
+  Apply(*change, topic);
+  EXPECT_EQ(topic.delivery.sink, "webhook");
+  EXPECT_EQ(topic.delivery.settings,
+            (std::map<std::string, std::string, std::less<>>{
+                {"url", "https://example.com"}, {"in_flight", "64"}, {"retry_4xx", "true"}, {"secret", ""}}));
+  Apply(*DecodeTopicChange(**Parse(R"({"delivery":{"in_flight":7}})")), topic);
+  EXPECT_EQ(topic.delivery.Number("in_flight"), 7U);
+  Apply(*DecodeTopicChange(**Parse(R"({"delivery":{"sink":"pull"}})")), topic);
+  EXPECT_EQ(topic.delivery, Delivery{});
+}
+
+TEST(DecodeTopicChange, ANumberOutOfRangeIsToldWithTheRangeOfItsSink) {
+  for (const std::string_view number : {"-1", "18446744073709551615"}) {
+    Topic topic = DefaultTopic("orders");
+    Apply(*DecodeTopicChange(**Parse(
+              fmt::format(R"({{"delivery":{{"sink":"webhook","url":"https://example.com","rate":{}}}}})", number))),
+          topic);
+    const Status refused = Validate(topic);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              fmt::format("delivery.rate is \"{}\": it takes a number from 0 to 10000000", number));
+  }
+}
+
+TEST(DecodeTopicChange, NamesTheFieldOfADeliveryThatIsWrong) {
+  const auto error = [](std::string_view delivery) {
+    return DecodeTopicChange(**Parse(fmt::format(R"({{"delivery":{}}})", delivery))).error();
+  };
+  EXPECT_EQ(error(R"("pull")").field, "delivery");
+  EXPECT_EQ(error(R"({"sink":7})").field, "delivery.sink");
+  EXPECT_EQ(error(R"({"sink":""})").field, "delivery.sink") << "pull has a name";
+  EXPECT_THAT(error(R"({"sink":"webhok"})").message, testing::HasSubstr(R"(did you mean "webhook"?)"));
+  EXPECT_EQ(error(R"({"urls":"x"})").code, Code::kUnknownField);
+  EXPECT_EQ(error(R"({"urls":"x"})").field, "delivery.urls");
+  EXPECT_THAT(error(R"({"urls":"x"})").message, testing::HasSubstr(R"(did you mean "url"?)"));
+  EXPECT_EQ(error(R"({"url":7})").field, "delivery.url");
+  EXPECT_EQ(error(R"({"in_flight":"64"})").field, "delivery.in_flight");
+  EXPECT_EQ(error(R"({"in_flight":1.5})").field, "delivery.in_flight");
+  EXPECT_EQ(error(R"({"retry_4xx":"true"})").field, "delivery.retry_4xx");
+  EXPECT_EQ(error(R"({"secret":null})").field, "delivery.secret");
 }
 
 TEST(DecodeTopicChange, NamesTheFieldThatIsWrong) {

@@ -30,6 +30,7 @@ std::string EncodeError(const Error& error);
 // encode_topic.cc
 std::string EncodeTopic(const Topic& topic);
 std::string EncodeTopic(const TopicReport& report);
+std::string EncodeProbed(const Probed& probed);
 /// Those whose name begins with `prefix`.
 std::string EncodeTopics(const Report& report, std::string_view prefix);
 

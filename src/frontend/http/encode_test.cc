@@ -131,6 +131,28 @@ TEST(EncodeStats, SumsTheTopicsAndShowsTheConservation) {
   EXPECT_EQ(topics.at("topics").at(0).at("figures").at("leased").as_int64(), 3);
 }
 
+TEST(EncodeTopic, ShowsTheDeliveryWithItsDefaults) {
+  Topic topic = DefaultTopic("t");
+  EXPECT_EQ(boost::json::parse(EncodeTopic(topic)).at("delivery"), boost::json::parse(R"({"sink":"pull"})"));
+  topic.delivery = {.sink = "webhook", .settings = {{"url", "https://a/\"b\""}, {"retry_4xx", "true"}}};
+  const auto delivery = boost::json::parse(EncodeTopic(topic)).at("delivery").as_object();
+  EXPECT_EQ(delivery.at("sink"), "webhook");
+  EXPECT_EQ(delivery.at("url"), "https://a/\"b\"");
+  EXPECT_EQ(delivery.at("retry_4xx"), true);
+  EXPECT_EQ(delivery.at("in_flight"), 64);
+  EXPECT_EQ(delivery.at("secret"), "");
+  EXPECT_EQ(delivery.size(), 1 + DeliveryFieldsOf("webhook").size());
+}
+
+TEST(EncodeProbed, SaysWhatBecameOfIt) {
+  EXPECT_EQ(EncodeProbed({.delivered = {}, .took = Millis(7)}), R"({"outcome":"confirmed","took_ms":7})");
+  EXPECT_EQ(
+      EncodeProbed({.delivered = {.outcome = DeliverOutcome::kRefused, .reason = "410 \"Gone\""}, .took = Millis(0)}),
+      R"({"outcome":"refused","reason":"410 \"Gone\"","took_ms":0})");
+  EXPECT_NO_THROW(boost::json::parse(
+      EncodeProbed({.delivered = {.outcome = DeliverOutcome::kRetry, .reason = "\xFF"}, .took = Millis(0)})));
+}
+
 TEST(EncodeCluster, ShowsWhatIsKnownAndNullForTheRest) {
   ClusterReport report{.store = "redis", .node = "a"};
   report.members = {{.member = {.id = "a", .http = "h:1", .resp = "h:2", .joined = FromMs(1), .heard = FromMs(2)},

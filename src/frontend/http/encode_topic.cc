@@ -6,6 +6,24 @@
 namespace tocsin::http {
 namespace {
 
+void AppendSetting(std::string& out, const Delivery& delivery, const DeliveryField& field) {
+  out += ',';
+  AppendString(out, field.name);
+  out += ':';
+  if (field.kind == DeliveryFieldKind::kText) return AppendString(out, delivery.Text(field.name));
+  out += delivery.Text(field.name);  // digits, or true or false
+}
+
+/// With what was not set too: the defaults are what holds.
+void AppendDelivery(std::string& out, const Delivery& delivery) {
+  out += "{\"sink\":";
+  AppendString(out, delivery.Pushes() ? delivery.sink : "pull");
+  if (delivery.Pushes()) {
+    for (const DeliveryField* field : DeliveryFieldsOf(delivery.sink)) AppendSetting(out, delivery, *field);
+  }
+  out += '}';
+}
+
 /// Without the closing brace.
 void AppendSettings(std::string& out, const Topic& topic) {
   out += "{\"topic\":";
@@ -16,6 +34,8 @@ void AppendSettings(std::string& out, const Topic& topic) {
                  topic.slots, topic.capacity_jobs, topic.capacity_bytes, topic.lease.count(), topic.max_attempts,
                  topic.backoff_base.count(), topic.backoff_max.count(), topic.count_limit, topic.retention.count(),
                  topic.paused);
+  out += ",\"delivery\":";
+  AppendDelivery(out, topic.delivery);
 }
 
 void AppendFigures(std::string& out, const TopicFigures& figures) {
@@ -56,6 +76,20 @@ std::string EncodeTopic(const Topic& topic) {
 std::string EncodeTopic(const TopicReport& report) {
   std::string out;
   AppendReport(out, report);
+  return out;
+}
+
+std::string EncodeProbed(const Probed& probed) {
+  const Delivered& delivered = probed.delivered;
+  std::string out = "{\"outcome\":";
+  AppendString(out, kDeliverOutcomeNames[static_cast<size_t>(delivered.outcome)]);
+  if (!delivered.reason.empty()) {
+    out += ",\"reason\":";
+    AppendString(out, IsUtf8(delivered.reason) ? std::string_view(delivered.reason) : "not valid UTF-8");
+  }
+  out += ",\"took_ms\":";
+  AppendInteger(out, probed.took.count());
+  out += '}';
   return out;
 }
 

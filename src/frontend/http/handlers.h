@@ -27,6 +27,7 @@ void ListTopics(Call& call);
 void DropTopic(Call& call);
 void PauseTopic(Call& call);
 void ResumeTopic(Call& call);
+void TestTopic(Call& call);
 void PurgeTopic(Call& call);
 void RedriveDead(Call& call);
 void PurgeDead(Call& call);

@@ -94,10 +94,14 @@ void ListJobs(Call& call) {
     request.limit = *limit;
   }
   request.cursor = call.QueryOr("cursor", "");
-  call.context.service.List(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
-    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    answer.Send({.body = EncodePage(*result)});
-  });
+  std::string reason(call.QueryOr("reason", ""));
+  call.context.service.List(call.loop, std::move(request),
+                            [answer = std::move(call.answer), reason = std::move(reason)](auto result) mutable {
+                              if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+                              // Not by the store: a page may be empty, and the next one not.
+                              if (!reason.empty()) KeepWithReason(result->jobs, reason);
+                              answer.Send({.body = EncodePage(*result)});
+                            });
 }
 
 void ShowJob(Call& call) {

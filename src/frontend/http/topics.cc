@@ -77,6 +77,15 @@ void DropTopic(Call& call) {
                                  });
 }
 
+void TestTopic(Call& call) {
+  if (!TakesNothing(call)) return;
+  call.context.service.Probe(call.loop, std::move(call.params[0]),
+                             [answer = std::move(call.answer)](auto result) mutable {
+                               if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+                               answer.Send({.body = EncodeProbed(*result)});
+                             });
+}
+
 void PauseTopic(Call& call) { Pause(call, true); }
 void ResumeTopic(Call& call) { Pause(call, false); }
 void PurgeTopic(Call& call) { Sweep(call, SweepKind::kPurge, "purged"); }

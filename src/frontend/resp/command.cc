@@ -9,11 +9,12 @@
 namespace tocsin::resp {
 namespace {
 
-constexpr std::array kCommands{
-    &kAuth,     &kClient,     &kClockAdvance, &kCommand,   &kEcho,       &kHello,      &kInfo,        &kJobAck,
-    &kJobAmend, &kJobCancel,  &kJobCount,     &kJobExtend, &kJobFire,    &kJobGet,     &kJobList,     &kJobMsubmit,
-    &kJobNack,  &kJobRedrive, &kJobReserve,   &kJobSubmit, &kNodes,      &kPing,       &kQuit,        &kReset,
-    &kSelect,   &kTopicDrop,  &kTopicGet,     &kTopicList, &kTopicPause, &kTopicPurge, &kTopicResume, &kTopicSet};
+constexpr std::array kCommands{&kAuth,        &kClient,    &kClockAdvance, &kCommand,    &kEcho,       &kHello,
+                               &kInfo,        &kJobAck,    &kJobAmend,     &kJobCancel,  &kJobCount,   &kJobExtend,
+                               &kJobFire,     &kJobGet,    &kJobList,      &kJobMsubmit, &kJobNack,    &kJobRedrive,
+                               &kJobReserve,  &kJobSubmit, &kNodes,        &kPing,       &kQuit,       &kReset,
+                               &kSelect,      &kTopicDrop, &kTopicGet,     &kTopicList,  &kTopicPause, &kTopicPurge,
+                               &kTopicResume, &kTopicSet,  &kTopicTest};
 
 constexpr size_t kNameMax = 32;
 

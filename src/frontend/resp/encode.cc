@@ -64,7 +64,30 @@ void WriteField(Writer& writer, std::string_view name, uint64_t value) {
   writer.Integer(static_cast<int64_t>(value));
 }
 
-constexpr size_t kSettings = 11;
+/// With what was not set too: the defaults are what holds.
+void WriteDelivery(Writer& writer, const Delivery& delivery) {
+  const auto fields = delivery.Pushes() ? DeliveryFieldsOf(delivery.sink) : std::vector<const DeliveryField*>();
+  writer.Map(1 + fields.size());
+  writer.Bulk("sink");
+  writer.Bulk(delivery.Pushes() ? delivery.sink : "pull");
+  for (const DeliveryField* field : fields) {
+    writer.Bulk(field->name);
+    switch (field->kind) {
+      case DeliveryFieldKind::kText:
+        writer.Bulk(delivery.Text(field->name));
+        break;
+      case DeliveryFieldKind::kNumber:
+      case DeliveryFieldKind::kMillis:
+        writer.Integer(static_cast<int64_t>(delivery.Number(field->name)));
+        break;
+      case DeliveryFieldKind::kFlag:
+        writer.Bool(delivery.Flag(field->name));
+        break;
+    }
+  }
+}
+
+constexpr size_t kSettings = 12;
 
 void WriteSettings(Writer& writer, const Topic& topic) {
   writer.Bulk("topic");
@@ -80,6 +103,8 @@ void WriteSettings(Writer& writer, const Topic& topic) {
   WriteField(writer, "retention_ms", static_cast<uint64_t>(topic.retention.count()));
   writer.Bulk("paused");
   writer.Bool(topic.paused);
+  writer.Bulk("delivery");
+  WriteDelivery(writer, topic.delivery);
 }
 
 void WriteLateness(Writer& writer, const Lateness& lateness) {
@@ -193,6 +218,25 @@ void WriteJob(Writer& writer, const JobView& job) {
   }
   writer.Bulk("payload");
   writer.Bulk(job.payload);
+}
+
+void WriteProbed(Writer& writer, const Probed& probed) {
+  const Delivered& delivered = probed.delivered;
+  writer.Map(delivered.reason.empty() ? 2 : 3);
+  writer.Bulk("outcome");
+  writer.Bulk(kDeliverOutcomeNames[static_cast<size_t>(delivered.outcome)]);
+  if (!delivered.reason.empty()) {
+    writer.Bulk("reason");
+    writer.Bulk(delivered.reason);
+  }
+  WriteField(writer, "took_ms", static_cast<uint64_t>(probed.took.count()));
+}
+
+size_t TopicBytesMax(const Topic& topic) {
+  constexpr size_t kTopicMax = 3072;  // besides what is counted below
+  size_t bytes = kTopicMax + topic.name.size();
+  for (const auto& [name, value] : topic.delivery.settings) bytes += name.size() + value.size();
+  return bytes;
 }
 
 void WriteTopic(Writer& writer, const Topic& topic) {

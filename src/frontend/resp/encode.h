@@ -24,6 +24,9 @@ size_t DeliveredBytesMax(const JobBatch& batch);
 void WriteJob(Writer& writer, const JobView& job);
 void WriteTopic(Writer& writer, const Topic& topic);
 void WriteTopic(Writer& writer, const TopicReport& report);
+void WriteProbed(Writer& writer, const Probed& probed);
+/// At least what WriteTopic makes of it, with its figures.
+size_t TopicBytesMax(const Topic& topic);
 
 // encode_cluster.cc
 void WriteCluster(Writer& writer, const ClusterReport& report);

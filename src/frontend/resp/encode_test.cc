@@ -1,6 +1,7 @@
 #include "frontend/resp/encode.h"
 
 #include <limits>
+#include <map>
 
 #include <gmock/gmock.h>
 
@@ -193,11 +194,12 @@ TEST(EncodeTest, ATopic) {
   const Reply three = ReadReply(In(Protocol::kResp3, settings)).reply;
   EXPECT_THAT(NamesIn(three),
               ElementsAre("topic", "slots", "capacity_jobs", "capacity_bytes", "lease_ms", "max_attempts",
-                          "backoff_base_ms", "backoff_max_ms", "count_limit", "retention_ms", "paused"));
-  EXPECT_EQ(three.items.back().type, '#');
+                          "backoff_base_ms", "backoff_max_ms", "count_limit", "retention_ms", "paused", "delivery"));
+  EXPECT_EQ(three.items[21].type, '#');
+  EXPECT_THAT(NamesIn(three.items.back()), ElementsAre("sink"));
   const Reply two = ReadReply(In(Protocol::kResp2, settings)).reply;
   EXPECT_EQ(two.items.size(), three.items.size());
-  EXPECT_EQ(two.items.back().text, "1");
+  EXPECT_EQ(two.items[21].text, "1");
 
   TopicReport report;
   report.figures.topic = topic;
@@ -205,6 +207,36 @@ TEST(EncodeTest, ATopic) {
   const std::string text = In(Protocol::kResp3, [&](Writer& w) { WriteTopic(w, report); });
   EXPECT_THAT(text, HasSubstr("$3\r\np50\r\n,1.500\r\n$3\r\np99\r\n,250.000\r\n"));
   EXPECT_THAT(NamesIn(ReadReply(text).reply), testing::IsSupersetOf({"figures", "lateness_ms", "paused"}));
+}
+
+TEST(EncodeTest, ATopicThatPushes) {
+  Topic topic;
+  topic.delivery = {.sink = "webhook", .settings = {{"url", "https://example.com"}, {"retry_4xx", "true"}}};
+  const auto settings = [&](Writer& w) { WriteTopic(w, topic); };
+  const Reply delivery = ReadReply(In(Protocol::kResp3, settings)).reply.items.back();
+  std::map<std::string, Reply> fields;
+  for (size_t i = 0; i + 1 < delivery.items.size(); i += 2) fields[delivery.items[i].text] = delivery.items[i + 1];
+  EXPECT_EQ(fields.size(), 1 + DeliveryFieldsOf("webhook").size());
+  EXPECT_EQ(fields["sink"].text, "webhook");
+  EXPECT_EQ(fields["url"].text, "https://example.com");
+  EXPECT_EQ(fields["retry_4xx"].type, '#');
+  EXPECT_EQ(fields["in_flight"].text, "64") << "a default";
+  topic.name.assign(256, 'n');
+  topic.delivery.settings["url"].assign(2048, 'x');
+  TopicReport report;
+  report.figures.topic = topic;
+  for (const Protocol protocol : {Protocol::kResp2, Protocol::kResp3}) {
+    EXPECT_LE(In(protocol, [&](Writer& w) { WriteTopic(w, report); }).size(), TopicBytesMax(topic));
+  }
+}
+
+TEST(EncodeTest, AProbe) {
+  const auto names = [](const Delivered& delivered) {
+    return NamesIn(ReadReply(In(Protocol::kResp3, [&](Writer& w) { WriteProbed(w, {delivered, Millis(7)}); })).reply);
+  };
+  EXPECT_THAT(names({}), ElementsAre("outcome", "took_ms"));
+  EXPECT_THAT(names({.outcome = DeliverOutcome::kRetry, .delay = {}, .reason = "503"}),
+              ElementsAre("outcome", "reason", "took_ms"));
 }
 
 TEST(EncodeTest, AClusterHasTheNamesOfHttp) {

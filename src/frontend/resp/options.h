@@ -83,8 +83,8 @@ Result<size_t> TakeOption(Draft& draft, Values args, std::span<const Option<Draf
   return UnknownOption(args.front(), options);
 }
 
-template <class Draft, size_t kSize>
-Status ReadOptions(Draft& draft, Values args, const Option<Draft> (&options)[kSize]) {
+template <class Draft>
+Status ReadOptions(Draft& draft, Values args, std::span<const Option<Draft>> options) {
   uint32_t seen = 0;
   while (!args.empty()) {
     const auto taken = TakeOption<Draft>(draft, args, options, seen);
@@ -92,6 +92,11 @@ Status ReadOptions(Draft& draft, Values args, const Option<Draft> (&options)[kSi
     args = args.subspan(*taken);
   }
   return {};
+}
+
+template <class Draft, size_t kSize>
+Status ReadOptions(Draft& draft, Values args, const Option<Draft> (&options)[kSize]) {
+  return ReadOptions<Draft>(draft, args, std::span<const Option<Draft>>(options));
 }
 
 }  // namespace tocsin::resp

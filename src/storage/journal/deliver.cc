@@ -74,9 +74,10 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
       End(index, EntryType::kDone, now);
       return SettleOutcome::kOk;
     case SettleKind::kNack:
+    case SettleKind::kBury:
       ++state.figures.nacked;
       tier_.Detach(index);
-      return FailAttempt(index, settlement.delay, settlement.reason, now) ? SettleOutcome::kDead : SettleOutcome::kOk;
+      return FailAttempt(index, settlement, now) ? SettleOutcome::kDead : SettleOutcome::kOk;
     case SettleKind::kExtend:
       tier_.ExtendLease(lease, now.steady + (settlement.lease > Millis(0) ? settlement.lease : state.settings.lease));
       return SettleOutcome::kOk;
@@ -89,16 +90,17 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
   return SettleOutcome::kStale;
 }
 
-bool ShardStore::FailAttempt(Index index, std::optional<Millis> delay, std::string_view reason, Moment now) {
+bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {
   Entry& entry = tier_.at(index);
   TopicState& topic = tier_.topic(entry.topic);
   ++entry.attempts;
-  if (!reason.empty() || tier_.DetailsOf(index) != nullptr) tier_.MakeDetails(index).reason = reason;
-  const bool dead = entry.attempts >= entry.max_attempts;
+  if (!how.reason.empty() || tier_.DetailsOf(index) != nullptr) tier_.MakeDetails(index).reason = how.reason;
+  const bool dead = how.kind == SettleKind::kBury || entry.attempts >= entry.max_attempts;
   if (dead) {
     ++topic.figures.died;
   } else {
-    SetDue(entry, {Timeline::kSteady, now.steady + delay.value_or(BackOff(topic.settings, entry.attempts, entry.seq))});
+    const Millis rest = how.delay.value_or(BackOff(topic.settings, entry.attempts, entry.seq));
+    SetDue(entry, {Timeline::kSteady, now.steady + rest});
   }
   Move(index, dead ? State::kDead : State::kScheduled, now);
   return dead;

@@ -127,7 +127,28 @@ bool ReadCount(Reader& reader, EntryVisitor& visitor) {
   return reader.ok();
 }
 
-bool ReadTopic(Reader& reader, EntryVisitor& visitor) {
+/// The sink, how many settings, and each of them.
+void PutDelivery(std::string& out, const Delivery& delivery) {
+  PutBytes(out, delivery.sink);
+  PutVarint(out, delivery.settings.size());
+  for (const auto& [name, value] : delivery.settings) {
+    PutBytes(out, name);
+    PutBytes(out, value);
+  }
+}
+
+Delivery ReadDelivery(Reader& reader) {
+  Delivery delivery;
+  delivery.sink = reader.Bytes();
+  const uint64_t settings = reader.Varint();
+  for (uint64_t i = 0; i < settings && reader.ok(); ++i) {
+    std::string name(reader.Bytes());
+    delivery.settings.insert_or_assign(std::move(name), std::string(reader.Bytes()));
+  }
+  return delivery;
+}
+
+bool ReadTopic(Reader& reader, bool pushes, EntryVisitor& visitor) {
   Topic topic;
   const auto number = static_cast<uint32_t>(reader.Varint());
   topic.name = reader.Bytes();
@@ -142,7 +163,8 @@ bool ReadTopic(Reader& reader, EntryVisitor& visitor) {
   topic.retention = Millis(static_cast<int64_t>(reader.Varint()));
   topic.paused = reader.Fixed<uint8_t>() != 0;
   topic.version = reader.Varint();
-  if (!reader.ok() || !Validate(topic)) return false;
+  if (pushes) topic.delivery = ReadDelivery(reader);
+  if (!reader.ok() || topic.delivery.Pushes() != pushes || !Validate(topic)) return false;
   visitor.OnTopic(number, topic);
   return true;
 }
@@ -181,7 +203,8 @@ void EncodeEnd(std::string& out, const EndEntry& entry) {
 }
 
 void EncodeTopic(std::string& out, uint32_t number, const Topic& topic) {
-  out.push_back(static_cast<char>(EntryType::kTopic));
+  const bool pushes = topic.delivery.Pushes();
+  out.push_back(static_cast<char>(pushes ? EntryType::kPushTopic : EntryType::kTopic));
   PutVarint(out, number);
   PutBytes(out, topic.name);
   PutVarint(out, topic.slots);
@@ -195,6 +218,7 @@ void EncodeTopic(std::string& out, uint32_t number, const Topic& topic) {
   PutVarint(out, static_cast<uint64_t>(topic.retention.count()));
   out.push_back(topic.paused ? '\1' : '\0');
   PutVarint(out, topic.version);
+  if (pushes) PutDelivery(out, topic.delivery);
 }
 
 void EncodeDropTopic(std::string& out, uint32_t number) {
@@ -233,7 +257,8 @@ bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visito
         break;
       }
       case EntryType::kTopic:
-        good = ReadTopic(reader, visitor);
+      case EntryType::kPushTopic:
+        good = ReadTopic(reader, type == EntryType::kPushTopic, visitor);
         break;
       case EntryType::kDropTopic:
         if (const auto number = static_cast<uint32_t>(reader.Varint()); reader.ok()) visitor.OnDropTopic(number);

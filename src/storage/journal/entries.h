@@ -25,9 +25,10 @@ enum class EntryType : uint8_t {
   kDone = 4,   // these three end a job
   kCancelled = 5,
   kPurged = 6,
-  kTopic = 7,      // a topic's number and settings
-  kDropTopic = 8,  // the topic and all its jobs are gone
-  kUids = 9,       // ids up to this one were given out
+  kTopic = 7,       // a topic's number and settings
+  kDropTopic = 8,   // the topic and all its jobs are gone
+  kUids = 9,        // ids up to this one were given out
+  kPushTopic = 10,  // as kTopic, and how its jobs are pushed; a topic that is pulled from has a kTopic
 };
 
 /// What few jobs have: kept aside in memory, and written only where there is some.

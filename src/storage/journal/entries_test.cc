@@ -111,6 +111,53 @@ TEST(Entries, TopicsComeBackWhole) {
   EXPECT_EQ(notes.topics, std::vector{topic});
 }
 
+Topic PushTopic() {
+  Topic topic = DefaultTopic("name");
+  topic.delivery = {.sink = "webhook", .settings = {{"in_flight", "7"}, {"url", "https://example.com/hook"}}};
+  return topic;
+}
+
+TEST(Entries, TopicsThatPushComeBackWithTheirDelivery) {
+  std::string out;
+  EncodeTopic(out, 3, PushTopic());
+  EncodeUids(out, 77);
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(out, kMoment, notes));
+  EXPECT_EQ(notes.topics, std::vector{PushTopic()});
+  EXPECT_EQ(notes.text, "topic 3 name;uids 77;");
+  for (size_t size = 1; size < out.size() - 9; ++size) {
+    EXPECT_FALSE(DecodeEntries(std::string_view(out).substr(0, size), kMoment, notes)) << size;
+  }
+}
+
+// The bytes that programs wrote which knew no sinks.
+TEST(Entries, ATopicWrittenBeforeThereWereSinksIsPulledFrom) {
+  const std::string before("\x07\x03\x04name\x08\x00\x00\xb0\xea\x01\x10\xe8\x07\x80\xdd\xdb\x01\x01\x00\x00\x05", 24);
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(before, kMoment, notes));
+  Topic expected = DefaultTopic("name");
+  expected.version = 5;
+  EXPECT_EQ(notes.topics, std::vector{expected});
+  std::string now;
+  EncodeTopic(now, 3, expected);
+  EXPECT_EQ(now, before) << "and those programs read it, as long as no topic pushes";
+}
+
+TEST(Entries, ADeliveryThatNoStoreWritesIsMalformed) {
+  const auto refused = [](const Delivery& delivery) {
+    Topic topic = PushTopic();
+    topic.delivery = delivery;
+    std::string out;
+    EncodeTopic(out, 3, topic);
+    Notes notes;
+    return !DecodeEntries(out, kMoment, notes);
+  };
+  EXPECT_FALSE(refused(PushTopic().delivery));
+  EXPECT_TRUE(refused({.sink = "pigeon", .settings = {}}));
+  EXPECT_TRUE(refused({.sink = "webhook", .settings = {}})) << "its url is missing";
+  EXPECT_TRUE(refused({.sink = "kafka", .settings = {{"in_flight", "many"}}}));
+}
+
 TEST(Entries, WhatIsCutOffIsMalformed) {
   const std::string whole = Everything();
   Notes notes;

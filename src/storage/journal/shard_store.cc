@@ -22,6 +22,15 @@ size_t PutBytes(const Entry& entry, const Details* details) {
   return entry.body_size + kPutOverhead + (details == nullptr ? 0 : details->put_bytes);
 }
 
+/// What a topic takes in a prologue, at most.
+size_t BytesOf(const Topic& topic) {
+  constexpr size_t kSettingsMax = 96;  // encoded, besides the texts
+  constexpr size_t kSizesMax = 4;      // of a setting's name and value
+  size_t bytes = topic.name.size() + kSettingsMax + topic.delivery.sink.size();
+  for (const auto& [name, value] : topic.delivery.settings) bytes += kSizesMax + name.size() + value.size();
+  return bytes;
+}
+
 }  // namespace
 
 std::shared_ptr<SharedUse> NodeUse::OfTopic(const std::string& name) {
@@ -118,7 +127,8 @@ void ShardStore::WritePrologue(std::string& out) const {
 void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
   const uint16_t known = tier_.FindTopic(topic.name);
-  if (known == kNoTopic && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
+  const size_t before = known == kNoTopic ? 0 : BytesOf(tier_.topic(known).settings);
+  if (BytesOf(topic) > before && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
     return done(
         FailField(Code::kOverCapacity, "topic", "there are more topics than journal.segment_size has room for"));
   }
@@ -135,10 +145,9 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
 }
 
 size_t ShardStore::TopicsBytes() const {
-  constexpr size_t kSettingsMax = 96;  // encoded, besides the name
   size_t bytes = 0;
   for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
-    bytes += tier_.topic(static_cast<uint16_t>(number)).settings.name.size() + kSettingsMax;
+    bytes += BytesOf(tier_.topic(static_cast<uint16_t>(number)).settings);
   }
   return bytes;
 }
@@ -237,7 +246,7 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   advanced.more |= tier_.ExpireLeases(now, budget, [&](Index index) {
     ++tier_.topic(tier_.at(index).topic).figures.expired;
     if (lane_->journal().has_room()) {
-      FailAttempt(index, std::nullopt, "lease expired", now);
+      FailAttempt(index, {.kind = SettleKind::kNack, .reason = "lease expired"}, now);
     } else {
       tier_.Schedule(index);  // what room is left is for settling: as after a restart, no attempt is used up
     }

@@ -113,8 +113,8 @@ class ShardStore final : public Store {
   AmendOutcome ReplacePayload(Index index, std::string_view payload, Moment now);
   Counted CountOne(uint16_t topic, const CountEvent& event, Moment now);
 
-  /// A failed attempt: rest and try again after `delay`, or dead. True when dead.
-  bool FailAttempt(Index index, std::optional<Millis> delay, std::string_view reason, Moment now);
+  /// A failed attempt, as a nack or a bury says: rest and try again, or dead. True when dead.
+  bool FailAttempt(Index index, const Settlement& how, Moment now);
   /// Places the (detached) entry anew and writes it down.
   void Move(Index index, State state, Moment now);
   void WriteMove(std::string& out, Index index, Moment now);

@@ -14,8 +14,8 @@ namespace {
 constexpr Millis kScanEvery{1'000};
 constexpr int64_t kSlotsAtOnce = 1000;  // of one group in one script; the next one goes on from there
 constexpr size_t kChoresMax = 500;      // jobs in one script
-constexpr size_t kFiguresEachScan =
-    16;  // of a node: slots whose figures are read again, because other nodes change them too
+// Of a node, over all its shards: slots whose figures are read again, because other nodes change them too.
+constexpr size_t kFiguresEachScan = 16;
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared
   LearnTime(group, reply[0].integer());
   for (size_t i = 0; i < reply[1].size(); ++i) {
     const auto [shelf, slot] = FindSlot(reply[1][i].text());
-    if (slot != nullptr) MarkReady(*shelf, slot->number);
+    if (slot != nullptr) MarkReady(*shelf, *slot);
   }
   group.next_ms = reply[2].integer();
   group.chore_ms = reply[4].integer();
@@ -283,7 +283,9 @@ void RedisStore::TakeTopics(const ReplyView& reply) {
 
 void RedisStore::RefreshFigures() {
   auto& [topic, number] = refresh_from_;
-  size_t most = std::max<size_t>(kFiguresEachScan / options_.shards, 1);
+  figures_share_ += kFiguresEachScan;
+  size_t most = figures_share_ / options_.shards;
+  figures_share_ %= options_.shards;
   auto at = shelves_.lower_bound(topic);
   for (size_t ended = 0; most > 0 && ended < shelves_.size();) {
     if (at == shelves_.end()) at = shelves_.begin();

@@ -168,7 +168,7 @@ Status RedisStore::ShowFound(const ReplyView& found, size_t at, uint32_t slot, J
   char* bytes = batch.bytes.back().get();
   std::memcpy(bytes, record.data(), record.size());
   std::memcpy(bytes + record.size(), note.data(), note.size());
-  TOCSIN_TRY(DecodeJob({bytes, record.size()}, {bytes + record.size(), note.size()}, view));
+  TOCSIN_TRY(DecodeJob(*sequence, {bytes, record.size()}, {bytes + record.size(), note.size()}, view));
   view.uid = *sequence << kSlotBits | slot;
   view.state = static_cast<State>(found[at + 3].integer());
   view.due = DueOf(found[at + 4].integer());

@@ -29,9 +29,6 @@ inline std::string MemberIn(const JobRef& job, uint32_t slot) {
   return uid && SlotOf(*uid) == slot ? MemberOf(*uid >> kSlotBits) : std::string();
 }
 
-/// A moment that the scripts take for an absolute one; what is smaller is a delay to them.
-constexpr int64_t kAbsoluteMin = 1'000'000'000'000;
-
 /// A due time as the scripts take it.
 inline int64_t WhenOf(Timeline timeline, Millis delay, Time due) {
   return timeline == Timeline::kSteady ? delay.count() : std::max(ToMs(due), kAbsoluteMin);

@@ -30,15 +30,21 @@ void AddFence(Command& command, const Token& token) {
   command.Add((token.fence & kLater) != 0 ? "l" : "f").Add(static_cast<int64_t>(token.fence >> 1));
 }
 
-/// In runs of one fence: a client mostly acks what it was given together.
-void AddAcks(Command& command, std::span<const Settlement> settlements, const std::vector<uint32_t>& places) {
+/// In runs of one fence, each in the order of the members, which is that of Redis: a client mostly acks what it was
+/// given together.
+void AddAcks(Command& command, std::span<const Settlement> settlements, std::vector<uint32_t>& places) {
+  std::ranges::sort(places, {}, [&](uint32_t at) {
+    return std::tuple(settlements[at].token.fence, settlements[at].token.handle, at);
+  });
+  std::string members;
   for (auto run = places.begin(); run != places.end();) {
     const Token& token = settlements[*run].token;
-    const auto end =
-        std::find_if(run, places.end(), [&](uint32_t at) { return settlements[at].token.fence != token.fence; });
     AddFence(command, token);
-    command.Add(end - run);
-    for (; run != end; ++run) command.Add(MemberOf(settlements[*run].token.handle));
+    members.clear();
+    for (; run != places.end() && settlements[*run].token.fence == token.fence; ++run) {
+      members += MemberOf(settlements[*run].token.handle);
+    }
+    command.Add(members);
   }
 }
 
@@ -60,6 +66,9 @@ void AddSettlement(Command& command, const Settlement& settlement, const Topic& 
       break;
     case SettleKind::kRelease:
       command.Add("r").Add("");
+      break;
+    case SettleKind::kBury:
+      command.Add("b").Add("");
       break;
   }
   command.Add(settlement.reason);
@@ -112,7 +121,12 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
     if (at == shelf->ready.end()) at = shelf->ready.begin();
     const uint32_t number = *at;
     shelf->turn = number + 1;
-    const Group& group = *groups_[shelf->Find(number)->group];
+    const Slot& slot = *shelf->Find(number);
+    if (!Serves(*shelf, slot)) {
+      MarkEmpty(*shelf, number);
+      continue;
+    }
+    const Group& group = *groups_[slot.group];
     if (!group.Slow(clock_.IoNow())) return AskSlot(*shelf, number, claiming);
     if (!claiming->error) claiming->error = group.trouble.value_or(NoAnswer());
     MarkEmpty(*shelf, number);  // a scan that is answered brings it back
@@ -124,9 +138,9 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
 
 void RedisStore::AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Claiming>& claiming) {
   const Slot& slot = *shelf.Find(number);
-  Command command =
-      slot.keys.Call(scripts::Claim(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead,
-                                        Part::kEnded, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
+  Command command = slot.keys.Call(
+      scripts::Claim(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                         Part::kNote, Part::kCount, Part::kEvent, Part::kChore, Part::kClaim});
   AddNow(command, claiming->now);
   const size_t most = std::min(claiming->max - claiming->batch.jobs.size(), kJobsMax);
   const Millis lease = claiming->lease > Millis(0) ? claiming->lease : shelf.topic.lease;
@@ -202,7 +216,7 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
     JobView view;
     const uint64_t sequence = SequenceOf(members.substr(i * kMemberBytes, kMemberBytes)).value_or(0);
     const std::string_view note = i < notes.size() ? keep(notes[i].text()) : std::string_view();
-    if (const Status whole = DecodeJob(keep(records[i].text()), note, view); !whole) {
+    if (const Status whole = DecodeJob(sequence, keep(records[i].text()), note, view); !whole) {
       // It stays leased and comes back with its attempts, in the end as a dead letter: it holds up nobody.
       LogError("job {} of topic {} cannot be delivered: {}", UidText(sequence << kSlotBits | slot), claiming.topic,
                whole.error().message);
@@ -221,7 +235,10 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
 void RedisStore::LookFirst(std::shared_ptr<Claiming> claiming) {
   claiming->looked = true;
   std::set<uint32_t> groups;
-  for (const auto& [number, slot] : FindShelf(claiming->topic)->slots) groups.insert(slot->group);
+  const Shelf& shelf = *FindShelf(claiming->topic);
+  for (const auto& [number, slot] : shelf.slots) {
+    if (Serves(shelf, *slot)) groups.insert(slot->group);
+  }
   auto advancing = MakeAdvancing(claiming->now, [this, claiming](Result<Advanced> looked) {
     if (looked->trouble && !claiming->error) claiming->error = std::move(looked->trouble);
     ClaimNext(claiming);
@@ -288,7 +305,7 @@ void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t 
   const bool acks = OnlyAcks(settlements, places);
   Command command =
       acks ? slot.keys.Call(scripts::Ack(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
-                                             Part::kEnded, Part::kId, Part::kNote, Part::kChore})
+                                             Part::kEnded, Part::kId, Part::kNote, Part::kChore, Part::kClaim})
            : slot.keys.Call(scripts::Settle(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare,
                                                 Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kChore});
   AddNow(command, settling->now);

@@ -26,13 +26,15 @@ enum class Part : uint8_t {
   kCount,
   kEvent,
   kRoom,
+  kClaim,
   kNext,
   kChore,
   kOwner
 };
 
-constexpr std::array<std::string_view, 14> kPartNames{"meta", "store", "job",   "prepare", "dead", "ended", "id",
-                                                      "note", "count", "event", "room",    "next", "chore", "owner"};
+constexpr std::array<std::string_view, 15> kPartNames{"meta",  "store", "job",  "prepare", "dead",
+                                                      "ended", "id",    "note", "count",   "event",
+                                                      "room",  "claim", "next", "chore",   "owner"};
 constexpr Part kFirstOfGroup = Part::kNext;
 
 /// Of one slot, with those of its group.

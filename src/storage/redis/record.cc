@@ -8,7 +8,11 @@ namespace {
 
 constexpr uint8_t kVersion = 1;
 constexpr size_t kDueBytes = 7;
+constexpr uint64_t kDelayed = uint64_t{1} << 52;
+constexpr int64_t kYear2020 = 1'577'836'800'000;
+constexpr int kBelowMs = 12;  // bits of a sequence number below its milliseconds since 2020
 constexpr size_t kNoteHead = 10;
+constexpr uint8_t kDeliveryVersion = 1;
 constexpr uint8_t kWaitsForEither = 4;  // a flag of the note
 
 void PutBig(std::string& out, uint64_t value, size_t bytes) {
@@ -44,6 +48,13 @@ bool DecodeHeaders(std::string_view bytes, std::vector<HeaderView>& headers) {
   return true;
 }
 
+Time DueIn(uint64_t sequence, std::string_view record) {
+  const uint64_t due = Big(record, 0, kDueBytes);
+  if (due == 0) return kNever;
+  if (due < kDelayed) return FromMs(static_cast<int64_t>(due));
+  return FromMs(kYear2020 + static_cast<int64_t>((sequence >> kBelowMs) + (due - kDelayed)));
+}
+
 /// The numbers of a topic, in the order in which they are stored.
 template <class Visit>
 void VisitTopic(Topic& topic, Visit visit) {
@@ -70,6 +81,34 @@ void VisitTopic(Topic& topic, Visit visit) {
   number(topic.paused);
 }
 
+void PutDelivery(std::string& out, const Delivery& delivery) {
+  PutBig(out, kDeliveryVersion, 1);
+  PutBig(out, delivery.sink.size(), 2);
+  out += delivery.sink;
+  for (const auto& [name, value] : delivery.settings) {
+    PutBig(out, name.size(), 2);
+    PutBig(out, value.size(), 2);
+    out += name;
+    out += value;
+  }
+}
+
+/// False where the bytes are not whole or of another version.
+bool ReadDelivery(std::string_view rest, Delivery& delivery) {
+  std::string_view head;
+  std::string_view sink;
+  if (!Cut(rest, 3, head) || Big(head, 0, 1) != kDeliveryVersion || !Cut(rest, Big(head, 1, 2), sink)) return false;
+  delivery.sink = sink;
+  while (!rest.empty()) {
+    std::string_view sizes;
+    std::string_view name;
+    std::string_view value;
+    if (!Cut(rest, 4, sizes) || !Cut(rest, Big(sizes, 0, 2), name) || !Cut(rest, Big(sizes, 2, 2), value)) return false;
+    delivery.settings.insert_or_assign(std::string(name), std::string(value));
+  }
+  return delivery.Pushes();
+}
+
 }  // namespace
 
 std::string MemberOf(uint64_t sequence) {
@@ -92,13 +131,15 @@ std::string IdField(const JobRef& job) {
   return field;
 }
 
-void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out) {
+void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::string& out) {
   out.clear();
   uint64_t count = 0;
   if (job.trigger != Trigger::kTime) count = job.count != 0 ? job.count : topic.count_limit;
   size_t headers = 0;
   for (const HeaderView& header : job.headers) headers += 6 + header.name.size() + header.value.size();
   out.reserve(kRecordHead + job.key.size() + job.id.size() + headers + job.payload.size());
+  const auto due = static_cast<uint64_t>(when);
+  PutBig(out, when < kAbsoluteMin ? kDelayed + due : due, kDueBytes);
   PutBig(out, kVersion, 1);
   PutBig(out, static_cast<uint64_t>(job.trigger), 1);
   PutBig(out, job.max_attempts != 0 ? job.max_attempts : topic.max_attempts, 2);
@@ -118,10 +159,9 @@ void EncodeRecord(const NewJob& job, const Topic& topic, std::string& out) {
   out += job.payload;
 }
 
-Status DecodeJob(std::string_view record, std::string_view note, JobView& view) {
-  if (record.size() < kDueBytes + kRecordHead) return Torn("record");
-  const auto due_ms = static_cast<int64_t>(Big(record, 0, kDueBytes));
-  view.due = due_ms == 0 ? kNever : FromMs(due_ms);
+Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view note, JobView& view) {
+  if (record.size() < kRecordHead) return Torn("record");
+  view.due = DueIn(sequence, record);
   record.remove_prefix(kDueBytes);
   if (Big(record, 0, 1) != kVersion) {
     return Fail(Code::kUnsupportedFormat, "a job in Redis has format {}, this program reads {}", Big(record, 0, 1),
@@ -129,7 +169,7 @@ Status DecodeJob(std::string_view record, std::string_view note, JobView& view) 
   }
   view.trigger = static_cast<Trigger>(Big(record, 1, 1));
   view.max_attempts = static_cast<uint32_t>(Big(record, 2, 2));
-  std::string_view rest = record.substr(kRecordHead);
+  std::string_view rest = record.substr(kRecordHead - kDueBytes);
   std::string_view headers;
   if (!Cut(rest, Big(record, 16, 2), view.key) || !Cut(rest, Big(record, 18, 2), view.own_id) ||
       !Cut(rest, Big(record, 20, 4), headers) || !DecodeHeaders(headers, view.headers)) {
@@ -148,6 +188,7 @@ std::string EncodeTopic(const Topic& topic) {
   std::string out;
   Topic copy = topic;
   VisitTopic(copy, [&](uint64_t& number) { PutBig(out, number, 8); });
+  if (topic.delivery.Pushes()) PutDelivery(out, topic.delivery);
   return out;
 }
 
@@ -166,10 +207,17 @@ Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text) {
     at += 8;
   };
   VisitTopic(topic, read);
+  const size_t settings = at;
+  at = text.size() < settings + 8 ? text.size() : text.size() - 8;
+  const std::string_view delivery = at > settings ? text.substr(settings, at - settings) : std::string_view();
   read(topic.birth);
-  if (at != text.size()) {
-    return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis have {} bytes, this program reads {}",
-                name, text.size(), at);
+  if (at != text.size() || (!delivery.empty() && !ReadDelivery(delivery, topic.delivery))) {
+    return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis, {} bytes, are not those of this program",
+                name, text.size());
+  }
+  if (Status known = Validate(topic.delivery); !known) {
+    return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis are not known here: {}", name,
+                known.error().message);
   }
   return topic;
 }

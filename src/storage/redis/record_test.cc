@@ -17,19 +17,19 @@ NewJob Asked() {
   return job;
 }
 
-constexpr std::string_view kDue("\0\0\0\0\0\x12\x34", 7);  // 0x1234
+constexpr size_t kDueBytes = 7;
+constexpr int64_t kDue = 1'800'000'000'000;
 
-/// As the scripts store it.
-std::string Stored(const NewJob& job) {
+std::string Stored(const NewJob& job, int64_t when = kDue) {
   std::string record;
-  EncodeRecord(job, DefaultTopic("t"), record);
-  return std::string(kDue) + record;
+  EncodeRecord(job, DefaultTopic("t"), when, record);
+  return record;
 }
 
 TEST(RedisRecord, AJobComesBackAsItWasAskedFor) {
   const std::string record = Stored(Asked());
   JobView view;
-  ASSERT_TRUE(DecodeJob(record, "", view));
+  ASSERT_TRUE(DecodeJob(1, record, "", view));
   EXPECT_EQ(view.own_id, "own");
   EXPECT_EQ(view.key, "key");
   EXPECT_EQ(view.trigger, Trigger::kEither);
@@ -39,9 +39,19 @@ TEST(RedisRecord, AJobComesBackAsItWasAskedFor) {
   EXPECT_EQ(view.headers[1].value, "");
   EXPECT_EQ(view.payload, std::string_view("pay\0load", 8));
   EXPECT_EQ(view.attempt, 0U);
-  EXPECT_EQ(view.due, FromMs(0x1234));
-  ASSERT_TRUE(DecodeJob(std::string(7, '\0') + record.substr(7), "", view));
+  EXPECT_EQ(view.due, FromMs(kDue));
+  ASSERT_TRUE(DecodeJob(1, std::string(7, '\0') + record.substr(7), "", view));
   EXPECT_EQ(view.due, kNever);
+}
+
+TEST(RedisRecord, ADelayCountsFromTheTimeInTheSequenceNumber) {
+  constexpr int64_t kAccepted = 1'790'000'000'123;
+  const uint64_t sequence = static_cast<uint64_t>(kAccepted - 1'577'836'800'000) * 4096 + 4095;
+  JobView view;
+  ASSERT_TRUE(DecodeJob(sequence, Stored(Asked(), 5000), "", view));
+  EXPECT_EQ(view.due, FromMs(kAccepted + 5000));
+  ASSERT_TRUE(DecodeJob(sequence, Stored(Asked(), 0), "", view));
+  EXPECT_EQ(view.due, FromMs(kAccepted));
 }
 
 TEST(RedisRecord, ANoteTellsTheAttemptsTheReasonAndANewTrigger) {
@@ -49,7 +59,7 @@ TEST(RedisRecord, ANoteTellsTheAttemptsTheReasonAndANewTrigger) {
   job.trigger = Trigger::kCount;
   const std::string record = Stored(job);
   JobView view;
-  ASSERT_TRUE(DecodeJob(record, std::string_view("\0\0\0\0\0\0\0\0\3\4why", 13), view));
+  ASSERT_TRUE(DecodeJob(1, record, std::string_view("\0\0\0\0\0\0\0\0\3\4why", 13), view));
   EXPECT_EQ(view.attempt, 3U);
   EXPECT_EQ(view.reason, "why");
   EXPECT_EQ(view.trigger, Trigger::kEither);
@@ -60,19 +70,19 @@ TEST(RedisRecord, WhatIsNotWholeIsRefused) {
   const size_t before_payload = record.size() - 8;
   for (size_t size = 0; size < before_payload; ++size) {
     JobView view;
-    const Status decoded = DecodeJob(std::string_view(record).substr(0, size), "", view);
+    const Status decoded = DecodeJob(1, std::string_view(record).substr(0, size), "", view);
     ASSERT_FALSE(decoded) << size;
     EXPECT_EQ(decoded.error().code, Code::kCorrupt);
   }
   JobView view;
-  EXPECT_FALSE(DecodeJob(record, "short", view));
+  EXPECT_FALSE(DecodeJob(1, record, "short", view));
 }
 
 TEST(RedisRecord, Invariant18_AnUnknownFormatIsRefusedLoudly) {
   std::string record = Stored(Asked());
-  record[kDue.size()] = 2;
+  record[kDueBytes] = 2;
   JobView view;
-  const Status decoded = DecodeJob(record, "", view);
+  const Status decoded = DecodeJob(1, record, "", view);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code, Code::kUnsupportedFormat);
   const auto topic = DecodeTopic("t", EncodeTopic(DefaultTopic("t")) + EncodeBirth(7) + "more");
@@ -92,6 +102,42 @@ TEST(RedisRecord, ATopicComesBackAsItWas) {
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, topic);
   EXPECT_EQ(read->birth, 7U);
+}
+
+Topic PushTopic() {
+  Topic topic = DefaultTopic("t");
+  topic.delivery = {.sink = "webhook",
+                    .settings = {{"in_flight", "7"}, {"secret", ""}, {"url", "https://example.com/hook"}}};
+  return topic;
+}
+
+TEST(RedisRecord, ATopicThatPushesComesBackWithItsDelivery) {
+  const std::string text = EncodeTopic(PushTopic());
+  const auto read = DecodeTopic("t", text + EncodeBirth(7));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(static_cast<const Topic&>(*read), PushTopic());
+  EXPECT_EQ(read->birth, 7U);
+  const size_t numbers = EncodeTopic(DefaultTopic("t")).size();
+  EXPECT_EQ(numbers, 11U * 8) << "as before there were sinks";
+  for (size_t size = numbers + 1; size < text.size(); ++size) {
+    const auto cut = DecodeTopic("t", text.substr(0, size) + EncodeBirth(7));
+    ASSERT_FALSE(cut) << size;
+    EXPECT_EQ(cut.error().code, Code::kUnsupportedFormat);
+  }
+}
+
+TEST(RedisRecord, Invariant18_ADeliveryOfALaterProgramIsRefusedLoudly) {
+  Topic topic = PushTopic();
+  topic.delivery.sink = "pigeon";
+  const auto sink = DecodeTopic("t", EncodeTopic(topic) + EncodeBirth(7));
+  ASSERT_FALSE(sink);
+  EXPECT_EQ(sink.error().code, Code::kUnsupportedFormat);
+  topic = PushTopic();
+  topic.delivery.settings.emplace("colour", "blue");
+  EXPECT_FALSE(DecodeTopic("t", EncodeTopic(topic) + EncodeBirth(7)));
+  std::string later = EncodeTopic(PushTopic());
+  later[11 * 8] = 2;
+  EXPECT_FALSE(DecodeTopic("t", later + EncodeBirth(7))) << "another version";
 }
 
 TEST(RedisRecord, MembersAreInTheOrderOfTheirNumbers) {

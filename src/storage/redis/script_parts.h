@@ -31,6 +31,8 @@ local function digits(n) return string.format('%.0f', n) end
 -- scripts that, in the end, make room.
 local function although_full() call('HDEL', KEYS[1], '') end
 local function next_sequence(last) return math.max(num(last or 0) + 1, (now - y2020) * 4096) end
+-- Of a sequence number or a lease.
+local function time_in(n) return math.floor(n / 4096) + y2020 end
 local function sequence(meta, n)
   local first = next_sequence(call('HGET', meta, 'seq'))
   call('HSET', meta, 'seq', first + n - 1)
@@ -79,7 +81,12 @@ local function record_of(job, m)
 end
 local function enough() return bytes_read >= bytes_max end
 local function size_of(rec) return #rec - 31 end
-local function due_in(rec) return (upack('>I7', rec)) end
+-- A due time that was asked for as a delay counts from the time in the job's sequence number (record.h).
+local delayed = 2 ^ 52
+local function due_in(m, rec)
+  local due = upack('>I7', rec)
+  return due < delayed and due or due - delayed + time_in(upack('>I7', m))
+end
 local function with_due(rec, due) return pack('>I7', due) .. sub(rec, 8) end
 local function id_of(rec)
   local kl, il = upack('>I2I2', rec, 24)
@@ -95,7 +102,6 @@ local function note_text(n)
   return pack('>I7I2I1', n.fence, n.tries, n.flags) .. n.reason
 end
 local function lease_until(ends, low) return digits((ends - y2020) * 4096 + low) end
-local function lease_end(score) return math.floor(score / 4096) + y2020 end
 local function noted(note, dead, ended)
   return call('HLEN', note) > call('ZCARD', dead) + call('ZCARD', ended)
 end

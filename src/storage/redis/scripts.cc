@@ -5,23 +5,25 @@
 namespace tocsin::redis::scripts {
 
 // Jobs without own ids and counts on a topic without capacity: what most are, and the fastest way for them. They come
-// in runs of one due time: it, how many, and their records.
+// in runs of one due time: it, how many, and their records. Those are stored as they come, unless the due time in them
+// is not the one that counts: it has passed, or the sequence numbers do not tell when the job was accepted.
 const Script& SubmitPlain() {
-  static const Script script = Make("submit_plain", {kCommon, kLife, R"lua(
+  static const Script script = Make("submit_plain", {kCommon, kNotes, kLife, R"lua(
 local meta, store, job, next, prepare, dead, ended = unpack(KEYS)
 local slot, channel, group, n = ARGV[2], ARGV[3], ARGV[4], num(ARGV[6])
 local first = next_sequence(known[2])
 call('HSET', meta, 'seq', first + n - 1)
-local fields, scores, bytes, longest, least, at, i = {}, {}, -24 * n, 0, math.huge, 0, 7
-local args, seq = ARGV, first
+local fields, scores, bytes, longest, least, at, i = {}, {}, -31 * n, 0, math.huge, 0, 7
+local args, seq, timely = ARGV, first, time_in(first) == now and time_in(first + n - 1) == now
 while ARGV[i] do
-  local due, last = when(ARGV[i]), i + 1 + ARGV[i + 1]
-  local stamp, score = pack('>I7', due), digits(due)
+  local asked, due, last = num(ARGV[i]), when(ARGV[i]), i + 1 + ARGV[i + 1]
+  local as_asked, score = due == asked or (asked < 1e12 and timely), digits(due)
   if due < least then least = due end
   for k = i + 2, last do
     local m, rec = pack('>I7', seq), args[k]
     seq = seq + 1
-    fields[at + 1], fields[at + 2], scores[at + 1], scores[at + 2] = m, stamp .. rec, score, m
+    if not as_asked then rec = with_due(rec, due) end
+    fields[at + 1], fields[at + 2], scores[at + 1], scores[at + 2] = m, rec, score, m
     bytes, at = bytes + #rec, at + 2
     if #rec > longest then longest = #rec end
   end
@@ -38,7 +40,7 @@ if least < old then
   if tell then call('PUBLISH', channel, group .. ' ' .. least) end
 end
 local held = figures(meta, store, prepare, dead, ended, job)
-lengthen(meta, known[3], longest + 7, held[1] == n)
+lengthen(meta, known[3], longest, held[1] == n)
 return {now, first, math.min(least, old), held}
 )lua"});
   return script;
@@ -59,8 +61,8 @@ local function found(m, own)
   if m ~= '' and call('HEXISTS', job, m) == 1 then return m end
   return own ~= '' and call('HGET', id, own) or nil
 end
-local function due_of(rec)
-  local due = due_in(rec)
+local function due_of(m, rec)
+  local due = due_in(m, rec)
   return due > 0 and due or -1
 end
 local function result(outcome, m, due)
@@ -86,12 +88,12 @@ for i = 9, #ARGV, 6 do
   local ends = old and call('ZSCORE', ended, old)
   local frees = old and not ends
   local freed = frees and size_of(old_rec) or 0
-  local size = #rec - 24
+  local size = size_of(rec)
   if old and mode ~= '1' then
-    local same = mode == '2' or sub(old_rec, 16, 23) == sub(rec, 9, 16)
-    result(same and 1 or 2, old, due_of(old_rec))
+    local same = mode == '2' or sub(old_rec, 16, 23) == sub(rec, 16, 23)
+    result(same and 1 or 2, old, due_of(old, old_rec))
   elseif old and call('ZSCORE', prepare, old) then
-    result(3, old, due_of(old_rec))
+    result(3, old, due_of(old, old_rec))
   elseif (max_jobs and not frees and live + 1 > max_jobs)
       or (max_bytes and size > freed and bytes - freed + size > max_bytes) then
     result(4)
@@ -100,11 +102,11 @@ for i = 9, #ARGV, 6 do
     if old then remove(old, old_rec) end
     if frees then live, bytes, cancelled = live - 1, bytes - freed, cancelled + 1 end
     local due = at == '' and -1 or when(at)
-    call('HSET', job, m, pack('>I7', math.max(due, 0)) .. rec)
+    call('HSET', job, m, with_due(rec, math.max(due, 0)))
     if own ~= '' then call('HSET', id, own, m) end
     if due >= 0 then call('ZADD', store, due, m) end
     if left > 0 then call('ZADD', count, left, m) end
-    live, bytes, accepted, longest = live + 1, bytes + size, accepted + 1, math.max(longest, #rec + 7)
+    live, bytes, accepted, longest = live + 1, bytes + size, accepted + 1, math.max(longest, #rec)
     result(0, m, due)
   end
 end
@@ -123,7 +125,7 @@ return {now, results, moved(), held}
 // later ones, which have a note.
 const Script& Claim() {
   static const Script script = Make("claim", {kCommon, kNotes, R"lua(
-local meta, store, job, next, prepare, dead, ended, note, count, event, chore = unpack(KEYS)
+local meta, store, job, next, prepare, dead, ended, note, count, event, chore, claim = unpack(KEYS)
 local slot, max, lease, max_bytes = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5])
 local members = call('ZRANGEBYSCORE', store, '-inf', now, 'LIMIT', 0, max)
 local recs, notes, taken, seq, deadline, score = {}, {}, 0, 0, 0, '0'
@@ -153,11 +155,12 @@ if #members > 0 then
   for i = 1, n do
     local m, rec, old = members[i], recs[i], notes[i]
     if rec then
+      if taken > 0 and bytes + #rec > max_bytes then break end
       bytes = bytes + #rec
-      if taken > 0 and bytes > max_bytes then break end
       local at = 2 * taken
       taken = taken + 1
-      leased[at + 1], leased[at + 2], members[taken], recs[taken] = score, m, m, rec
+      leased[at + 1], leased[at + 2] = score, m
+      if taken < i then members[taken], recs[taken] = m, rec end
       if some_noted then notes[taken] = old or '' end
       if old then
         fields[#fields + 1] = m
@@ -171,6 +174,11 @@ if #members > 0 then
   call('ZREMRANGEBYRANK', store, 0, last - 1)
   call('HSET', meta, 'seq', seq)
   if taken > 0 then
+    if taken >= 16 then
+      -- More claims than leases: some were not acked whole. Without its entry a claim is acked job by job.
+      if call('HLEN', claim) > call('ZCARD', prepare) then call('UNLINK', claim) end
+      call('HSET', claim, score, taken .. ' ' .. digits(bytes - 31 * taken))
+    end
     chunks('ZADD', prepare, leased, 4000)
     chunks('HSET', note, fields, 4000)
     add(meta, 'dlv', taken)
@@ -188,40 +196,49 @@ return {now, least or -1, figures(meta, store, prepare, dead, ended, job), num(s
   return script;
 }
 
-// Acks alone, in runs of one fence: 'f' for first leases or 'l' for later ones, the fence, how many, and their members.
-// The leases of one claim have one score: where all of them are acked in their order, as most are, they are compared
-// and removed at once. Answers the outcomes as in SettleOutcome, none where all are done, and for how many they are.
+// Acks alone, in runs of one fence: 'f' for first leases or 'l' for later ones, the fence, and their members in one
+// text. The leases of one claim have one score: where a large one is acked as it was given, as most are, it is compared
+// and removed at once, and no record is read. Answers the outcomes as in SettleOutcome, none where all are done, and
+// for how many they are.
 const Script& Ack() {
   static const Script script = Make("ack", {kCommon, kNotes, R"lua(
-local meta, store, job, prepare, dead, ended, id, note, chore = unpack(KEYS)
+local meta, store, job, prepare, dead, ended, id, note, chore, claim = unpack(KEYS)
 local slot, retention = ARGV[2], num(ARGV[3])
-local outcomes, gone, known, o, at = {}, {}, {}, 0, 4
-local some_noted = noted(note, dead, ended)
-local large = #ARGV > 7 and num(call('HGET', meta, 'longest') or bytes_max) * #ARGV > bytes_max
-local function fitting(from, to)
-  for k = from, to do
-    bytes_read = bytes_read + call('HSTRLEN', job, ARGV[k])
-    if bytes_read > bytes_max and o + k > from then return k - 1 end
-  end
-  return to
+local outcomes, gone, unread, known, bytes, o, at = {}, {}, {}, {}, 0, 0, 4
+local some_noted, some_ids = noted(note, dead, ended), call('EXISTS', id) == 1
+local large = 1000 * (call('HGET', meta, 'longest') or bytes_max) > bytes_max
+local function append(list, more)
+  local last = #list
+  for k = 1, #more do list[last + k] = more[k] end
 end
-local function settle_whole(fence, from, to)
-  if call('ZCOUNT', prepare, fence, fence) ~= to - from + 1 then return false end
+local function settle_whole(fence, all)
+  local jobs, size = string.match(call('HGET', claim, fence) or '', '^(%d+) (%d+)$')
+  if num(jobs) ~= #all / 7 then return false end
   local leased = call('ZRANGEBYSCORE', prepare, fence, fence)
-  for k = from, to do
-    if leased[k - from + 1] ~= ARGV[k] then return false end
-  end
-  local g = #gone
-  for k = 1, #leased do outcomes[o + k], gone[g + k] = 0, leased[k] end
-  o = o + #leased
+  if table.concat(leased) ~= all then return false end
+  call('HDEL', claim, fence)
   call('ZREMRANGEBYSCORE', prepare, fence, fence)
+  for k = o + 1, o + #leased do outcomes[k] = 0 end
+  bytes, bytes_read, o = bytes + size, bytes_read + size, o + #leased
+  append(gone, leased)
   return true
 end
-local function settle_each(kind, fence, from, to)
-  local scores, done, g = call('ZMSCORE', prepare, unpack(ARGV, from, to)), {}, #gone
-  local notes = some_noted and call('HMGET', note, unpack(ARGV, from, to)) or {}
-  for k = from, to do
-    local m, score, text = ARGV[k], scores[k - from + 1], notes[k - from + 1]
+-- As many as may be read.
+local function members_of(all)
+  local members = {}
+  for k = 1, #all / 7 do
+    local m = sub(all, 7 * k - 6, 7 * k)
+    if large then bytes_read = bytes_read + call('HSTRLEN', job, m) end
+    if bytes_read > bytes_max and o + k > 1 then break end
+    members[k] = m
+  end
+  return members
+end
+local function settle_each(kind, fence, members)
+  local scores, done, mine = call('ZMSCORE', prepare, unpack(members)), {}, {}
+  local notes = some_noted and call('HMGET', note, unpack(members)) or {}
+  for k, m in ipairs(members) do
+    local score, text = scores[k], notes[k]
     local ok = score and not done[m]
     if ok and text then
       ok = is_of(text, kind, fence)
@@ -232,24 +249,34 @@ local function settle_each(kind, fence, from, to)
     o = o + 1
     outcomes[o] = ok and 0 or 2
     if ok then
-      gone[#gone + 1] = m
+      mine[#mine + 1] = m
       done[m] = true
     end
   end
+  if #mine == 0 then return end
   -- At once, so that a token that comes again in another run is not good any more.
-  if #gone > g then call('ZREM', prepare, unpack(gone, g + 1)) end
+  call('ZREM', prepare, unpack(mine))
+  append(gone, mine)
+  append(unread, mine)
 end
-while ARGV[at] do
-  local kind, fence, last = ARGV[at], ARGV[at + 1], at + 2 + ARGV[at + 2]
-  local to = large and fitting(at + 3, last) or last
-  if to < at + 3 then break end
-  if some_noted or kind ~= 'f' or not settle_whole(fence, at + 3, to) then settle_each(kind, fence, at + 3, to) end
-  if to < last then break end
-  at = last + 1
+while ARGV[at] and not enough() do
+  local kind, fence, all = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  if some_noted or some_ids or kind ~= 'f' or not settle_whole(fence, all) then
+    local members = members_of(all)
+    if #members > 0 then settle_each(kind, fence, members) end
+    if #members < #all / 7 then break end
+  end
+  at = at + 3
+end
+local function free_ids(recs)
+  for i = 1, #unread do
+    local own = recs[i] and id_of(recs[i]) or ''
+    if own ~= '' then call('HDEL', id, own) end
+  end
 end
 if #gone > 0 then
-  local recs, bytes = call('HMGET', job, unpack(gone)), 0
-  for i = 1, #gone do bytes = bytes + (recs[i] and size_of(recs[i]) or 0) end
+  local recs = #unread > 0 and call('HMGET', job, unpack(unread)) or {}
+  for i = 1, #unread do bytes = bytes + (recs[i] and size_of(recs[i]) or 0) end
   if retention > 0 then
     local kept, ends, until_then = {}, {}, digits(now + retention)
     for i = 1, #gone do
@@ -263,12 +290,7 @@ if #gone > 0 then
   else
     chunks('HDEL', job, gone, 4000)
     if some_noted then chunks('HDEL', note, gone, 4000) end
-    if call('EXISTS', id) == 1 then
-      for i = 1, #gone do
-        local own = recs[i] and id_of(recs[i]) or ''
-        if own ~= '' then call('HDEL', id, own) end
-      end
-    end
+    if some_ids then free_ids(recs) end
   end
   add(meta, 'bytes', -bytes)
   add(meta, 'ack', #gone)
@@ -280,7 +302,7 @@ return {now, #gone < o and outcomes or {}, figures(meta, store, prepare, dead, e
 
 namespace {
 
-// A failed attempt: due again after its back-off (model/topic.h), or dead.
+// A failed attempt: due again after its back-off (model/topic.h), or dead, where it was the last or is made the last.
 constexpr const char* kRetry = R"lua(
 local function back_off(m, tries, base, most)
   local rest = math.min(base * 2 ^ math.min(math.max(tries - 1, 0), 34), most)
@@ -289,11 +311,11 @@ local function back_off(m, tries, base, most)
   local spread = math.floor(rest / 4) + 1
   return rest + (seed * 48271 + tries * 69621) % 2147483647 % spread
 end
-local function retry(m, n, rec, delay, reason)
+local function retry(m, n, rec, delay, reason, last)
   n.fence, n.tries, n.flags, n.reason = 0, n.tries + 1, n.flags % 8, reason
   call('ZREM', prepare, m)
   call('HSET', note, m, note_text(n))
-  if n.tries >= upack('>I2', rec, 10) then
+  if last or n.tries >= upack('>I2', rec, 10) then
     call('ZADD', dead, now, m)
     return false
   end
@@ -344,9 +366,9 @@ for i = 9, #ARGV, 6 do
     local n = read_note(text)
     if kind == 'a' then
       ack(m, n, rec)
-    elseif kind == 'n' then
+    elseif kind == 'n' or kind == 'b' then
       nacked = nacked + 1
-      if not retry(m, n, rec, value, reason) then died, outcome = died + 1, 1 end
+      if not retry(m, n, rec, value, reason, kind == 'b') then died, outcome = died + 1, 1 end
     elseif kind == 'e' then
       -- The fence stays, so the note of a first lease takes it over.
       if not text then call('HSET', note, m, note_text({fence = fence, tries = 0, flags = 8, reason = ''})) end
@@ -356,7 +378,7 @@ for i = 9, #ARGV, 6 do
       n.fence, n.flags = 0, n.flags % 8
       call('ZREM', prepare, m)
       call('HSET', note, m, note_text(n))
-      call('ZADD', store, due_in(rec), m)
+      call('ZADD', store, due_in(m, rec), m)
     end
   end
   outcomes[#outcomes + 1] = outcome
@@ -418,7 +440,7 @@ local function remove_events()
   end
 end
 local lease = head(prepare)
-local at = remove_events() and now or math.min(lease and lease_end(lease) or math.huge, head(ended) or math.huge)
+local at = remove_events() and now or math.min(lease and time_in(lease) or math.huge, head(ended) or math.huge)
 if at < math.huge then call('ZADD', chore, at, slot) else call('ZREM', chore, slot) end
 return {now, changed, moved(), figures(meta, store, prepare, dead, ended, job), at < math.huge and at or -1}
 )lua"});

@@ -14,6 +14,7 @@
 //   note     hash   member -> note          what became of it (record.h); none before a first lease ends
 //   id       hash   own id -> member
 //   event    zset   member .. event -> 0    events counted, as long as they matter
+//   claim    hash   lease -> jobs bytes     of large claims, so that an ack of a whole one need not read the records
 //   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h),
 //                   the birth of the topic whose jobs it takes; for a minute after a drop, of the one that has gone
 //   room     hash   of the topic's slot 0 alone: what each slot was allowed

@@ -165,7 +165,7 @@ for i = 2, #ARGV, 2 do
     put('', '', '', 0, 0, 0, 0)
   else
     local text, rec, lease = call('HGET', note, m) or '', record_of(job, m), call('ZSCORE', prepare, m)
-    put(m, rec, text, state_of(m, text), due_in(rec), lease and lease_end(lease) or 0,
+    put(m, rec, text, state_of(m, text), due_in(m, rec), lease and time_in(lease) or 0,
       math.max(num(call('ZSCORE', count, m) or 0), 0))
   end
 end

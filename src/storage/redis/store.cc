@@ -33,7 +33,7 @@ constexpr std::string_view kGone = "GONE ";
 
 constexpr auto kDropped = {Part::kNext,    Part::kChore, Part::kMeta,  Part::kStore, Part::kJob,
                            Part::kPrepare, Part::kDead,  Part::kEnded, Part::kId,    Part::kNote,
-                           Part::kCount,   Part::kEvent, Part::kRoom};
+                           Part::kCount,   Part::kEvent, Part::kRoom,  Part::kClaim};
 
 /// One more answer to wait for.
 Done<void> OneMore(const std::shared_ptr<Gather<char>>& gather) {
@@ -170,8 +170,14 @@ void RedisStore::Learn(Slot& slot, const ReplyView& figures) {
   for (size_t i = 0; i < SlotFigures::kNumbers && i < figures.size(); ++i) slot.figures.numbers[i] = Number(figures[i]);
 }
 
-void RedisStore::MarkReady(Shelf& shelf, uint32_t slot) {
-  shelf.ready.insert(slot);
+bool RedisStore::Serves(const Shelf& shelf, const Slot& slot) const {
+  const Group& group = *groups_[slot.group];
+  return !shelf.topic.delivery.Pushes() || (group.mine && group.epoch != 0);
+}
+
+void RedisStore::MarkReady(Shelf& shelf, const Slot& slot) {
+  if (!Serves(shelf, slot)) return;
+  shelf.ready.insert(slot.number);
   if (!shelf.reported) to_report_.insert(shelf.topic.name);
 }
 
@@ -197,7 +203,7 @@ void RedisStore::LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_m
   LearnTime(*groups_[known->group], now_ms);
   LearnChange(*shelf, *known, figures);
   if (head_ms >= 0 && head_ms <= now_ms) {
-    MarkReady(*shelf, known->number);
+    MarkReady(*shelf, *known);
   } else {
     MarkEmpty(*shelf, known->number);
     groups_[known->group]->Due(head_ms);

@@ -110,7 +110,10 @@ class RedisStore final : public Store {
   Shelf& MakeShelf(const StoredTopic& topic);
   /// The slot of a name in a group's index, with its topic; nothing where this store does not know it.
   std::pair<Shelf*, Slot*> FindSlot(std::string_view name);
-  void MarkReady(Shelf& shelf, uint32_t slot);
+  /// Whether this node claims from the slot. Consumers get jobs of all slots through any node; but two nodes that push
+  /// one slot would break its order.
+  bool Serves(const Shelf& shelf, const Slot& slot) const;
+  void MarkReady(Shelf& shelf, const Slot& slot);
   static void MarkEmpty(Shelf& shelf, uint32_t slot);
   /// What an answer says of a slot: its figures, and when its first job is due.
   static void Learn(Slot& slot, const ReplyView& figures);
@@ -212,6 +215,7 @@ class RedisStore final : public Store {
   std::set<std::string, std::less<>>
       to_report_;  // topics that have, or had, ready slots and may not have been reported
   std::pair<std::string, uint32_t> refresh_from_;  // the slot whose figures are read next, with its topic
+  size_t figures_share_ = 0;  // of a node's readings of figures: what is left of this shard's, in parts of a reading
   std::function<void()> news_;
   std::function<void()> refused_;
 };

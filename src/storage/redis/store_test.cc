@@ -14,6 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -48,6 +49,66 @@ TEST_F(RedisNodes, Invariant06_AcksInPartsOutOfOrderAndTwiceAreAnsweredOneByOne)
   EXPECT_THAT(Settle(*node, {first[1].token}), ElementsAre(SettleOutcome::kStale));
   const TopicFigures figures = node->store().Topics()[0];
   EXPECT_EQ(std::tuple(figures.acked, figures.leased, figures.bytes), std::tuple(6U, 0U, 0U));
+}
+
+// They fall due in another order than they came: a claim is given and acked in the order of the due times.
+TEST_F(RedisNodes, AClaimAckedAsAWholeOrInPartsLeavesNothingBehind) {
+  const auto node = Node("a");
+  ASSERT_TRUE(Put(*node, topic_));
+  Submit(*node, Job("", 1h));
+  const uint64_t bytes = node->store().Topics()[0].bytes;
+  ASSERT_GT(bytes, 0U);
+  for (const ptrdiff_t alone : {0, 5}) {
+    for (int i = 0; i < 20; ++i) Submit(*node, Job("", Millis(20 - i)));
+    clock_.Advance(20ms);
+    Advance(*node);
+    const auto claimed = Claim(*node);
+    ASSERT_EQ(claimed.size(), 20U);
+    std::vector<Token> rest;
+    for (const JobView& job : claimed) rest.push_back(job.token);
+    if (alone > 0) Settle(*node, {rest.begin(), rest.begin() + alone});
+    ASSERT_TRUE(Server().Ask({"CONFIG", "RESETSTAT"}));
+    EXPECT_THAT(Settle(*node, {rest.begin() + alone, rest.end()}), Each(SettleOutcome::kOk));
+    const auto commands = Server().Ask({"INFO", "commandstats"});
+    ASSERT_TRUE(commands);
+    EXPECT_EQ(commands->text.contains("cmdstat_zmscore"), alone > 0) << "a whole one is not looked at job by job";
+    EXPECT_THAT(Settle(*node, rest), Each(SettleOutcome::kStale));
+    const TopicFigures figures = node->store().Topics()[0];
+    EXPECT_EQ(std::tuple(figures.leased, figures.scheduled, figures.bytes), std::tuple(0U, 1U, bytes)) << alone;
+  }
+  // What the second claim has left behind goes with the next large one.
+  for (int i = 0; i < 16; ++i) Submit(*node, Job(""));
+  std::vector<Token> tokens;
+  for (const JobView& job : Claim(*node)) tokens.push_back(job.token);
+  EXPECT_THAT(Settle(*node, tokens), Each(SettleOutcome::kOk));
+  const std::string slot = fmt::format("{{tocsin.{}}}orders/0:", GroupOf("orders", 0));
+  for (const std::string_view part : {"prepare", "note", "claim"}) {
+    const auto held = Server().Ask({"EXISTS", fmt::format("{}{}", slot, part)});
+    ASSERT_TRUE(held);
+    EXPECT_EQ(held->integer, 0) << part;
+  }
+}
+
+// The record of a job with a delay tells its due time together with its number, as long as that one tells the time.
+TEST_F(RedisNodes, ADelayIsKeptThroughALeaseAndWhereTheClockWentBack) {
+  const auto node = Node("a");
+  ASSERT_TRUE(Put(*node, topic_));
+  for (const bool went_back : {false, true}) {
+    if (went_back) {
+      const std::string meta = fmt::format("{{tocsin.{}}}orders/0:meta", GroupOf("orders", 0));
+      ASSERT_TRUE(Server().Ask({"HINCRBY", meta, "seq", fmt::format("{}", 60'000 * 4096)}));
+    }
+    const Time due = clock_.Now().utc + 5s;
+    Submit(*node, Job("", 5s));
+    clock_.Advance(5s);
+    Advance(*node);
+    for (const SettleKind kind : {SettleKind::kRelease, SettleKind::kAck}) {
+      const auto claimed = Claim(*node);
+      ASSERT_EQ(claimed.size(), 1U);
+      EXPECT_EQ(claimed[0].due, due) << went_back;
+      EXPECT_THAT(Settle(*node, {claimed[0].token}, kind), ElementsAre(SettleOutcome::kOk));
+    }
+  }
 }
 
 // A first lease is kept in another place than later ones: neither's token is good for the other.
@@ -149,6 +210,61 @@ TEST_F(RedisNodes, ANodeThatOwnsNothingStillDeliversWhatIsDue) {
   clock_.Advance(5s);
   EXPECT_THAT(Advance(*a).ready, ElementsAre("orders"));
   EXPECT_EQ(Claim(*a).size(), 1U);
+}
+
+TEST_F(RedisNodes, ASlotOfAPushedTopicIsClaimedByItsOwnerAlone) {
+  topic_.slots = 8;
+  std::vector<uint32_t> some;
+  for (const uint32_t slot : {0U, 1U, 2U}) some.push_back(GroupOf("orders", slot));
+  std::vector<uint32_t> rest;
+  for (uint32_t group = 0; group < kGroups; ++group) {
+    if (std::ranges::find(some, group) == some.end()) rest.push_back(group);
+  }
+  const auto a = Node("a");
+  const auto b = Node("b");
+  const auto own = [](TestNode& node, const std::vector<uint32_t>& groups) {
+    node.store().Own(groups);
+    node.Pump();
+  };
+  own(*a, some);
+  own(*b, rest);
+  const auto submit_to_all = [&] {
+    for (uint32_t slot = 0; slot < topic_.slots; ++slot) Submit(*a, Job("", 0ms, slot));
+  };
+  const auto put = [&](const Delivery& delivery) {
+    topic_.delivery = delivery;
+    ++topic_.version;
+    return Put(*a, topic_).has_value();
+  };
+  ASSERT_TRUE(put({}));
+  submit_to_all();
+  Advance(*a);  // all of them are ready, for consumers
+  ASSERT_TRUE(put({.sink = "webhook", .settings = {{"url", "http://receiver.example/"}}}));
+  ASSERT_TRUE(Put(*b, topic_));
+  const auto groups_of = [](const std::vector<JobView>& jobs) {
+    std::vector<uint32_t> groups;
+    for (const JobView& job : jobs) groups.push_back(GroupOf("orders", job.token.slot));
+    return groups;
+  };
+  const auto first = groups_of(Claim(*a));
+  EXPECT_THAT(first, Each(testing::AnyOfArray(some)));
+  const auto second = groups_of(Claim(*b));
+  EXPECT_THAT(second, Each(testing::AnyOfArray(rest)));
+  EXPECT_EQ(std::pair(first.size() + second.size(), first.empty()), std::pair(size_t{topic_.slots}, false));
+
+  own(*a, {});
+  b->OwnAll();
+  submit_to_all();
+  EXPECT_THAT(Advance(*a).ready, IsEmpty());
+  const size_t calls = a->client().calls();
+  EXPECT_THAT(Claim(*a), IsEmpty());
+  EXPECT_EQ(a->client().calls(), calls) << "there is nothing to ask Redis";
+  EXPECT_THAT(Advance(*b).ready, ElementsAre("orders"));
+  EXPECT_EQ(Claim(*b).size(), topic_.slots);
+
+  submit_to_all();
+  ASSERT_TRUE(put({}));
+  EXPECT_EQ(Claim(*a).size(), topic_.slots) << "consumers get them through any node";
 }
 
 TEST_F(RedisNodes, TopicsOfOtherNodesAreSeen) {
@@ -275,10 +391,11 @@ TEST_F(RedisNodes, TheChecksSayWhatIsWrongWithAServer) {
   EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:7.0.15\r\n",
                        {{"appendonly", "yes"}, {"appendfsync", "everysec"}, {"maxmemory-policy", "noeviction"}}),
               IsEmpty());
-  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:6.0.9\r\n",
-                       {{"appendonly", "no"}, {"maxmemory-policy", "allkeys-lru"}}),
-              ElementsAre(HasSubstr("6.0.9"), HasSubstr("appendonly no"), HasSubstr("allkeys-lru")));
-  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:7.2.0\r\n", {}), ElementsAre(HasSubstr("CONFIG GET")));
+  EXPECT_THAT(
+      Findings("s", Mode::kSingle, "redis_version:6.2.14\r\n",
+               {{"appendonly", "no"}, {"maxmemory-policy", "allkeys-lru"}}),
+      ElementsAre(HasSubstr("is version 6.2.14: 7.0 or newer"), HasSubstr("appendonly no"), HasSubstr("allkeys-lru")));
+  EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:10.0.1\r\n", {}), ElementsAre(HasSubstr("CONFIG GET")));
   const std::vector<std::pair<std::string, std::string>> clustered = {
       {"appendonly", "yes"}, {"maxmemory-policy", "noeviction"}, {"cluster-enabled", "yes"}};
   EXPECT_THAT(Findings("s", Mode::kSingle, "redis_version:7.0.15\r\n", clustered),

@@ -29,7 +29,7 @@ Arguments ArgumentsOf(const NewJob& job, const Topic& topic) {
                       MemberIn(ref, job.slot),
                       IdField(ref),
                       {}};
-  EncodeRecord(job, topic, arguments.back());
+  EncodeRecord(job, topic, WhenOf(job), arguments.back());
   return arguments;
 }
 
@@ -114,7 +114,7 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
     const auto end = std::find_if(run, whens.end(), [&](const auto& each) { return each.second != run->second; });
     command.Add(run->second).Add(end - run);
     for (; run != end; ++run) {
-      EncodeRecord(jobs[run->first], shelf.topic, record_);
+      EncodeRecord(jobs[run->first], shelf.topic, run->second, record_);
       command.Add(record_);
     }
   }

@@ -25,6 +25,7 @@ extern const Command kJobRedrive;
 extern const Command kTopicSet;
 extern const Command kTopicGet;
 extern const Command kTopicList;
+extern const Command kTopicTest;
 extern const Command kTopicPause;
 extern const Command kTopicResume;
 extern const Command kTopicPurge;

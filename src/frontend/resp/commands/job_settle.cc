@@ -7,6 +7,7 @@ namespace {
 struct Draft {
   const Limits& limits;
   Settlement each;  // what holds for every token
+  bool dead = false;
 };
 
 constexpr Option<Draft> kNackOptions[] = {
@@ -17,6 +18,11 @@ constexpr Option<Draft> kNackOptions[] = {
     {"REASON", 1,
      [](Draft& d, std::string_view, Values v) -> Status {
        d.each.reason = v[0];
+       return {};
+     }},
+    {"DEAD", 0,
+     [](Draft& d, std::string_view, Values) -> Status {
+       d.dead = true;
        return {};
      }},
 };
@@ -56,6 +62,10 @@ void Settle(Call& call, SettleKind kind, std::span<const Option<Draft>> options)
     if (!taken) return call.Fail(taken.error());
     args = args.subspan(*taken);
   }
+  if (draft.dead && draft.each.delay) {
+    return call.Fail({Code::kInvalidArgument, "DELAY and DEAD: a dead letter is not tried again", "DELAY"});
+  }
+  if (draft.dead) draft.each.kind = SettleKind::kBury;
   if (tokens.empty()) return call.Fail({Code::kInvalidArgument, "a token is missing", "token"});
   if (const Status few = CheckBatch(call, "tokens", tokens.size()); !few) return call.Fail(few.error());
   if (const Status valid = Validate(draft.each, draft.limits); !valid) return call.Fail(valid.error());
@@ -80,8 +90,8 @@ const Command kJobAck = {
 
 const Command kJobNack = {
     .name = "JOB.NACK",
-    .syntax = "topic token [token ...] [DELAY ms] [REASON text]",
-    .summary = "Gives jobs back, to be tried again after a delay or the topic's back-off.",
+    .syntax = "topic token [token ...] [DELAY ms | DEAD] [REASON text]",
+    .summary = "Gives jobs back, to be tried again after a delay or the topic's back-off, or as dead letters.",
     .args_min = 2,
     .args_max = kAnyNumber,
     .access = auth::Access::kConsume,

@@ -3,8 +3,6 @@
 namespace tocsin::resp {
 namespace {
 
-constexpr size_t kReportBytesMax = 2048;  // of one topic
-
 void Get(Call& call) {
   std::string name(call.topic());
   ServiceOf(call).Topics(
@@ -27,7 +25,9 @@ void List(Call& call) {
         if (!result) return answer.Fail(result.error());
         std::erase_if(result->topics,
                       [&](const TopicReport& topic) { return !topic.figures.topic.name.starts_with(prefix); });
-        if (const Status room = answer.MakeRoom(result->topics.size() * kReportBytesMax); !room) {
+        size_t bytes = 0;
+        for (const TopicReport& topic : result->topics) bytes += TopicBytesMax(topic.figures.topic);
+        if (const Status room = answer.MakeRoom(bytes); !room) {
           return answer.Fail(room.error());
         }
         Writer writer = answer.writer();

@@ -1,0 +1,23 @@
+// ShiftedClock: for tests on real sockets, whose deadlines are to be reached without waiting. Used on one thread.
+#pragma once
+
+#include <chrono>
+
+#include "base/clock.h"
+
+namespace tocsin {
+
+/// Real time, and what the test adds to it.
+class ShiftedClock final : public Clock {
+ public:
+  Moment Now() const override { return real_.Now(); }
+  std::chrono::steady_clock::time_point IoNow() const override { return real_.IoNow() + shift_; }
+  void Restore(Moment last) override { real_.Restore(last); }
+  void Pass(Millis by) { shift_ += by; }
+
+ private:
+  RealClock real_;
+  Millis shift_{0};
+};
+
+}  // namespace tocsin

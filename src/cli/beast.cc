@@ -1,3 +1,0 @@
-// The one file of the command that holds the code of Beast and JSON: every other one sees declarations alone.
-#include <boost/beast/src.hpp>
-#include <boost/json/src.hpp>

@@ -1,0 +1,78 @@
+// Client: one producer of librdkafka, idempotent and with acks=all, and the topics that were sent to.
+//
+// Owned by Producer. Threads: Send and Topic on any, while the owner says that the client stays; Poll and Purge on the
+// owner's polling thread, where what librdkafka says runs too, within Poll alone. librdkafka's own threads only log.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/job.h"
+#include "sinks/kafka/batch.h"
+#include "sinks/kafka/options.h"
+
+namespace tocsin::kafka {
+
+/// What librdkafka says.
+class Events {
+ public:
+  /// Exactly once for every message that Send took. `message` is what Send was given.
+  virtual void OnReport(Message& message, const rd_kafka_message_t& report) = 0;
+  virtual void OnTrouble(std::string_view what) = 0;
+
+ protected:
+  ~Events() = default;
+};
+
+class Client {
+ public:
+  /// `timeout`: how long a message may take to be confirmed. `events` outlives it.
+  static Result<std::unique_ptr<Client>> Make(const KafkaOptions& options, Millis timeout, Events& events);
+  /// Everything that was sent has been reported; nobody else uses it.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  /// A topic by its name, which is valid. It stays until the client ends; null where librdkafka does not take it.
+  rd_kafka_topic_t* Topic(const std::string& name);
+
+  /// The payload stays where it is until the report comes. Anything but NO_ERROR: it was not taken, and none comes.
+  rd_kafka_resp_err_t Send(rd_kafka_topic_t* to, std::string_view key, std::string_view topic, const JobView& job,
+                           Message& message);
+
+  /// Waits for something to be said, and lets all of it be said.
+  void Poll(Millis wait);
+  /// Thread-safe: ends a Poll, or the next one.
+  void Yield();
+  /// Whatever was sent is reported soon, with an error.
+  void Purge();
+  size_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
+
+  /// Why nothing can be sent any more; empty where it can.
+  std::string FatalError() const;
+  rd_kafka_t* native() { return native_; }
+
+ private:
+  explicit Client(Events& events) : events_(events) {}
+
+  static void OnDelivery(rd_kafka_t* native, const rd_kafka_message_t* report, void* self);
+  static void OnError(rd_kafka_t* native, int error, const char* reason, void* self);
+
+  Events& events_;
+  rd_kafka_t* native_ = nullptr;
+  rd_kafka_queue_t* queue_ = nullptr;
+  std::atomic<size_t> under_way_ = 0;
+
+  std::mutex mutex_;  // guards topics_
+  std::map<std::string, rd_kafka_topic_t*> topics_;
+};
+
+}  // namespace tocsin::kafka

@@ -1,0 +1,150 @@
+#include "sinks/kafka/producer.h"
+
+#include <algorithm>
+
+#include <pthread.h>
+
+#include "base/log.h"
+#include "sinks/kafka/verdict.h"
+
+namespace tocsin::kafka {
+namespace {
+
+constexpr Millis kRest{1'000};            // the longest wait of one round
+constexpr Millis kBetweenClients{1'000};  // so that one that fails at once does not keep the machine busy
+constexpr Millis kTroubleLasts{60'000};   // older ones explain nothing
+constexpr Millis kDrainWait{50};
+
+}  // namespace
+
+Result<std::shared_ptr<Producer>> Producer::Make(KafkaOptions options, Millis timeout, const Clock& clock) {
+  std::shared_ptr<Producer> producer(new Producer(std::move(options), timeout, clock));
+  Result<std::unique_ptr<Client>> client = Client::Make(producer->options_, timeout, *producer);
+  if (!client) return std::unexpected(std::move(client).error());
+  producer->client_ = std::move(*client);
+  producer->made_at_ = clock.IoNow();
+  producer->thread_ = std::thread([self = producer.get()] { self->Work(); });
+  return producer;
+}
+
+Producer::Producer(KafkaOptions options, Millis timeout, const Clock& clock)
+    : options_(std::move(options)), timeout_(timeout), clock_(clock) {}
+
+Producer::~Producer() {
+  Stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Producer::Stop() {
+  if (stopping_.exchange(true)) return;
+  const auto held = Hold();
+  if (client_ != nullptr) client_->Yield();
+}
+
+void Producer::WakeAt(TimePoint when, std::weak_ptr<Channel> channel) {
+  {
+    const std::lock_guard lock(mutex_);
+    wake_ups_.push_back({.when = when, .channel = std::move(channel)});
+  }
+  const auto held = Hold();
+  if (client_ != nullptr) client_->Yield();
+}
+
+void Producer::Work() {
+  pthread_setname_np(pthread_self(), "tocsin-kafka");
+  while (!stopping_) {
+    Round(*client_, RunWakeUps());
+    ReplaceFailed();
+  }
+  Drain(*client_);
+  std::unique_ptr<Client> last;
+  {
+    const std::unique_lock lock(gate_);
+    last = std::move(client_);
+  }
+  last.reset();
+  stopped_ = true;
+}
+
+void Producer::Round(Client& client, Millis wait) {
+  client.Poll(wait);
+  JudgeSuspects();
+  for (const std::shared_ptr<Channel>& channel : reported_) channel->Flush();
+  reported_.clear();
+}
+
+void Producer::OnReport(Message& message, const rd_kafka_message_t& report) {
+  const std::shared_ptr<Channel>& channel = message.batch->channel;
+  if (IsOfBatch(report.err)) {
+    suspects_.push_back({channel.get(), channel->round().size(), report.err, {report.rkt, report.partition}});
+  }
+  const bool failed = report.err != RD_KAFKA_RESP_ERR_NO_ERROR;
+  const bool first = channel->Add({&message, failed ? VerdictOf(report.err, timeout_, Trouble()) : Delivered()});
+  if (first) reported_.push_back(channel);
+}
+
+// The messages of a batch are reported in one round. So where a round has one report of this kind for a partition, its
+// message was alone; where it has more, they may be of several batches, and another attempt will tell.
+void Producer::JudgeSuspects() {
+  std::map<std::pair<rd_kafka_topic_t*, int32_t>, size_t> counts;
+  for (const Suspect& one : suspects_) ++counts[one.partition];
+  for (const Suspect& one : suspects_) {
+    one.channel->round()[one.at].delivered = VerdictInBatch(one.error, counts[one.partition] == 1);
+  }
+  suspects_.clear();
+}
+
+void Producer::OnTrouble(std::string_view what) {
+  trouble_ = what;
+  trouble_at_ = clock_.IoNow();
+}
+
+std::string_view Producer::Trouble() const {
+  return !trouble_.empty() && clock_.IoNow() - trouble_at_ < kTroubleLasts ? std::string_view(trouble_) : "";
+}
+
+Millis Producer::RunWakeUps() {
+  const TimePoint now = clock_.IoNow();
+  std::vector<WakeUp> due;
+  TimePoint next = now + kRest;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto later = std::ranges::partition(wake_ups_, [now](const WakeUp& one) { return one.when > now; });
+    std::ranges::move(later, std::back_inserter(due));
+    wake_ups_.erase(later.begin(), later.end());
+    for (const WakeUp& one : wake_ups_) next = std::min(next, one.when);
+  }
+  for (const WakeUp& one : due) {
+    if (const std::shared_ptr<Channel> channel = one.channel.lock(); channel != nullptr) channel->Wake();
+  }
+  return std::chrono::ceil<Millis>(next - now);
+}
+
+void Producer::ReplaceFailed() {
+  const std::string why = client_->FatalError();
+  const TimePoint now = clock_.IoNow();
+  if (why.empty() || now - made_at_ < kBetweenClients) return;
+  made_at_ = now;
+  OnTrouble(why);
+  Result<std::unique_ptr<Client>> made = Client::Make(options_, timeout_, *this);
+  if (!made) {
+    LogError("kafka: the producer has failed ({}), and another cannot be made: {}", why, made.error().message);
+    return;
+  }
+  LogWarn("kafka: the producer has failed, and another is made: {}", why);
+  std::unique_ptr<Client> failed = std::move(*made);
+  {
+    const std::unique_lock lock(gate_);
+    std::swap(client_, failed);
+  }
+  Drain(*failed);
+}
+
+void Producer::Drain(Client& client) {
+  while (client.under_way() > 0) {
+    client.Purge();  // again each time: a message that was between two queues has escaped
+    Round(client, kDrainWait);
+  }
+}
+
+}  // namespace tocsin::kafka

@@ -1,0 +1,102 @@
+// Producer: a client of librdkafka that is replaced where it fails for good, and the thread "tocsin-kafka" that polls
+// it and brings its reports to the sinks.
+//
+// Owned by KafkaSinks, and used by the sinks that have the same time-out. Threads: the constructor, Stop and the
+// destructor on one at a time; Hold, client and WakeAt on any; the rest on the polling thread.
+//
+// Invariants:
+//  - Whatever a client took is reported to its channel, exactly once, also where the client is replaced or stopped.
+//  - Only the polling thread replaces the client, and only while nobody holds it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "sinks/kafka/channel.h"
+#include "sinks/kafka/client.h"
+#include "sinks/kafka/options.h"
+
+namespace tocsin::kafka {
+
+class Producer final : private Events {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  static Result<std::shared_ptr<Producer>> Make(KafkaOptions options, Millis timeout, const Clock& clock);
+  ~Producer();
+  Producer(const Producer&) = delete;
+  Producer& operator=(const Producer&) = delete;
+
+  Millis timeout() const { return timeout_; }
+  TimePoint Now() const { return clock_.IoNow(); }
+
+  /// The client stays as long as the lock is held: briefly.
+  std::shared_lock<std::shared_mutex> Hold() { return std::shared_lock(gate_); }
+  Client& client() { return *client_; }
+
+  /// Wakes the channel at that time, or a little later. Never where the producer stops before.
+  void WakeAt(TimePoint when, std::weak_ptr<Channel> channel);
+
+  /// Whatever is under way is reported as failed, and the thread ends soon.
+  void Stop();
+  bool stopped() const { return stopped_; }
+
+ private:
+  struct WakeUp {
+    TimePoint when;
+    std::weak_ptr<Channel> channel;
+  };
+  /// A report of a message whose batch was not taken, until the round shows whether it was alone in it.
+  struct Suspect {
+    Channel* channel;
+    size_t at;  // in its round
+    rd_kafka_resp_err_t error;
+    std::pair<rd_kafka_topic_t*, int32_t> partition;
+  };
+
+  Producer(KafkaOptions options, Millis timeout, const Clock& clock);
+
+  void OnReport(Message& message, const rd_kafka_message_t& report) override;
+  void OnTrouble(std::string_view what) override;
+
+  void Work();
+  void Round(Client& client, Millis wait);
+  void JudgeSuspects();
+  /// Runs the wake-ups that are due; how long to the next one, at most kRest.
+  Millis RunWakeUps();
+  void ReplaceFailed();
+  void Drain(Client& client);
+  std::string_view Trouble() const;
+
+  const KafkaOptions options_;
+  const Millis timeout_;
+  const Clock& clock_;
+
+  std::shared_mutex gate_;  // guards client_ against being replaced
+  std::unique_ptr<Client> client_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> stopped_ = false;
+
+  std::mutex mutex_;  // guards wake_ups_
+  std::vector<WakeUp> wake_ups_;
+
+  // The polling thread's.
+  std::vector<std::shared_ptr<Channel>> reported_;  // in this round
+  std::vector<Suspect> suspects_;                   // the same
+  std::string trouble_;
+  TimePoint trouble_at_{};
+  TimePoint made_at_{};  // the client
+
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace tocsin::kafka

@@ -1,0 +1,145 @@
+#include "sinks/kafka/sink.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "sinks/kafka/verdict.h"
+
+namespace tocsin::kafka {
+namespace {
+
+constexpr Millis kFullWait{10};      // before librdkafka is tried again
+constexpr Millis kCloseWait{1'000};  // for what is under way when the sink closes
+
+}  // namespace
+
+Result<Addressing> Addressing::Parse(const Topic& topic) {
+  Result<Template> kafka_topic = Template::Parse("delivery.kafka_topic", topic.delivery.Text("kafka_topic"));
+  if (!kafka_topic) return std::unexpected(std::move(kafka_topic).error());
+  Result<Template> key = Template::Parse("delivery.kafka_key", topic.delivery.Text("kafka_key"));
+  if (!key) return std::unexpected(std::move(key).error());
+  return Addressing{.topic = topic.name, .kafka_topic = std::move(*kafka_topic), .key = std::move(*key)};
+}
+
+KafkaSink::KafkaSink(std::shared_ptr<Producer> producer, Addressing addressing, Loop& loop)
+    : producer_(std::move(producer)),
+      addressing_(std::move(addressing)),
+      loop_(loop),
+      channel_(std::make_shared<Channel>(loop, static_cast<Listener&>(*this))) {}
+
+KafkaSink::~KafkaSink() {
+  channel_->Detach();
+  TOCSIN_CHECK(batches_.empty());
+}
+
+void KafkaSink::Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) {
+  TOCSIN_CHECK(!closing_ && !batch->jobs.empty());
+  auto* const taken = new Batch(channel_, std::move(batch), std::move(answer));
+  under_way_ += taken->unanswered;
+  batches_.insert(taken);
+  waiting_.push_back(taken);
+  if (waiting_.size() == 1) Pump();  // behind others it waits for librdkafka, as they do
+}
+
+void KafkaSink::Pump() {
+  std::vector<Known> known;  // answered when the client is let go: the answers may bring more jobs
+  bool full = false;
+  {
+    const auto held = producer_->Hold();
+    full = !SendWaiting(producer_->client(), known);
+  }
+  if (full && !std::exchange(wake_asked_, true)) producer_->WakeAt(producer_->Now() + kFullWait, channel_);
+  for (Known& one : known) AnswerOne(*one.message, std::move(one.delivered));
+  EndCloseWhereDone();
+}
+
+bool KafkaSink::SendWaiting(Client& client, std::vector<Known>& known) {
+  while (!waiting_.empty()) {
+    Batch& batch = *waiting_.front();
+    for (; batch.next < batch.messages.size(); ++batch.next) {
+      if (!SendOne(client, batch, batch.messages[batch.next], known)) return false;
+    }
+    waiting_.pop_front();
+  }
+  return true;
+}
+
+bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vector<Known>& known) {
+  const JobView& job = batch.jobs->jobs[message.index];
+  name_.clear();
+  addressing_.kafka_topic.Append(name_, addressing_.topic, job);
+  if (const Status valid = CheckTopicName(name_); !valid) {
+    known.push_back({&message, {.outcome = DeliverOutcome::kRefused, .reason = valid.error().message}});
+    return true;
+  }
+  key_.clear();
+  addressing_.key.Append(key_, addressing_.topic, job);
+  rd_kafka_topic_t* const to = client.Topic(name_);
+  const rd_kafka_resp_err_t error =
+      to == nullptr ? RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : client.Send(to, key_, addressing_.topic, job, message);
+  if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) return false;
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) known.push_back({&message, VerdictOf(error, producer_->timeout(), "")});
+  return true;
+}
+
+void KafkaSink::OnReports(std::vector<Report> reports) {
+  for (Report& report : reports) AnswerOne(report.message(), std::move(report.delivered));
+  if (!waiting_.empty()) Pump();
+  EndCloseWhereDone();
+}
+
+void KafkaSink::OnWake() {
+  wake_asked_ = false;
+  if (!waiting_.empty()) Pump();
+  if (closing_ && producer_->Now() >= close_by_) {
+    AnswerAll({batches_.begin(), batches_.end()}, "the delivery to Kafka was closed before Kafka confirmed");
+  }
+  EndCloseWhereDone();
+}
+
+void KafkaSink::AnswerOne(Message& message, Delivered delivered) {
+  if (std::exchange(message.answered, true)) return;  // it was answered when the sink closed
+  Batch* const batch = message.batch;
+  --under_way_;
+  batch->answer(message.index, std::move(delivered));
+  if (--batch->unanswered > 0) return;
+  batch->answer = nullptr;
+  batches_.erase(batch);
+  batch->Release();
+}
+
+void KafkaSink::AnswerAll(const std::vector<Batch*>& batches, const char* why) {
+  for (Batch* const batch : batches) {
+    batch->Hold();
+    for (Message& message : batch->messages) {
+      AnswerOne(message, {.outcome = DeliverOutcome::kRetry, .reason = why});
+    }
+    batch->Release();
+  }
+}
+
+void KafkaSink::Close(Task done) {
+  TOCSIN_CHECK(!closing_);
+  closing_ = true;
+  closed_ = std::move(done);
+  // What librdkafka has not got yet is not begun any more; batches of which it has a part are waited for.
+  for (Batch* const batch : std::exchange(waiting_, {})) {
+    batch->Hold();
+    for (; batch->next < batch->messages.size(); ++batch->next) {
+      AnswerOne(batch->messages[batch->next],
+                {.outcome = DeliverOutcome::kRetry, .reason = "the delivery to Kafka was closed", .unsent = true});
+    }
+    batch->Release();
+  }
+  close_by_ = producer_->Now() + kCloseWait;
+  if (under_way_ > 0) producer_->WakeAt(close_by_, channel_);
+  EndCloseWhereDone();
+}
+
+void KafkaSink::EndCloseWhereDone() {
+  if (closed_ == nullptr || under_way_ > 0) return;
+  channel_->Detach();
+  loop_.Post(std::exchange(closed_, nullptr));
+}
+
+}  // namespace tocsin::kafka

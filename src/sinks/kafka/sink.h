@@ -1,0 +1,73 @@
+// KafkaSink: the jobs of one topic, to Kafka. Owned by the topic's dispatcher, on its loop.
+//
+// Invariants: jobs are handed to librdkafka in the order in which they came; where its queue is full the rest waits
+// here in that order. A batch is in batches_ until all of its jobs are answered.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/loop.h"
+#include "model/template.h"
+#include "model/topic.h"
+#include "sinks/kafka/channel.h"
+#include "sinks/kafka/producer.h"
+#include "spi/sink.h"
+
+namespace tocsin::kafka {
+
+/// How jobs of a topic are addressed. Errors name the field of the delivery.
+struct Addressing {
+  static Result<Addressing> Parse(const Topic& topic);
+
+  std::string topic;  // of Tocsin
+  Template kafka_topic;
+  Template key;
+};
+
+class KafkaSink final : public Sink, private Listener {
+ public:
+  KafkaSink(std::shared_ptr<Producer> producer, Addressing addressing, Loop& loop);
+  ~KafkaSink() override;
+
+  void Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) override;
+  void Close(Task done) override;
+
+ private:
+  /// An answer that is known at once.
+  struct Known {
+    Message* message;
+    Delivered delivered;
+  };
+
+  void OnReports(std::vector<Report> reports) override;
+  void OnWake() override;
+
+  void Pump();
+  /// Sends what waits; false where librdkafka's queue is full.
+  bool SendWaiting(Client& client, std::vector<Known>& known);
+  bool SendOne(Client& client, Batch& batch, Message& message, std::vector<Known>& known);
+  void AnswerOne(Message& message, Delivered delivered);
+  void AnswerAll(const std::vector<Batch*>& batches, const char* why);
+  void EndCloseWhereDone();
+
+  const std::shared_ptr<Producer> producer_;
+  const Addressing addressing_;
+  Loop& loop_;
+  const std::shared_ptr<Channel> channel_;
+
+  std::unordered_set<Batch*> batches_;
+  std::deque<Batch*> waiting_;  // with jobs that were not sent yet
+  size_t under_way_ = 0;        // jobs that are not answered
+  std::string name_;            // scratch
+  std::string key_;
+  bool wake_asked_ = false;
+  bool closing_ = false;
+  Producer::TimePoint close_by_{};
+  Task closed_;  // while closing
+};
+
+}  // namespace tocsin::kafka

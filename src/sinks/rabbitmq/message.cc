@@ -1,0 +1,115 @@
+#include "sinks/rabbitmq/message.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "spi/delivery_headers.h"
+
+namespace tocsin::rabbitmq {
+namespace {
+
+// RabbitMQ takes them for lists of further routing keys. A text there closes the channel, with every job in flight on
+// it.
+constexpr std::string_view kRouting[] = {"CC", "BCC"};
+
+constexpr uint8_t kPersistent = 2;
+
+bool IsContentType(std::string_view name) {
+  return std::ranges::equal(name, std::string_view("content-type"),
+                            [](unsigned char a, char b) { return std::tolower(a) == b; });
+}
+
+Status CheckShort(std::string_view what, std::string_view text) {
+  if (text.size() <= kShortTextMax) return {};
+  return Fail(Code::kTooLarge, "{} has {} bytes: AMQP takes {}", what, text.size(), kShortTextMax);
+}
+
+}  // namespace
+
+std::optional<MessageName> NameOf(const amqp_basic_properties_t& properties) {
+  if ((properties._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return std::nullopt;
+  const std::optional<Token> token = ParseToken(FindText(properties.headers, delivery_header::kToken));
+  const std::string_view id = FindText(properties.headers, delivery_header::kJobId);
+  if (!token || id.empty()) return std::nullopt;
+  return MessageName{.id = id, .token = *token};
+}
+
+Result<Message> Message::Make(const Topic& topic) {
+  auto exchange = Template::Parse("delivery.exchange", topic.delivery.Text("exchange"));
+  if (!exchange) return std::unexpected(std::move(exchange).error());
+  auto routing_key = Template::Parse("delivery.routing_key", topic.delivery.Text("routing_key"));
+  if (!routing_key) return std::unexpected(std::move(routing_key).error());
+  return Message(topic.name, *std::move(exchange), *std::move(routing_key));
+}
+
+Message::Message(std::string topic, Template exchange, Template routing_key)
+    : topic_(std::move(topic)),
+      exchange_template_(std::move(exchange)),
+      routing_key_template_(std::move(routing_key)) {}
+
+Status Message::Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job) {
+  TOCSIN_TRY(Name(job));
+  TOCSIN_TRY(SetHeaders(job));
+  const amqp_basic_publish_t publish{.ticket = 0,
+                                     .exchange = BytesOf(exchange_),
+                                     .routing_key = BytesOf(routing_key_),
+                                     .mandatory = 1,
+                                     .immediate = 0};
+  return encoder.Publish(out, channel, publish, Properties(job), job.payload);
+}
+
+Status Message::Name(const JobView& job) {
+  exchange_.clear();
+  exchange_template_.Append(exchange_, topic_, job);
+  routing_key_.clear();
+  routing_key_template_.Append(routing_key_, topic_, job);
+  TOCSIN_TRY(CheckShort("its exchange", exchange_));
+  return CheckShort("its routing key", routing_key_);
+}
+
+Status Message::SetHeaders(const JobView& job) {
+  id_ = job.Id();
+  token_ = TokenText(job.token);
+  attempt_ = std::to_string(job.attempt);
+  due_ms_ = job.due == kNever ? "" : std::to_string(ToMs(job.due));
+  headers_.clear();
+  headers_.push_back(TextField(delivery_header::kTopic, topic_));
+  headers_.push_back(TextField(delivery_header::kJobId, id_));
+  headers_.push_back(TextField(delivery_header::kAttempt, attempt_));
+  if (!due_ms_.empty()) headers_.push_back(TextField(delivery_header::kDueMs, due_ms_));
+  headers_.push_back(TextField(delivery_header::kToken, token_));
+  if (!job.key.empty()) headers_.push_back(TextField(delivery_header::kKey, job.key));
+  content_type_ = {};
+  for (const HeaderView& header : job.headers) {
+    TOCSIN_TRY(CheckShort("the name of a header", header.name));
+    if (std::ranges::find(kRouting, header.name) != std::end(kRouting)) {
+      return Fail(Code::kInvalidArgument, "it has the header {}, by which RabbitMQ would route it", header.name);
+    }
+    if (IsContentType(header.name) && header.value.size() <= kShortTextMax) content_type_ = header.value;
+    headers_.push_back(TextField(header.name, header.value));
+  }
+  return {};
+}
+
+amqp_basic_properties_t Message::Properties(const JobView& job) {
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+  properties.headers = {.num_entries = static_cast<int>(headers_.size()), .entries = headers_.data()};
+  properties.delivery_mode = kPersistent;
+  if (job.due != kNever) {
+    properties._flags |= AMQP_BASIC_TIMESTAMP_FLAG;
+    properties.timestamp =
+        static_cast<uint64_t>(std::chrono::floor<std::chrono::seconds>(job.due).time_since_epoch().count());
+  }
+  if (id_.size() <= kShortTextMax) {  // one byte less than an id may have; the header has it in any case
+    properties._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
+    properties.message_id = BytesOf(id_);
+  }
+  if (!content_type_.empty()) {
+    properties._flags |= AMQP_BASIC_CONTENT_TYPE_FLAG;
+    properties.content_type = BytesOf(content_type_);
+  }
+  return properties;
+}
+
+}  // namespace tocsin::rabbitmq

@@ -1,0 +1,58 @@
+// Message: a job as RabbitMQ gets it: persistent, mandatory, with the exchange and routing key of the topic's
+// templates, the headers that every sink sends, and the job's own headers by their own names.
+//
+// One for a topic, on the publisher's thread; its buffers are used for one job after the other.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/job.h"
+#include "model/template.h"
+#include "model/topic.h"
+#include "sinks/rabbitmq/codec.h"
+
+namespace tocsin::rabbitmq {
+
+/// What a message that came back says of itself.
+struct MessageName {
+  std::string_view id;
+  Token token;
+};
+/// Nothing where it is none of ours.
+std::optional<MessageName> NameOf(const amqp_basic_properties_t& properties);
+
+class Message {
+ public:
+  /// kInvalidArgument names the setting.
+  static Result<Message> Make(const Topic& topic);
+
+  const std::string& topic() const { return topic_; }
+  /// Publishes `job` on a channel. An Error, and nothing is written, where AMQP cannot carry it.
+  Status Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job);
+
+ private:
+  Message(std::string topic, Template exchange, Template routing_key);
+
+  Status Name(const JobView& job);
+  Status SetHeaders(const JobView& job);
+  amqp_basic_properties_t Properties(const JobView& job);
+
+  std::string topic_;
+  Template exchange_template_;
+  Template routing_key_template_;
+
+  std::string exchange_;
+  std::string routing_key_;
+  std::string id_;
+  std::string token_;
+  std::string attempt_;
+  std::string due_ms_;
+  std::string_view content_type_;
+  std::vector<amqp_table_entry_t> headers_;
+};
+
+}  // namespace tocsin::rabbitmq

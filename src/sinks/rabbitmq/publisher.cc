@@ -1,0 +1,201 @@
+#include "sinks/rabbitmq/publisher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <pthread.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "clients/redis/stream.h"
+#include "sinks/rabbitmq/sink.h"
+
+namespace tocsin::rabbitmq {
+namespace {
+
+constexpr size_t kTurnJobs = 64;  // of one topic, before the next one's
+
+TimePoint Now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Status CheckTopic(const Topic& topic) {
+  TOCSIN_TRY(Message::Make(topic));
+  return {};
+}
+
+Result<std::unique_ptr<Publisher>> Publisher::Make(Options options) {
+  auto tls = redis::MakeTlsContext({.on = options.tls, .ca_file = options.ca_file, .cert_file = {}, .key_file = {}});
+  if (!tls) {
+    return FailField(Code::kInvalidArgument, "rabbitmq.ca_file", "rabbitmq.ca_file: {}", tls.error().message);
+  }
+  return std::unique_ptr<Publisher>(new Publisher(std::move(options), *std::move(tls)));
+}
+
+Publisher::Publisher(Options options, std::unique_ptr<boost::asio::ssl::context> tls)
+    : options_(std::move(options)), tls_(std::move(tls)), thread_([this] { loop_.Run(); }) {
+  pthread_setname_np(thread_.native_handle(), "tocsin-rabbit");
+}
+
+Publisher::~Publisher() {
+  TOCSIN_CHECK(sinks_ == 0);
+  loop_.Post([this] { Stop(); });
+  thread_.join();
+}
+
+void Publisher::Stop() {
+  stopping_ = true;
+  if (Link() != nullptr) {
+    connection_->SayGoodbye();
+    return WakeAt(Now());
+  }
+  if (connection_ != nullptr) connection_->Close();
+  loop_.Stop();
+}
+
+Result<std::unique_ptr<Sink>> Publisher::Open(const Topic& topic, Loop& loop) {
+  auto message = Message::Make(topic);
+  if (!message) return std::unexpected(std::move(message).error());
+  const Channel::Settings settings{.in_flight = topic.delivery.Number("in_flight"),
+                                   .timeout = Millis(topic.delivery.Number("timeout_ms")),
+                                   .rest_min = options_.backoff_min,
+                                   .rest_max = options_.backoff_max};
+  return std::make_unique<RabbitSink>(*this, loop, *std::move(message), settings);
+}
+
+void Publisher::Add(std::unique_ptr<Channel> channel) {
+  channels_.push_back(std::move(channel));
+  if (connection_ == nullptr && connect_at_ == TimePoint::max()) Connect();
+}
+
+void Publisher::Deliver(Channel& channel, uint64_t batch_id, std::shared_ptr<const JobBatch> batch) {
+  channel.Deliver(batch_id, std::move(batch));
+  Schedule(channel);
+  EndTurn();
+}
+
+void Publisher::CloseChannel(Channel& channel) {
+  ++closing_;
+  channel.Close();
+  EndTurn();
+}
+
+void Publisher::Connect() {
+  connect_at_ = TimePoint::max();
+  connection_ = std::make_shared<Connection>(loop_.io(), tls_.get(), options_, static_cast<Connection::Owner&>(*this));
+  connection_->Start();
+  WakeAt(Now() + options_.connect_timeout);
+}
+
+void Publisher::Up() {
+  if (!trouble_.empty() || !std::exchange(connected_once_, true)) LogInfo("{}: connected", options_.Where());
+  trouble_.clear();
+  was_up_ = true;
+  pause_ = Millis(0);
+  by_number_.assign(connection_->channel_max() + size_t{1}, nullptr);
+  last_number_ = 0;
+  WakeAt(Now());
+}
+
+void Publisher::Heard(const amqp_frame_t& frame) {
+  if (frame.channel < by_number_.size() && by_number_[frame.channel] != nullptr)
+    by_number_[frame.channel]->Heard(frame);
+}
+
+void Publisher::ReadDone() { EndTurn(); }
+
+void Publisher::Written() { EndTurn(); }
+
+void Publisher::SetBlocked(bool blocked, std::string_view reason) {
+  if (blocked == blocked_) return;
+  blocked_ = blocked;
+  if (blocked) return LogWarn("{} takes no jobs for now: {}; they wait", options_.Where(), reason);
+  LogInfo("{} takes jobs again", options_.Where());
+  for (const auto& channel : channels_) channel->Unblocked();
+  WakeAt(Now());
+}
+
+void Publisher::Lost(const std::string& why) {
+  connection_ = nullptr;
+  blocked_ = false;
+  by_number_.clear();
+  if (stopping_) return loop_.Stop();
+  // Once, not at every try.
+  if (trouble_.empty()) LogWarn("{}; trying again until it is there", why);
+  trouble_ = why;
+  pause_ = std::clamp(pause_ * 2, options_.backoff_min, options_.backoff_max);
+  std::uniform_int_distribution<int64_t> blur(pause_.count() / 2, pause_.count());
+  connect_at_ = Now() + Millis(blur(random_));
+  WakeAt(connect_at_);
+  if (std::exchange(was_up_, false)) {
+    for (const auto& channel : channels_) channel->ConnectionLost(why);
+  }
+  EndTurn();
+}
+
+std::string Publisher::Trouble() const {
+  if (connection_ != nullptr && connection_->up()) return {};
+  return trouble_.empty() ? fmt::format("{}: no connection yet", options_.Where()) : trouble_;
+}
+
+uint16_t Publisher::TakeNumber(Channel& channel) {
+  const size_t numbers = by_number_.size() - 1;
+  for (size_t i = 0; i < numbers; ++i) {
+    last_number_ = static_cast<uint16_t>(last_number_ % numbers + 1);
+    if (by_number_[last_number_] != nullptr) continue;
+    by_number_[last_number_] = &channel;
+    return last_number_;
+  }
+  return 0;
+}
+
+void Publisher::FreeNumber(uint16_t number) { by_number_[number] = nullptr; }
+
+void Publisher::Schedule(Channel& channel) {
+  if (!std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
+}
+
+void Publisher::Publish() {
+  Connection* const link = Link();
+  if (link == nullptr) return;
+  size_t idle = 0;  // how many in a row had nothing to publish
+  while (idle < scheduled_.size() && link->out().size() < Channel::kWriteBytes) {
+    turn_ = (turn_ + 1) % scheduled_.size();
+    idle = scheduled_[turn_]->Publish(kTurnJobs) ? 0 : idle + 1;
+  }
+  link->Flush();
+}
+
+void Publisher::EndTurn() {
+  std::erase_if(scheduled_, [](Channel* channel) {
+    if (!channel->waiting()) channel->is_scheduled = false;
+    return !channel->waiting();
+  });
+  Publish();
+  for (Channel* const channel : std::exchange(news_, {})) channel->SendReport();
+  if (closing_ > 0) closing_ -= std::erase_if(channels_, [](const auto& channel) { return channel->gone(); });
+}
+
+void Publisher::WakeAt(TimePoint time) {
+  // A timer that rings too soon looks again: moving it later each time would cost more.
+  if (time >= timer_at_) return;
+  timer_at_ = time;
+  timer_.expires_at(time);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    timer_at_ = TimePoint::max();
+    OnTimer();
+  });
+}
+
+void Publisher::OnTimer() {
+  const TimePoint now = Now();
+  if (now >= connect_at_) Connect();
+  TimePoint next = connect_at_;
+  if (connection_ != nullptr) next = std::min(next, connection_->Check(now));
+  for (const auto& channel : channels_) next = std::min(next, channel->Check(now));
+  WakeAt(std::min(next, connect_at_));  // the connection may have been lost just now
+  EndTurn();
+}
+
+}  // namespace tocsin::rabbitmq

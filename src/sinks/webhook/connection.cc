@@ -1,0 +1,186 @@
+#include "sinks/webhook/connection.h"
+
+#include <algorithm>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "sinks/webhook/batch.h"
+
+namespace tocsin::webhook {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kAnswerBytesMax = 64 << 10;  // of a body that nobody reads; what has more is closed
+
+AnswerReader::Bounds BoundsOf(const Request& request) {
+  if (!request.batched) return {.body_bytes = kAnswerBytesMax};
+  return {.body_bytes = OutcomesBytesMax(request.items.size()), .keep_body = true};
+}
+
+/// The certificate has to be the host's; SNI is for names alone (RFC 6066).
+bool ExpectHost(SSL* ssl, const Target& target) {
+  if (target.address) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), target.host.c_str()) == 1;
+  return SSL_set1_host(ssl, target.host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, target.host.c_str()) == 1;
+}
+
+}  // namespace
+
+Connection::Connection(Route& route, Owner& owner) : route_(route), owner_(&owner), socket_(route.loop.io()) {
+  if (route.target.tls) tls_.emplace(socket_, *route.tls);
+}
+
+void Connection::Send(std::shared_ptr<const Request> request) {
+  request_ = std::move(request);
+  busy_ = true;
+  reader_.Begin(BoundsOf(*request_));
+  if (stage_ == Stage::kNew) return Open();
+  Write();
+}
+
+void Connection::Open() {
+  stage_ = Stage::kLookup;
+  auto found = [self = shared_from_this()](const Result<Addresses>& addresses) { self->Found(addresses); };
+  const Target& target = route_.target;
+  if (!target.address) return route_.lookup.Ask(target.host, route_.loop, std::move(found));
+  asio::post(route_.loop.io(), [found, address = *target.address] { found(Addresses{address}); });
+}
+
+void Connection::Found(const Result<Addresses>& found) {
+  if (closed_) return;
+  if (!found) return Fail(found.error().message);
+  std::string_view refused = "a name without an address";
+  for (const asio::ip::address& address : *found) {
+    if (const auto why = WhyRefused(address, route_.allow)) {
+      refused = *why;
+    } else {
+      endpoints_.emplace_back(address, route_.target.port);
+    }
+  }
+  if (endpoints_.empty()) {
+    // Which address is not said: it would tell whoever may set a topic about the inside of a network.
+    return Fail(fmt::format("the host is {}, and the server's option webhook.allow does not name it", refused));
+  }
+  const auto first = static_cast<ptrdiff_t>(route_.first_address % endpoints_.size());
+  std::rotate(endpoints_.begin(), endpoints_.begin() + first, endpoints_.end());
+  stage_ = Stage::kConnect;
+  asio::async_connect(socket_, endpoints_, [self = shared_from_this()](const ErrorCode& error, const Tcp::endpoint&) {
+    self->Connected(error);
+  });
+}
+
+void Connection::Connected(const ErrorCode& error) {
+  if (closed_) return;
+  if (error) return Fail(fmt::format("no connection: {}", error.message()));
+  ErrorCode ignored;
+  socket_.set_option(Tcp::no_delay(true), ignored);
+  if (!tls_) return Begin();
+  Shake();
+}
+
+void Connection::Shake() {
+  stage_ = Stage::kHandshake;
+  if (!ExpectHost(tls_->native_handle(), route_.target)) return Fail("OpenSSL refuses the name of the host");
+  tls_->async_handshake(asio::ssl::stream_base::client,
+                        [self = shared_from_this()](const ErrorCode& error) { self->Shaken(error); });
+}
+
+void Connection::Shaken(const ErrorCode& error) {
+  if (closed_) return;
+  if (!error) return Begin();
+  const long verified = SSL_get_verify_result(tls_->native_handle());
+  if (verified == X509_V_OK) return Fail(fmt::format("the TLS handshake failed: {}", error.message()));
+  Fail(fmt::format("its certificate is not accepted: {}", X509_verify_cert_error_string(verified)));
+}
+
+void Connection::Begin() {
+  stage_ = Stage::kReady;
+  Write();
+  Read();
+}
+
+void Connection::Write() {
+  writing_ = true;
+  const std::array<asio::const_buffer, 2> bytes = {asio::buffer(request_->head), asio::buffer(request_->body())};
+  // What is sent stays until the write is over, also where the answer came before that.
+  auto written = [self = shared_from_this(), request = request_](const ErrorCode& error, size_t /*bytes*/) {
+    // A receiver may answer before it has read all, and close: that answer counts, so reading says what became of it.
+    if (!error) self->writing_ = false;
+  };
+  tls_ ? asio::async_write(*tls_, bytes, std::move(written)) : asio::async_write(socket_, bytes, std::move(written));
+}
+
+void Connection::Read() {
+  reading_ = true;
+  auto taken = [self = shared_from_this()](const ErrorCode& error, size_t bytes) { self->Take(error, bytes); };
+  const auto into = asio::buffer(buffer_);
+  tls_ ? tls_->async_read_some(into, std::move(taken)) : socket_.async_read_some(into, std::move(taken));
+}
+
+void Connection::Take(const ErrorCode& error, size_t bytes) {
+  if (closed_) return;
+  reading_ = false;
+  if (!busy_) return owner_->Lost(*this);
+  if (!error) return Judge(reader_.Feed({buffer_.data(), bytes}), {});
+  const bool clean = error == asio::error::eof;
+  const std::string trouble = clean ? "" : fmt::format("the connection was lost: {}", error.message());
+  Judge(reader_.End(clean), trouble);
+}
+
+void Connection::Judge(AnswerReader::State state, std::string_view trouble) {
+  switch (state) {
+    case AnswerReader::State::kMore:
+      return Read();
+    case AnswerReader::State::kDone:
+      return Finish();
+    case AnswerReader::State::kBroken:
+      break;
+  }
+  if (!trouble.empty()) return Fail(trouble);
+  if (!reader_.started()) return Fail(reader_.trouble());
+  Fail(fmt::format("it answers what is no HTTP/1.1: {}", reader_.trouble()));
+}
+
+void Connection::Finish() {
+  busy_ = false;
+  served_ = true;
+  Ending ending{.answer = reader_.TakeAnswer()};
+  ending.reusable = ending.answer->keep_alive && !writing_;
+  if (ending.reusable && !reading_) Read();
+  owner_->Ended(*this, ending);
+}
+
+void Connection::Fail(std::string_view why) {
+  if (stage_ == Stage::kConnect || stage_ == Stage::kHandshake) ++route_.first_address;
+  busy_ = false;
+  Ending ending;
+  ending.trouble = fmt::format("{}: {}", route_.target.Text(), why);
+  ending.unheard = served_ && !reader_.started();
+  owner_->Ended(*this, ending);
+}
+
+void Connection::Expire() {
+  constexpr std::string_view kMissing[] = {"", "no address for the name", "no connection",
+                                           "no end of the TLS handshake", "no answer"};
+  if (stage_ == Stage::kReady && reader_.End(false) == AnswerReader::State::kDone) return Finish();
+  served_ = false;  // nor is it sent again: the time is over
+  Fail(fmt::format("{} in time", kMissing[static_cast<size_t>(stage_)]));
+}
+
+void Connection::Abandon(std::string_view why) {
+  if (stage_ == Stage::kReady && reader_.End(false) == AnswerReader::State::kDone) return Finish();
+  served_ = false;
+  Fail(why);
+}
+
+void Connection::Close() {
+  closed_ = true;
+  ErrorCode ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace tocsin::webhook

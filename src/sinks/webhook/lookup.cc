@@ -1,0 +1,86 @@
+#include "sinks/webhook/lookup.h"
+
+#include <memory>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+
+namespace tocsin::webhook {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+std::optional<ip::address> AddressOf(const addrinfo& info) {
+  if (info.ai_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(info.ai_addr);
+    return ip::address_v4(ntohl(v4->sin_addr.s_addr));
+  }
+  if (info.ai_family != AF_INET6) return std::nullopt;
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(info.ai_addr);
+  ip::address_v6::bytes_type bytes;
+  std::copy_n(v6->sin6_addr.s6_addr, bytes.size(), bytes.begin());
+  return ip::address_v6(bytes, v6->sin6_scope_id);
+}
+
+}  // namespace
+
+NameLookup::NameLookup(Find find, size_t threads_max) : find_(std::move(find)), threads_max_(threads_max) {}
+
+NameLookup::~NameLookup() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void NameLookup::Ask(const std::string& name, Loop& loop, Done done) {
+  const std::lock_guard lock(mutex_);
+  auto [at, fresh] = askers_.try_emplace(name);
+  at->second.push_back({&loop, std::move(done)});
+  if (!fresh) return;
+  waiting_.push_back(name);
+  if (idle_ < waiting_.size() && threads_.size() < threads_max_) threads_.emplace_back([this] { Work(); });
+  wake_.notify_one();
+}
+
+void NameLookup::Work() {
+  pthread_setname_np(pthread_self(), "webhook-names");
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    --idle_;
+    if (stopping_) return;
+    const std::string name = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    const auto found = std::make_shared<const Result<Addresses>>(find_(name));
+    lock.lock();
+    if (stopping_) return;
+    auto node = askers_.extract(name);
+    for (Asker& asker : node.mapped()) {
+      asker.loop->Post([found, done = std::move(asker.done)]() mutable { done(*found); });
+    }
+  }
+}
+
+Result<Addresses> NameLookup::FindBySystem(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = getaddrinfo(name.c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    return Fail(Code::kUnavailable, "the name {} cannot be looked up: {}", name, gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  Addresses addresses;
+  for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
+    if (const auto address = AddressOf(*info)) addresses.push_back(*address);
+  }
+  return addresses;
+}
+
+}  // namespace tocsin::webhook

@@ -1,0 +1,145 @@
+#include "sinks/webhook/message.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/compile.h>
+
+#include "sinks/webhook/batch.h"
+#include "spi/delivery_headers.h"
+
+namespace tocsin::webhook {
+namespace {
+
+void AppendEscaped(std::string& out, char c) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+bool IsPlain(char c) { return c >= 0x20 && c <= 0x7e; }
+
+constexpr std::array<bool, 256> kNameBytes = [] {
+  std::array<bool, 256> good{};
+  constexpr std::string_view kGood =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";  // a token but for %
+  for (const char c : kGood) good[static_cast<unsigned char>(c)] = true;
+  return good;
+}();
+
+void AppendHeaderName(std::string& out, std::string_view name) {
+  for (const char c : name) {
+    if (kNameBytes[static_cast<unsigned char>(c)]) {
+      out += c;
+    } else {
+      AppendEscaped(out, c);
+    }
+  }
+}
+
+bool IsContentType(std::string_view name) {
+  return std::ranges::equal(name, std::string_view("content-type"),
+                            [](unsigned char a, char b) { return std::tolower(a) == b; });
+}
+
+/// Nothing where it has none, or one that cannot be a header.
+std::string_view ContentType(const JobView& job) {
+  for (const HeaderView& header : job.headers) {
+    const std::string_view value = header.value;
+    const bool good =
+        !value.empty() && std::ranges::all_of(value, IsPlain) && value.front() != ' ' && value.back() != ' ';
+    if (IsContentType(header.name)) return good ? value : "";
+  }
+  return "";
+}
+
+void AppendField(std::string& head, std::string_view name, std::string_view text) {
+  head += name;
+  head += ": ";
+  AppendHeaderText(head, text);
+  head += "\r\n";
+}
+
+void AppendField(std::string& head, std::string_view name, int64_t number) {
+  fmt::format_to(std::back_inserter(head), FMT_COMPILE("{}: {}\r\n"), name, number);
+}
+
+}  // namespace
+
+void AppendHeaderText(std::string& out, std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool at_end = i == 0 || i + 1 == text.size();
+    if (!IsPlain(c) || c == '%' || (c == ' ' && at_end)) {
+      AppendEscaped(out, c);
+    } else {
+      out += c;
+    }
+  }
+}
+
+MessageWriter::MessageWriter(const Target& target, std::string topic, std::string_view user_agent,
+                             std::unique_ptr<const Signer> signer)
+    : topic_(std::move(topic)),
+      begin_(fmt::format("POST {} HTTP/1.1\r\nhost: {}\r\nuser-agent: {}\r\ncontent-type: ", target.resource,
+                         target.authority, user_agent)),
+      signer_(std::move(signer)) {
+  AppendHeaderText(topic_text_, topic_);
+}
+
+void MessageWriter::Begin(std::string& head, std::string_view content_type, size_t bytes) const {
+  head.assign(begin_);
+  head += content_type;
+  fmt::format_to(std::back_inserter(head), FMT_COMPILE("\r\ncontent-length: {}\r\n"), bytes);
+}
+
+void MessageWriter::Identify(std::string& head, std::string_view id, std::string_view body, int64_t now_s) const {
+  fmt::format_to(std::back_inserter(head), FMT_COMPILE("webhook-id: {}/{}\r\nwebhook-timestamp: {}\r\n"), topic_text_,
+                 id, now_s);
+  if (signer_ != nullptr) {
+    head += "webhook-signature: ";
+    signer_->Append(head, fmt::format(FMT_COMPILE("{}/{}.{}."), topic_text_, id, now_s), body);
+    head += "\r\n";
+  }
+  fmt::format_to(std::back_inserter(head), FMT_COMPILE("{}: {}\r\n"), delivery_header::kTopic, topic_text_);
+}
+
+void MessageWriter::WriteHead(std::string& head, const JobView& job, int64_t now_s) const {
+  const std::string_view type = ContentType(job);
+  const std::string uid = UidText(job.uid);
+  Begin(head, type.empty() ? "application/octet-stream" : type, job.payload.size());
+  Identify(head, uid, job.payload, now_s);
+  AppendField(head, delivery_header::kJobId, job.own_id.empty() ? std::string_view(uid) : job.own_id);
+  AppendField(head, delivery_header::kAttempt, int64_t{job.attempt});
+  if (job.due != kNever) AppendField(head, delivery_header::kDueMs, ToMs(job.due));
+  AppendField(head, delivery_header::kToken, TokenText(job.token));
+  if (!job.key.empty()) AppendField(head, delivery_header::kKey, job.key);
+  for (const HeaderView& header : job.headers) {
+    if (!type.empty() && IsContentType(header.name)) continue;
+    AppendOwn(head, header);
+  }
+  head += "\r\n";
+}
+
+void MessageWriter::AppendOwn(std::string& head, const HeaderView& header) const {
+  // No header of a job's own may have a meaning for HTTP, or look like one of ours.
+  if (header.name != delivery_header::kProbe) head += "tocsin-header-";
+  AppendHeaderName(head, header.name);
+  head += ": ";
+  AppendHeaderText(head, header.value);
+  head += "\r\n";
+}
+
+void MessageWriter::WriteBatch(std::string& head, std::string& body, std::span<const JobView* const> jobs,
+                               int64_t now_s) const {
+  body.clear();
+  AppendBatch(body, topic_, jobs);
+  Begin(head, "application/json", body.size());
+  // The token is another one in each delivery, so no two requests have the same id.
+  Identify(head, "batch-" + TokenText(jobs.front()->token), body, now_s);
+  AppendField(head, "tocsin-batch", static_cast<int64_t>(jobs.size()));
+  head += "\r\n";
+}
+
+}  // namespace tocsin::webhook

@@ -1,0 +1,37 @@
+// Signer: signs requests as Standard Webhooks says: v1,<base64 of HMAC-SHA256 over id.timestamp.body>. One for a sink,
+// on its thread. Holds the keys inside OpenSSL alone.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <openssl/evp.h>
+
+#include "base/result.h"
+
+namespace tocsin::webhook {
+
+class Signer {
+ public:
+  /// `secrets` is what is stored under a secret's name: one secret, or several with blanks between them, each of which
+  /// signs, so that receivers can move from one to the next. whsec_<base64> stands for the bytes that it encodes;
+  /// anything else is the key as it is. Errors name delivery.secret and never hold any of it.
+  static Result<Signer> Make(std::string secrets);
+
+  /// "v1,<base64>", once for each secret, with a blank between two. `head` is "id.timestamp.".
+  void Append(std::string& out, std::string_view head, std::string_view body) const;
+
+ private:
+  struct Free {
+    void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+  };
+  using Mac = std::unique_ptr<EVP_MAC_CTX, Free>;
+
+  Status Add(std::string_view secret);
+
+  std::vector<Mac> keys_;  // each ready for the first byte
+};
+
+}  // namespace tocsin::webhook
