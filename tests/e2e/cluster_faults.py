@@ -4,18 +4,23 @@ Every run begins with a lease in each group and ends with the same once more: wh
 expired lease back within the session and two seconds, and nothing is ever started again that was not killed here.
 """
 
+import contextlib
+import math
 import threading
 import time
 
 import pytest
 import redis.crc
 from cluster_load import instant
-from cluster_probe import Probe
+from cluster_monitor import FenceWatch
+from cluster_probe import TOPIC, Probe
 from cluster_world import PREFIX, Rig, poll
+from conftest import DEADLINE_S, now_ms
 from programs import wait_for
 
 KINDS = ("kill", "stop", "cut")
 LAG_S = 0.3
+REFUSED = "was taken by another node"  # says a node whose chore was refused
 WORDS = {"kill": ("kill", "start"), "stop": ("pause", "resume"), "cut": ("cut", "heal")}
 
 
@@ -53,9 +58,25 @@ def skip_without_cut(rig, kind):
         pytest.skip(rig.why_no_cut)
 
 
+@contextlib.contextmanager
+def fenced(world):
+    """With each chore on the one Redis read along: none but the owner's was carried out (invariant 8, peer bug 12). What was
+    seen is in the dictionary afterwards."""
+    (_, owners), _ = world.await_settled(30)
+    watch, seen = FenceWatch(world.redis, owners), {}
+    try:
+        yield seen
+    finally:
+        seen |= watch.close()
+        print(f"  chores: {seen}")
+    assert seen["done"] > 0 and seen["takes"] > 0
+    assert seen["stale"] == [] and seen["denied"] == []
+
+
 def node_fault(world, probe, load, kind, draw):
     """One node; nothing may be lost, and nothing may be late by more than the session and two seconds."""
     seat = world.seats[draw.choice(sorted(world.seats))]
+    had = world.groups_of(seat)
     leased = probe.lease_all()
     began = time.monotonic()
     mend = break_it(seat, kind)
@@ -63,12 +84,47 @@ def node_fault(world, probe, load, kind, draw):
     returned = probe.await_return(leased, began, world.patience_s)
     _, settled = world.await_settled(world.patience_s)
     load.run_for(200)
-    mend()
+    left = []
+    if kind == "stop" and world.is_single:
+        left = go_on_with_old_epochs(world, probe, seat, had)
+    else:
+        mend()
     mended = time.monotonic()
     healed = heal(world, probe, mended)
+    if left:
+        probe.await_return(left, time.monotonic(), world.patience_s)
     load.run_for(200)
     print(f"  node {seat.name} {kind}: all groups fire after {fired:.2f} s, all leases are back after {returned:.2f} s, "
           f"agreed {settled:.2f} s later; mended, all agreed after {healed:.2f} s")
+
+
+def go_on_with_old_epochs(world, probe, seat, groups):
+    """Resumes a node whose groups others have taken, so that it does its work with the epochs that it had: leases of these
+    groups have run out, no other node gives them back, and it cannot register anew before it was refused. Returns the
+    leased probes."""
+    others = world.serving()
+
+    def others_leave_work():
+        """They stand still while leases are running still."""
+        leased = probe.lease_all()
+        for other in others:
+            other.pause()
+        end_ms = max(world.lease_ends(TOPIC, groups), default=0)
+        if end_ms > now_ms():
+            return leased, end_ms
+        for other in others:
+            other.resume()
+        return None
+
+    (leased, end_ms), _ = poll(others_leave_work, DEADLINE_S, "a lease that nobody gives back")
+    poll(lambda: now_ms() > end_ms, DEADLINE_S, "the end of the leases")
+    said = len(seat.errors())
+    with world.registration_closed():
+        seat.resume()
+        poll(lambda: REFUSED in seat.errors()[said:], world.patience_s, "a chore with an old epoch that was refused")
+    for other in others:
+        other.resume()
+    return leased
 
 
 def heal(world, probe, mended):
@@ -81,20 +137,25 @@ def heal(world, probe, mended):
 
 
 def master_fault(world, probe, load, kind, master, new_master):
-    """The master of some groups; `new_master()` returns when another has taken over. What was lost is counted."""
+    """The master of some groups; `new_master()` returns when another has taken over. What was answered from then on may not
+    be undone, nor what was answered before all replicas were seen to have it; what was lost in between is counted."""
     leased = probe.lease_all()
+    replicated = instant()
     world.await_replicas()
-    began, fault = time.monotonic(), instant()
+    began = time.monotonic()
     mend = lag_and_kill(world, master) if kind == "lag" else break_it(master, kind, master.place)
     promoted = new_master()
     took_over = time.monotonic()
+    load.window(replicated, instant(), math.inf if kind == "lag" else load.one_turn)
     returned = probe.await_return(leased, took_over, world.patience_s)
     fired = probe.fire_all(world.patience_s)
     world.await_settled(world.patience_s)
     load.run_for(200)
+    goes_on = instant()
     mend()
     wait_for(lambda: not master.is_master() and in_step(world), 30, "the old master among the replicas")
-    load.window(fault, instant())
+    if kind == "stop":
+        load.window(goes_on, instant())  # it does not know yet that it is the master no more, and may be asked
     healed = heal(world, probe, time.monotonic())
     load.run_for(200)
     print(f"  master {kind}: {promoted.address} took over after {took_over - began:.2f} s, all leases were back "

@@ -1,28 +1,37 @@
 """Producers and consumers on many nodes, who go to another node when theirs does not answer, and the verdict on what they
 saw.
 
-With nothing but nodes failing, every rule of histories.py holds as it stands. A Redis that fails over may lose what it
-acknowledged shortly before, and forget leases and settlements of that time: such a time is a window. What was answered
+With nothing but nodes failing, every rule of histories.py holds as it stands. A Redis that fails over may lose what its
+replicas had not received, and forget leases and settlements of that time: such a time is a window. What was answered
 within a window counts as unknown; the rest is judged as strictly as ever, and what was lost is counted.
 """
 
 import collections
+import math
 import random
 import time
+from typing import NamedTuple
 
 import histories
 from cluster_world import PREFIX, poll
 from conftest import DEADLINE_S
-from histories import CLOCK_MS, Delivery, History, Kill, Submit
-from torture_clients import SETTINGS, Fleet
+from histories import CLOCK_MS, Delivery, History, Submit
+from torture_clients import BATCHES, SETTINGS, Fleet
 from torture_wires import HttpWire, Lost, Refused, RespWire
 
 CALL_S = 3  # longer than any reserve waits; then the node counts as lost
 SLOTS = 16
-LOSS_MS = 1000  # README: what may be lost was acknowledged within so much before a failover
 DRAIN_S = 60
 FIGURES_S = 15
 LATER = 1 << 62  # ns
+
+
+class Window(NamedTuple):
+    """Between these instants Redis may have forgotten what it answered."""
+
+    began: int
+    ended: int
+    lost_max: float = math.inf  # jobs
 
 
 class Roaming:
@@ -113,18 +122,27 @@ class Load:
     def seen(self):
         return sum(len(client.events) for client in self.fleet.clients if client not in self.fleet.producers)
 
-    def window(self, began, ended):
-        """Between these instants, and LOSS_MS before, Redis may have forgotten what it answered."""
-        self.windows.append(Kill(began - LOSS_MS * CLOCK_MS, ended))
+    def window(self, began, ended, lost_max=math.inf):
+        self.windows.append(Window(began, ended, lost_max))
+
+    @property
+    def one_turn(self):
+        """So many jobs may Redis accept in one turn of its loop, before anything of them has left for its replicas: each
+        producer has one call under way."""
+        return len(self.fleet.producers) * max(BATCHES)
 
     def left(self):
         """How many jobs of the topic Redis still has to deliver, read past all nodes."""
-        left = 0
+        # The scheduled ones before and after: a lease that ends in between moves its job past the reader.
+        before, leased, counting, after = (self.held(part) for part in ("store", "prepare", "count", "store"))
+        return max(before, after) + leased + counting
+
+    def held(self, part):
+        held = 0
         for server in self.world.masters():
-            for part in ("store", "prepare", "count"):
-                for key in server.ask("KEYS", f"{{{PREFIX}.*}}{self.topic}/*:{part}"):
-                    left += server.ask("ZCARD", key)
-        return left
+            for key in server.ask("KEYS", f"{{{PREFIX}.*}}{self.topic}/*:{part}"):
+                held += server.ask("ZCARD", key)
+        return held
 
     def drain(self):
         self.fleet.stop_producing()
@@ -159,8 +177,10 @@ class Load:
         faults, undone = judge(history, self.windows)
         accepted, lost = report(history, undone, self.windows)
         assert not faults, f"{len(faults)} faults:\n" + "\n".join(map(str, faults[:20]))
+        too_many = [window for window, jobs in lost.items() if len(jobs) > window.lost_max]
+        assert not too_many, f"more was lost than a failover explains: {too_many}"
         self.check_figures()
-        return accepted, lost
+        return accepted, sum(map(len, lost.values()))
 
 
 def or_later(event):
@@ -193,24 +213,34 @@ def excuse(history, windows):
 
 
 def report(history, undone, windows):
+    """Prints it; how many jobs were accepted, and the submits that each window lost."""
     figures = histories.figures(History(history.events, [], history.dead))
     accepted = figures.get("submit accepted", 0)
     print(f"  {figures}")
-    if not windows:
-        return accepted, 0
-    lost = {fault.id for fault in undone if fault.kind == "lost"}
-    kinds = collections.Counter(fault.kind for fault in undone)
-    print(f"  lost to failovers: {len(lost)} of {accepted} accepted; all that was undone: {dict(kinds)}")
-    ages = [age_ms(event, windows) for event in history.events if isinstance(event, Submit) and event.id in lost]
-    if ages:
-        print(f"  they were acknowledged from {-max(ages):.0f} to {-min(ages):.0f} ms after the fault began")
-    return accepted, len(lost)
+    lost = losses(history, undone, windows)
+    if windows:
+        kinds = collections.Counter(fault.kind for fault in undone)
+        count = sum(map(len, lost.values()))
+        print(f"  lost to failovers: {count} of {accepted} accepted; all that was undone: {dict(kinds)}")
+    for window, submits in lost.items():
+        ages = [(submit.ended - window.began) / CLOCK_MS for submit in submits]
+        if ages:
+            print(f"  {len(ages)} of them were acknowledged {min(ages):.0f} to {max(ages):.0f} ms after all replicas had all "
+                  f"that was acknowledged before")
+    return accepted, lost
 
 
-def age_ms(event, windows):
-    """How long before the fault of its window this was answered; negative: after it."""
-    faults = [window.began + LOSS_MS * CLOCK_MS for window in windows if event.ended >= window.began]
-    return (faults[-1] - event.ended) / CLOCK_MS if faults else float("inf")
+def losses(history, undone, windows):
+    """window -> the submits that nothing but it explains the loss of: the last one of each job that was accepted."""
+    ids = {fault.id for fault in undone if fault.kind == "lost"}
+    last = {}
+    for event in sorted(history.events, key=lambda event: event.ended):
+        if isinstance(event, Submit) and event.outcome == "accepted" and event.id in ids:
+            last[event.id] = event
+    lost = {window: [] for window in windows}
+    for submit in last.values():
+        lost[max((window for window in windows if window.began <= submit.ended), default=windows[0])].append(submit)
+    return lost
 
 
 def seed_of(environment_value):

@@ -1,5 +1,5 @@
-"""Reads along what a Redis does (MONITOR): how many commands each node sends, and whether a chore with an old epoch ever
-changed anything.
+"""Reads along what a Redis does (MONITOR): how many commands each node sends, and whether a chore of anybody but the owner
+of its group, with the owner's epoch, ever changed anything.
 """
 
 import codecs
@@ -14,7 +14,7 @@ import threading
 
 WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 GROUP = re.compile(rb"\{[^}]*\.(\d+)\}owner$")
-EPOCH_ARGUMENT = 3  # of the script `chores`: ARGV[4]
+EPOCH_ARGUMENT, NODE_ARGUMENT = 3, 7  # of the script `chores`: ARGV[4], ARGV[8]
 
 
 def words_of(line):
@@ -65,13 +65,14 @@ class CommandCount(Monitor):
 
 
 class Fence(Monitor):
-    """Counts chores that were done and refused, and keeps those that were done with an epoch other than the group's."""
+    """Counts the chores that were done, and those of old owners that were refused. Keeps what must not be: chores of others
+    than the owner that were done (stale), and chores of the owner that were refused (denied)."""
 
-    def __init__(self, host, port, epochs):
-        self.epochs = epochs
+    def __init__(self, host, port, owners):
+        self.owners = owners  # group -> node and epoch, as Redis has them
         self.done = self.refused = self.takes = 0
-        self.stale = []
-        self.chore = None  # the one under way: group and epoch
+        self.stale, self.denied = [], []
+        self.chore = None  # the one under way: group, and node and epoch
         super().__init__(host, port)
 
     def entry(self, line, by_script):
@@ -81,9 +82,14 @@ class Fence(Monitor):
                 self._begin_script(line)
         elif self.chore and b'"ZRANGEBYSCORE"' in line[:64]:
             self._done()
+        elif b'"HSET"' in line[:64] and b'}owner" "node"' in line:
+            self._owner(line)[0] = words_of(line)[3].decode()
         elif b'"HINCRBY"' in line[:64] and b'}owner" "epoch"' in line:
-            self.epochs[int(GROUP.search(words_of(line)[1])[1])] += 1
+            self._owner(line)[1] += 1
             self.takes += 1
+
+    def _owner(self, line):
+        return self.owners[int(GROUP.search(words_of(line)[1])[1])]
 
     def _begin_script(self, line):
         """The script `chores` alone has a slot's meta for its first key and the group's owner among the others."""
@@ -93,46 +99,52 @@ class Fence(Monitor):
         words = words_of(line)
         arguments = 3 + int(count)
         if group := next(filter(None, map(GROUP.search, words[3:arguments])), None):
-            self.chore = (int(group[1]), int(words[arguments + EPOCH_ARGUMENT]))
+            who = [words[arguments + NODE_ARGUMENT].decode(), int(words[arguments + EPOCH_ARGUMENT])]
+            self.chore = (int(group[1]), who)
 
     def _done(self):
-        group, epoch = self.chore
+        group, who = self.chore
         self.done += 1
-        if epoch != self.epochs[group]:
-            self.stale.append(f"group {group}: epoch {epoch}, and Redis has {self.epochs[group]}")
+        if who != self.owners[group]:
+            self.stale.append(f"group {group}: {who}, and Redis has {self.owners[group]}")
         self.chore = None
 
     def _end_chore(self):
-        if self.chore is not None:
+        if self.chore is None:
+            return
+        group, who = self.chore
+        if who != self.owners[group]:
             self.refused += 1
+        else:
+            self.denied.append(f"group {group}: {who}")
         self.chore = None
 
 
 class FenceWatch:
     """A Fence in a process of its own, so that its work does not hold up the clients of the test."""
 
-    def __init__(self, server, epochs):
-        """`epochs`: of each group, while nobody changes them."""
-        words = [server.host, str(server.port), json.dumps([epochs[group] for group in sorted(epochs)])]
+    def __init__(self, server, owners):
+        """`owners`: node and epoch of each group, while nobody changes them."""
+        words = [server.host, str(server.port), json.dumps([owners[group] for group in sorted(owners)])]
         self.process = subprocess.Popen(
             [sys.executable, __file__, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout.readline() == "ready\n"
 
     def close(self):
-        """What it saw: done, refused, takes, stale."""
+        """What it saw: done, refused, takes, stale, denied."""
         found, _ = self.process.communicate(timeout=30)
         return json.loads(found)
 
 
 def main():
     """Watches until its input ends."""
-    host, port, epochs = sys.argv[1:]
-    fence = Fence(host, int(port), dict(enumerate(json.loads(epochs)))).start()
+    host, port, owners = sys.argv[1:]
+    fence = Fence(host, int(port), dict(enumerate(json.loads(owners)))).start()
     print("ready", flush=True)
     sys.stdin.read()
     fence.close()
-    print(json.dumps({name: getattr(fence, name) for name in ("done", "refused", "takes", "stale")}))
+    print(json.dumps({name: getattr(fence, name) for name in ("done", "refused", "takes", "stale", "denied")}))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ Not collected by `make test`: its name does not begin with test_.
 """
 
 import collections
+import contextlib
 import os
 import random
 import time
 
 import pytest
-from cluster_faults import KINDS, hash_slot_of, master_fault, node_fault, reshard, zookeeper_fault
+from cluster_faults import KINDS, fenced, hash_slot_of, master_fault, node_fault, reshard, zookeeper_fault
 from cluster_load import Load, seed_of
 from cluster_probe import Probe
 from cluster_world import GROUPS, Rig
@@ -66,6 +67,17 @@ def zookeeper(rig):
     ]
 
 
+def one_load(world, probe, faults, draw, end, count):
+    with Load(world, draw.random()) as load:
+        load.run_for(200)
+        for _ in range(FAULTS_OF_A_LOAD):
+            if time.monotonic() < end:
+                draw.choice(faults)(probe, load, draw)
+                count.update(faults=1)
+        accepted, lost = load.verdict()
+        count.update(loads=1, accepted=accepted, lost=lost)
+
+
 @pytest.mark.parametrize("make", [nodes, sentinels, cluster, zookeeper], ids=lambda make: make.__name__)
 def test_faults_without_end(tmp_path, make):
     draw = random.Random(seed_of(os.environ.get("SEED")))
@@ -75,15 +87,9 @@ def test_faults_without_end(tmp_path, make):
         world, faults = make(rig)
         probe = Probe(world)
         end = time.monotonic() + 60 * MINUTES
-        while time.monotonic() < end:
-            with Load(world, draw.random()) as load:
-                load.run_for(200)
-                for _ in range(FAULTS_OF_A_LOAD):
-                    if time.monotonic() < end:
-                        draw.choice(faults)(probe, load, draw)
-                        count.update(faults=1)
-                accepted, lost = load.verdict()
-                count.update(loads=1, accepted=accepted, lost=lost)
+        with fenced(world) if world.is_single else contextlib.nullcontext():
+            while time.monotonic() < end:
+                one_load(world, probe, faults, draw, end, count)
     finally:
         print(f"  in all: {dict(count)}")
         rig.close()

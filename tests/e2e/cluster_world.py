@@ -30,6 +30,7 @@ SESSION_S = 2
 GRACE_S = 2  # after the session every group is served again
 POLL_S = 0.03
 ASK_S = 5
+LEASES_IN_A_MS, LEASES_SINCE_MS = 4096, 1577836800000  # the scores of leases: script_parts.h, lease_until
 
 
 def poll(condition, within_s, what):
@@ -208,19 +209,54 @@ class World:
         poll(known, DEADLINE_S, f"every node's knowledge of topic {topic}")
 
     def await_replicas(self):
-        """Until the replicas have what the masters had at the call."""
+        """Until all replicas have what the masters had at the call."""
+        copies = 2 if isinstance(self.redis, redis_servers.RedisSentinels) else 1
         for server in self.masters():
             one = redis.Connection(server.host, server.port, socket_timeout=ASK_S, decode_responses=True)
             try:
                 key = f"wait:{server.port}"
                 if isinstance(self.redis, RedisCluster):
                     key = next(f"{{{i}}}" for i in range(1 << 20) if self.server_of(f"{{{i}}}") is server)
-                for words in (("SET", key, 1), ("WAIT", 1, 5000)):
+                for words in (("SET", key, 1), ("WAIT", copies, 4000)):
                     one.send_command(*words)
                     answer = one.read_response()
-                assert answer >= 1, f"no replica of {server.address} follows"
+                assert answer >= copies, f"{answer} replicas of {server.address} follow, not {copies}"
             finally:
                 one.disconnect()
+
+    @property
+    def is_single(self):
+        """One Redis server, which never fails over."""
+        return isinstance(self.redis, redis_servers.RedisServer)
+
+    @contextlib.contextmanager
+    def registration_closed(self):
+        """Within, no node can register, or renew its session; those that have one keep it until that has passed."""
+        assert self.zookeeper or self.is_single
+        if self.zookeeper:
+            self.zookeeper.pause()
+        else:
+            jobs, topics = f"~{{{PREFIX}.*", f"~{{{PREFIX}}}*"
+            self.redis.ask("ACL", "SETUSER", "default", "resetkeys", jobs, topics)  # all keys but those of the members
+        try:
+            yield
+        finally:
+            if self.zookeeper:
+                self.zookeeper.resume()
+            else:
+                self.redis.ask("ACL", "SETUSER", "default", "allkeys")
+
+    def groups_of(self, seat):
+        (_, owners), _ = self.await_settled(DEADLINE_S)
+        return [group for group, (owner, _) in owners.items() if owner.rsplit("-", 1)[0] == seat.name]
+
+    def lease_ends(self, topic, groups):
+        """When the leases end, in ms, that Redis has of the topic's jobs in these groups: not settled, not given back."""
+        scores = []
+        for group in groups:
+            for key in self.ask_redis(group, "KEYS", f"{{{PREFIX}.{group}}}{topic}/*:prepare"):
+                scores += self.ask_redis(group, "ZRANGE", key, 0, -1, "WITHSCORES")[1::2]
+        return [int(score) // LEASES_IN_A_MS + LEASES_SINCE_MS for score in scores]
 
     def close(self):
         statuses = {name: seat.close() for name, seat in self.seats.items()}

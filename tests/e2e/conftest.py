@@ -6,6 +6,7 @@ TOCSIN_BIN_DIR names the folder of the programs; build/release/bin unless set.
 import os
 import pathlib
 import queue
+import shutil
 import signal
 import subprocess
 import threading
@@ -26,12 +27,52 @@ DEADLINE_S = 30
 # port for RESP, so that runs beside each other do not meet on the default.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")}
 ENVIRONMENT["TOCSIN_RESP_LISTEN"] = "127.0.0.1:0"
+# Segments are written when they are made, and three of the default size for each test's server would keep the disk busy.
+SMALL_SEGMENTS = ["--journal-segment-size", "8MiB"]
+SAYS_OTHERWISE = {"--store", "--config", "--journal-segment-size", "--limits-payload-size"}
+OWN_FOLDER = pytest.StashKey()
+FAILED_MODULES = pytest.StashKey()
+KEPT_FOLDERS = pytest.StashKey()
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: kill -9 again and again; TOCSIN_TORTURE_CYCLES sets how often")
+    config.addinivalue_line("markers", "alone: compares times of a millisecond: no other test runs beside it")
     if not (BIN / "tocsind").exists():
         raise pytest.UsageError(f"{BIN}/tocsind does not exist: build the release preset or set TOCSIN_BIN_DIR")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Keeps only what failed tests and their modules wrote: a server's journal is made of large segments, and those of more
+    than a thousand tests would fill the disk."""
+    session = item.session
+    failed_before = session.testsfailed
+    yield
+    failed = session.stash.setdefault(FAILED_MODULES, set())
+    if session.testsfailed > failed_before:
+        failed.add(item.module)
+    elif OWN_FOLDER in item.stash:
+        remove(item.stash[OWN_FOLDER])
+    if nextitem is None or nextitem.module is not item.module:
+        kept = session.stash.setdefault(KEPT_FOLDERS, set())
+        folders = set(session.config._tmp_path_factory.getbasetemp().iterdir())  # pytest offers it to fixtures alone
+        if item.module in failed:
+            kept |= folders
+        for folder in folders - kept:
+            remove(folder)
+
+
+@pytest.fixture
+def tmp_path(tmp_path, request):
+    request.node.stash[OWN_FOLDER] = tmp_path
+    return tmp_path
+
+
+def remove(folder):
+    """As far as it goes: what a process that is still ending writes there is no reason to end all the tests."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(program, *arguments, timeout=DEADLINE_S):
@@ -53,6 +94,8 @@ class Server:
         if place.host != LOOPBACK.host:  # nothing but the tests reaches a namespace
             listen = resp_listen = f"{place.host}:0"
             flags = [*flags, "--auth-allow-unauthenticated", "true"]
+        if SAYS_OTHERWISE.isdisjoint(flags):
+            flags = [*flags, *SMALL_SEGMENTS]
         doors = ["--http-listen", listen, "--resp-listen", resp_listen]
         self.process = subprocess.Popen(
             [*place.prefix, BIN / "tocsind", "--data-dir", folder, *doors, *flags],

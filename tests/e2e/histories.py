@@ -171,8 +171,10 @@ def check_over(job):
             continue
         acked = job.delivery_of(end.token) if isinstance(end, Settle) else None
         for delivery in job.deliveries:
-            # A reserve that overlaps the end may have been first; its attempt tells where the tokens differ.
-            if delivery.began > end.ended or (acked and delivery.attempt > acked.attempt):
+            # A reserve that overlaps the end may have been first; its attempt tells where the tokens differ, unless that was
+            # of a time which was forgotten before the end.
+            further = acked and delivery.attempt > acked.attempt and not job.killed_between(delivery.began, end.ended)
+            if delivery.began > end.ended or further:
                 yield "after end", f"delivered as {delivery.token} after {end}"
     lives = sum(submit.outcome in ("accepted", None) for submit in job.submits)
     if sum(1 for _ in job.ends()) > lives:

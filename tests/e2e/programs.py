@@ -72,6 +72,8 @@ class Program:
     serves. Its constructor ends with start_on_free_port().
     """
 
+    start_s = START_S
+
     def __init__(self, arguments, folder, place=LOOPBACK):
         self.arguments = [*place.prefix, "setpriv", "--pdeathsig", "KILL", *map(str, arguments)]
         self.folder = pathlib.Path(folder)
@@ -94,6 +96,11 @@ class Program:
 
     def start(self):
         """Again, on the same port and data. Raises NotReady, with the end of its output, where it never serves."""
+        self.launch()
+        self.await_ready()
+
+    def launch(self):
+        """Starts it; it is not waited for."""
         assert not self.running
         with open(self.log, "ab") as log:
             self.process = _starter.submit(
@@ -106,13 +113,15 @@ class Program:
                 start_new_session=True,
             ).result()
         self.paused = False
-        end = time.monotonic() + START_S
+
+    def await_ready(self):
+        end = time.monotonic() + self.start_s
         while not self._ready():
             if self._ended(BETWEEN_TRIES_S):
                 raise NotReady(f"{self.arguments} ended with {self.process.returncode}:\n{self.output()}")
             if time.monotonic() > end:
                 self.kill()
-                raise NotReady(f"{self.arguments} was not ready within {START_S} s:\n{self.output()}")
+                raise NotReady(f"{self.arguments} was not ready within {self.start_s} s:\n{self.output()}")
 
     @property
     def running(self):

@@ -50,17 +50,18 @@ class RedisCluster:
 
     @staticmethod
     def _seen_by(node):
-        """CLUSTER NODES: address -> flags, master and ranges of slots; a slot that moves is left where it was."""
+        """CLUSTER NODES: address -> flags, master, epoch and ranges of slots; a slot that moves is left where it was."""
         try:
             text = node.ask("CLUSTER", "NODES", timeout_s=LOOK_S) if node.awake else ""
         except redis.RedisError:
             return {}
         seen = {}
         for line in text.splitlines():
-            _, address, flags, master, _, _, _, _, *ranges = line.split()
+            _, address, flags, master, _, _, epoch, _, *ranges = line.split()
             seen[address.split("@")[0]] = {
                 "flags": flags.replace("myself,", ""),
                 "master": master,
+                "epoch": epoch,
                 "slots": [tuple(map(int, one.split("-"))) for one in ranges if not one.startswith("[")],
             }
         return seen
@@ -124,10 +125,13 @@ class RedisCluster:
         return len(keys)
 
     def end_migration(self, hash_slot, source, to):
-        """The new master first, so that nobody is sent to a node that does not serve the slot yet."""
+        """The new master first, so that nobody is sent to a node that does not serve the slot yet. Then everybody has to know
+        its epoch: a node that takes the slot next, and has not heard of it, would give itself no higher one, and drop the
+        slot with its keys when it hears of it."""
         others = [node for node in self.masters() if node not in (source, to)]
         for node in [to, source, *others]:
             node.ask("CLUSTER", "SETSLOT", hash_slot, "NODE", self._id(to))
+        self.wait_until_ok()
 
     def migrate(self, hash_slot, to):
         source = self.begin_migration(hash_slot, to)

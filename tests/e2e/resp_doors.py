@@ -67,7 +67,7 @@ def delivery_of(fields):
 def topic_of(fields):
     topic = mapping(fields)
     topic["paused"] = bool(topic["paused"])
-    for name in ("figures", "lateness_ms"):
+    for name in ("figures", "lateness_ms", "delivery"):
         if name in topic:
             topic[name] = mapping(topic[name])
     return topic

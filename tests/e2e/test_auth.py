@@ -33,6 +33,7 @@ ROUTES = [
     ("PUT", "/v1/topics/{topic}", {}, ADMIN),
     ("GET", "/v1/topics/{topic}", None, ADMIN),
     ("POST", "/v1/topics/{topic}/pause", None, ADMIN),
+    ("POST", "/v1/topics/{topic}/test", None, ADMIN),
     ("POST", "/v1/topics/{topic}/resume", None, ADMIN),
     ("POST", "/v1/topics/{topic}/purge", None, ADMIN),
     ("POST", "/v1/topics/{topic}/dead/redrive", None, ADMIN),

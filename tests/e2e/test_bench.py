@@ -20,6 +20,8 @@ import machine  # noqa: E402
 import plan  # noqa: E402
 import procs  # noqa: E402
 import provision  # noqa: E402
+import push  # noqa: E402
+import receivers  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import runner  # noqa: E402
@@ -165,6 +167,82 @@ def test_results_from_before_tocsin_on_redis_have_no_table_of_it():
     assert "Tocsin on Redis" not in report.as_markdown(results) + report.as_text(results)
 
 
+PUSH_METRICS = """# TYPE tocsin_push_lateness_seconds histogram
+tocsin_push_lateness_seconds_bucket{topic="bench",sink="kafka",le="0.001024"} 50
+tocsin_push_lateness_seconds_bucket{topic="bench",sink="kafka",le="0.002048"} 90
+tocsin_push_lateness_seconds_bucket{topic="bench",sink="kafka",le="0.004096"} 100
+tocsin_push_lateness_seconds_bucket{topic="bench",sink="kafka",le="+Inf"} 100
+tocsin_push_lateness_seconds_count{topic="bench",sink="kafka"} 100
+tocsin_push_outcomes_total{topic="bench",sink="kafka",outcome="confirmed"} 100
+tocsin_push_outcomes_total{topic="bench",sink="kafka",outcome="retry"} 0
+"""
+
+
+def pushed(sink, rate, p99, held=True, raw=100_000.0, repeat=0):
+    parts = {"tocsind": {"cpu_cores": 0.5}, "the receiver": {"cpu_cores": 1.25}}
+    late = {"p50": p99 / 10, "p99": p99, "p999": p99 * 2, "max": p99 * 3}
+    return [{"subject": subjects.PUSHED[sink], "key": "push-drain", "repeat": repeat, "server": {"cpu_cores": 1.75, "parts": parts},
+             "figures": {"jobs": 100, "drain_per_s": rate, "raw_per_s": raw}},
+            {"subject": subjects.PUSHED[sink], "key": "push-steady-5k", "repeat": repeat, "server": {"cpu_cores": 0.1, "parts": parts},
+             "figures": {"jobs": 100, "held": held, "lateness_ms": late}}]
+
+
+def test_what_the_server_says_of_push_is_read_from_its_metrics():
+    late = push.lateness_ms(PUSH_METRICS)
+    assert late["count"] == 100
+    # Straight lines within a bucket, and the millisecond that the server's clock may hide.
+    assert (late["p50"], late["max"]) == (pytest.approx(1.024 + 1), pytest.approx(4.096 + 1))
+    assert late["p99"] == pytest.approx(2.048 + 0.9 * 2.048 + 1)
+    assert push.outcomes(PUSH_METRICS) == {"confirmed": 100, "retry": 0}
+    assert push.lateness_ms("") == {"p50": None, "p99": None, "p999": None, "max": None, "count": 0}
+
+
+def test_a_run_of_push_counts_only_where_every_job_arrived_once():
+    assert push.problem(100, {"confirmed": 100, "retry": 0}, 100) is None
+    assert "the receiver has 101 of 100" in push.problem(100, {"confirmed": 100, "retry": 0}, 101)
+    assert push.problem(100, {"confirmed": 100, "retry": 1}, 100) and push.problem(100, {"confirmed": 99}, 100)
+
+
+def test_push_is_held_against_its_targets_and_the_receivers_limit():
+    results = results_of(*pushed("kafka", 80_000.0, 25.0), *pushed("kafka", 90_000.0, 5.0, repeat=1), *pushed("kafka", 85_000.0, 6.0, repeat=2),
+                         *pushed("rabbitmq", 19_999.0, 1.0, held=False), drained("graphile", 1.0, 1.0))
+    verdicts = {verdict.what: verdict for verdict in figures.push_targets(results)}
+    assert verdicts["push to kafka, confirmed"].met is True
+    assert verdicts["push to kafka, due to confirmed, p99 at a steady 5 k/s"].measured == "6.00 ms"
+    assert verdicts["push to rabbitmq, confirmed"].met is False
+    assert verdicts["push to rabbitmq, due to confirmed, p99 at a steady 5 k/s"].met is False
+    assert verdicts["push to webhook, confirmed"].met is None
+    assert ["Tocsin to Kafka", "85,000", "80,000 to 90,000", "3", "100,000", "0.85", "0.50", "1.25"] in report.push_lines(results)
+    assert report.push_late_lines(results)[1][0] == "Tocsin to RabbitMQ, lazy queue, rate not held"
+    for text in (report.as_text(results), report.as_markdown(results)):
+        assert "80,000 to 90,000" in text and ">= 80,000 jobs/s" in text
+    assert [row.subject for row in figures.rows(results, metric_of(results, "drain"))] == ["graphile"]
+    assert report.part_lines(results) == []
+
+
+def test_a_broker_that_cannot_be_had_is_skipped_with_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(receivers.Kafka, "JARS", tmp_path / "kafka")
+    assert receivers.Kafka.missing() == "tools/kafka_jars.sh gets its jars"
+    (tmp_path / "kafka-missing").write_text("no network\n")
+    assert receivers.Kafka.missing() == "no network"
+    monkeypatch.setattr(provision, "_node_clients", lambda say: None)
+    monkeypatch.setattr(provision, "_go_clients", lambda say: None)
+    monkeypatch.setattr(provision, "_lmstfy", lambda: "no")
+    missing = provision.find(lambda text: None)
+    if missing["push-webhook"] is None and shutil.which("java"):
+        assert missing["push-kafka"] == "no network"
+    table = run.subject_table(missing, [])
+    assert table[subjects.PUSHED["kafka"]]["skipped"] == missing["push-kafka"]
+
+
+def test_results_from_before_push_have_no_table_of_it():
+    results = results_of(drained("tocsin-resp", 1.0, 1.0))
+    for name in subjects.PUSHED.values():
+        del results["subjects"][name]
+    assert figures.push_targets(results) == []
+    assert "Push" not in report.as_markdown(results) + report.as_text(results)
+
+
 def test_every_target_has_its_runs_in_the_full_form():
     subject_keys = {(cell.subject, cell.key) for cell in plan.cells(plan.FULL, list(subjects.BY_NAME), 1)}
     runs = []
@@ -264,7 +342,7 @@ def test_runs_go_in_rounds_so_that_a_slow_minute_hits_all():
     first = [(cell.key, cell.subject) for cell in cells if cell.repeat == 0]
     assert len(first) == len(set(first))
     drains = [subject for key, subject in first if key == "drain"]
-    assert drains == names and [key for key, _ in first][: len(drains)] == ["drain"] * len(drains)
+    assert drains == [name for name in names if not subjects.BY_NAME[name].pushes] and [key for key, _ in first][: len(drains)] == ["drain"] * len(drains)
 
 
 def test_the_plans_keep_their_promises():
@@ -275,7 +353,11 @@ def test_the_plans_keep_their_promises():
         "drain", "life", "steady-5k", "steady-20k", "steady-100k", "backlog-1m", "backlog-5m", "submit-single"}
     short = plan.cells(plan.SHORT, list(subjects.BY_NAME), 1)
     # Two seconds come between any two runs, and the limits of the machine before the first.
-    assert sum(cell.expected_s + 2 for cell in short) + 30 < 7.5 * 60
+    assert sum(cell.expected_s + 2 for cell in short) + 30 < 11.5 * 60
+    for cells, seconds in ((short, 8), (full, 30)):
+        for name in subjects.PUSHED.values():
+            asked = {cell.key: cell.arguments for cell in cells if cell.subject == name}
+            assert set(asked) == {"push-drain", "push-steady-5k"} and asked["push-steady-5k"] == {"rate": 5000, "seconds": seconds}
     assert {cell.key for cell in short if cell.subject == "tocsin-redis-everysec"} == {"drain", "life", "steady-20k"}
     assert {(cell.subject, cell.key) for cell in short} >= {
         ("redis-slot-everysec", "drain"), ("bullmq-everysec", "life"), ("tocsin-redis-two", "drain")}
@@ -384,3 +466,26 @@ def test_a_run_that_goes_on_leaves_out_what_it_has(monkeypatch, tmp_path):
     results["runs"] = [{"subject": cell.subject, "key": cell.key, "repeat": cell.repeat} for cell in cells[:-2]]
     run.Session(results, tmp_path / "r.json", tmp_path).cells(cells)
     assert ran == cells[-2:] and len(results["runs"]) == len(cells)
+
+
+@pytest.mark.parametrize("workload, batch", [("drain", 1), ("drain", 10), ("steady", 1)])
+def test_a_small_load_on_a_webhook(tmp_path, workload, batch):
+    if not (BIN / "push_bench").exists() or not (BIN / "load_bench").exists():
+        pytest.skip("push_bench or load_bench is not built")
+    server = receivers.Pushed(tmp_path / "data", BIN, lambda folder, programs: receivers.Webhook(folder, programs, batch))
+    try:
+        server.start(DEADLINE_S)
+        pids = server.processes().values()
+        load = ["--jobs", "2000"] if workload == "drain" else ["--rate", "2000", "--seconds", "1"]
+        found = runner.run_load([BIN / "load_bench", "run", "--driver", "tocsin-push", "--workload", workload, "--address",
+                                 server.addresses()["resp"], "--time-limit", str(DEADLINE_S), *load], ENVIRONMENT, 2 * DEADLINE_S)
+        assert (found["jobs"], found["errors"]) == (2000, 0) and "lateness_ms" not in found
+        told = push.findings(server, 2000, 100)
+        assert "problem" not in told and (told.get("raw_per_s", 0) > 0) == (batch == 1)
+        assert (told["received"], told["outcomes"]["confirmed"], told["lateness_ms"]["count"]) == (2000, 2000, 2000)
+        # What the plain client sent is counted by the receiver too: such a run would not count.
+        if batch == 1:
+            assert "the receiver has 2200 of 2000" in push.findings(server, 2000, 0)["problem"]
+    finally:
+        server.stop()
+    assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids)

@@ -235,7 +235,7 @@ def test_a_topic_from_set_to_drop(cli, topic):
     assert made == {
         "topic": topic, "slots": 4, "capacity_jobs": 100, "capacity_bytes": 64 << 20, "lease_ms": 60000,
         "max_attempts": 3, "backoff_base_ms": 2000, "backoff_max_ms": 5400000, "count_limit": 2,
-        "retention_ms": 86400000, "paused": False,
+        "retention_ms": 86400000, "paused": False, "delivery": {"sink": "pull"},
     }  # fmt: skip
     assert cli.one("topic", "set", topic, "--lease", "2m") == {**made, "lease_ms": 120000}
     assert cli.one("topic", "set", topic, "--paused", "yes")["paused"] is True

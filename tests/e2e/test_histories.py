@@ -75,6 +75,12 @@ def test_a_restart_gives_back_what_was_leased():
     assert "stale" in faults(*events)
 
 
+def test_an_attempt_may_be_forgotten_with_what_ended_the_one_before():
+    events = [submit(0, 1), deliver(2, 3), deliver(1100, 1101, "b", 2), deliver(1300, 1301, "c"), ack(1302, 1303, "c")]
+    assert faults(*events, kills=[(1200, 1201)]) == []
+    assert "after end" in faults(*events)
+
+
 def test_an_ack_without_an_answer_may_have_happened_or_not():
     assert faults(submit(0, 1), deliver(2, 3), ack(4, 5, outcome=None), kills=[(4, 5)]) == []
     again = [submit(0, 1), deliver(2, 3), ack(4, 5, outcome=None), deliver(8, 9, "b"), ack(10, 11, "b")]

@@ -1,5 +1,6 @@
 """The OpenAPI document is true: it has every route and no other, and every field that a call takes."""
 
+import json
 import re
 
 import jsonschema
@@ -12,7 +13,7 @@ from openapi import Contract
 
 @pytest.fixture(scope="module")
 def virtual(tmp_path_factory):
-    one = Server(tmp_path_factory.mktemp("openapi") / "data", "--clock", "virtual")
+    one = Server(tmp_path_factory.mktemp("openapi") / "data", "--clock", "virtual", "--webhook-allow", "127.0.0.1")
     yield one
     assert one.stop() == 0, "".join(one.errors)
 
@@ -100,6 +101,9 @@ def test_every_operation_answers_as_described(virtual):
     for call in (door.pause, door.resume, door.purge, door.redrive, door.purge_dead, door.topic, door.drop):
         call("all")
     door.set_topic("all")
+    door.set_topic("pushes", delivery={"sink": "webhook", "url": "http://127.0.0.1:9/", "in_flight": 1})
+    status, text = door.send("POST", "/v1/topics/pushes/test")  # nobody listens there
+    assert (status, json.loads(text)["outcome"]) == (200, "retry"), text
     door.topics()
     door.stats()
     door.cluster()

@@ -6,7 +6,7 @@ import threading
 import pytest
 import zookeeper_server
 from cluster_monitor import CommandCount
-from cluster_world import GROUPS, Rig, poll
+from cluster_world import GROUPS, PREFIX, Rig, poll
 from conftest import now_ms
 from doors import DOORS
 from resp_doors import RESP_DOORS
@@ -185,9 +185,16 @@ def test_all_nodes_say_the_same_of_the_cluster(world, doors):
         assert [server["endpoint"] for server in report["servers"]] == [world.redis.address]
 
 
+def metrics_of(world, name):
+    """Of each node that serves."""
+    return {seat.name: seat.metric(f"tocsin_{name}") for seat in world.serving()}
+
+
 def test_a_node_that_stops_hands_over_at_once(world):
     """And one that joins takes no groups but its own."""
     (_, before), _ = world.await_settled(10)
+    assert sum(metrics_of(world, "owned_groups").values()) == GROUPS
+    taken = metrics_of(world, "takeovers_total")
     leaver = world.seats["c"]
     gone = leaver.cluster()["node"]
     leaver.serving = False
@@ -197,12 +204,50 @@ def test_a_node_that_stops_hands_over_at_once(world):
     moved = {group for group in between if between[group] != before[group]}
     assert moved == {group for group, (owner, _) in before.items() if owner == gone}, "only what the leaver had"
     assert all(between[group][1] > before[group][1] for group in moved)
+    assert sum(metrics_of(world, "owned_groups").values()) == GROUPS
+    taken_between = metrics_of(world, "takeovers_total")
+    assert sum(taken_between[name] - taken[name] for name in taken_between) == len(moved)
     leaver.start()
     (members, after), took_back = world.await_settled(LONG_SESSION_S / 2)
     joined = leaver.cluster()["node"]
     changed = {group for group in after if after[group] != between[group]}
     assert changed and changed == {group for group, (owner, _) in after.items() if owner == joined}
+    assert sum(metrics_of(world, "owned_groups").values()) == GROUPS
+    assert metrics_of(world, "takeovers_total") == {**taken_between, "c": len(changed)}
     print(f"\n  {len(moved)} groups handed over within {took:.2f} s, {len(changed)} to the new one in {took_back:.2f} s")
+
+
+def test_a_node_whose_registration_is_lost_takes_all_its_groups_anew(rig):
+    """And its metrics say so."""
+    world = rig.world(rig.single("redis-lost"), "lost", names="l", session_s=LONG_SESSION_S)
+    [seat] = world.seats.values()
+    before = world.owners_in_redis()
+    assert (seat.metric("tocsin_owned_groups"), seat.metric("tocsin_takeovers_total")) == (GROUPS, GROUPS)
+    members = f"{{{PREFIX}:members}}"
+    world.redis.ask("DEL", f"{members}:lease", f"{members}:record")
+    world.redis.ask("PUBLISH", members, "a test")
+    poll(lambda: seat.metric("tocsin_takeovers_total") == 2 * GROUPS, 10, "a second takeover of every group")
+    poll(lambda: all(world.owners_in_redis()[group] == (node, epoch + 1) for group, (node, epoch) in before.items()), 10,
+         "new epochs of all groups")
+    assert seat.metric("tocsin_owned_groups") == GROUPS
+
+
+def test_the_metrics_of_a_node_tell_of_its_slots_and_of_redis(world, topic):
+    jobs = [{"payload": "x", "key": str(number), "delay_ms": DAY_MS} for number in range(100)]  # in all of its slots
+    world.call("POST", f"/topics/{topic}/jobs", {"jobs": jobs})
+
+    def owned_slots(seat):
+        return sum(seat.metric(f'tocsin_owned_slots{{shard="{shard}"}}') for shard in range(2))
+
+    def same():
+        """Each node's own figure, and what it says of itself in the report: both from the scans of a second."""
+        reports = {seat: seat.cluster() for seat in world.serving()}
+        said = {seat: next(one["slots"] for one in report["members"] if one["self"]) for seat, report in reports.items()}
+        return sum(said.values()) >= 4 and all(owned_slots(seat) == slots for seat, slots in said.items())
+
+    poll(same, 10, "the slots of every node in its metrics")
+    for seat in world.serving():
+        assert all(seat.metric(f"tocsin_redis_round_trip_seconds_{part}") > 0 for part in ("count", "sum"))
 
 
 def idle_world(rig, name, **options):
@@ -212,14 +257,14 @@ def idle_world(rig, name, **options):
     for number in range(100):
         slots = 16 if number % 2 else 4
         seat.call("PUT", f"/topics/idle-{number}", {"slots": slots})
-        jobs = [{"payload": "x", "delay_ms": DAY_MS} for _ in range(slots)]
+        jobs = [{"payload": "x", "key": str(key), "delay_ms": DAY_MS} for key in range(slots)]
         seat.call("POST", f"/topics/idle-{number}/jobs", {"jobs": jobs})
     return world
 
 
 def test_an_idle_node_sends_at_most_100_commands_a_second(rig):
-    """With members in Redis and in ZooKeeper."""
-    worlds = {"redis": idle_world(rig, "redis")}
+    """With members in Redis and in ZooKeeper, and with as many shards as there may be."""
+    worlds = {"redis": idle_world(rig, "redis"), "shards": idle_world(rig, "shards", flags=["--shards", "64"])}
     if not zookeeper_server.why_not():
         worlds["zookeeper"] = idle_world(rig, "zookeeper", zookeeper=rig.zookeeper())
     watches = {name: CommandCount(world.redis).start() for name, world in worlds.items()}
@@ -227,6 +272,6 @@ def test_an_idle_node_sends_at_most_100_commands_a_second(rig):
     for name, watch in watches.items():
         watch.close()
         rate = sum(watch.counts.values()) / 10
-        print(f"\n  members in {name}: {rate:.1f} commands a second: {dict(watch.counts)}")
+        print(f"\n  {name}: {rate:.1f} commands a second: {dict(watch.counts)}")
         assert 0 < rate <= 100
     assert "zookeeper" in worlds, zookeeper_server.why_not()

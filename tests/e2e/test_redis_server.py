@@ -6,8 +6,10 @@ import subprocess
 import threading
 
 import pytest
-from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, Server, ack, reserve, run, submit
-from programs import wait_for
+from certificates import Authority
+from cluster_world import GROUPS
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, Server, ack, metric, reserve, run, submit
+from programs import free_port, wait_for
 
 import redis_servers
 from test_docs import metric_rows
@@ -150,6 +152,59 @@ def test_a_replica_and_a_node_of_a_cluster_are_no_single_server(tmp_path, begin)
             server.close()
 
 
+class TlsServer(redis_servers.RedisServer):
+    """Tests ask it in the clear. A node is given the port that speaks TLS, and has to show a certificate there."""
+
+    def __init__(self, folder, authority):
+        self.authority, self.tls_port = authority, None
+        self.certificate, self.key = authority.issue("redis")
+        super().__init__(folder)
+
+    def _configure(self):
+        self.tls_port = free_port()
+        self.lines = [f"tls-port {self.tls_port}", f"tls-cert-file {self.certificate}", f"tls-key-file {self.key}",
+                      f"tls-ca-cert-file {self.authority.ca}", "tls-auth-clients yes"]
+        super()._configure()
+
+    def flags(self):
+        return ["--store", "redis", "--redis-endpoints", f"{self.host}:{self.tls_port}", "--redis-tls", "true"]
+
+
+@pytest.fixture
+def redis_tls(tmp_path):
+    if why := redis_servers.why_not():
+        pytest.skip(why)
+    one = TlsServer(tmp_path / "redis", Authority(tmp_path / "certificates"))
+    yield one
+    one.close()
+
+
+def test_it_speaks_tls_and_shows_its_certificate(node, redis_tls, client):
+    """With all its connections: for commands, for messages, and those of the members."""
+    certificate, key = redis_tls.authority.issue("node")
+    known = ("--redis-tls-ca-file", redis_tls.authority.ca)
+    server = node("a", redis_tls, *known, "--redis-tls-cert-file", certificate, "--redis-tls-key-file", key)
+    due_ms = submit(client, server, payload="x", delay_ms=100)["due_ms"]
+    jobs = reserve(client, server, wait_ms=DEADLINE_S * 1000)
+    assert [(job["payload"], job["due_ms"]) for job in jobs] == [("x", due_ms)]
+    assert ack(client, server, *jobs) == ["ok"]
+    cluster = client.get(server.url + "/v1/cluster").json()
+    assert cluster["coordinator"]["connected"] and len(cluster["members"]) == 1
+    lines = redis_tls.ask("CLIENT", "LIST").splitlines()
+    ours = [line for line in lines if f"laddr={redis_tls.host}:{redis_tls.tls_port} " in line]
+    assert len(ours) >= 4 and len(lines) == len(ours) + 1, "the one in the clear is the question itself"
+
+
+def test_neither_side_of_tls_does_without_a_certificate_that_it_knows(redis_tls, begin):
+    nameless = begin(*redis_tls.flags(), "--redis-tls-ca-file", redis_tls.authority.ca)
+    nameless.await_log("waiting for Redis at ")
+    assert not nameless.ready()
+    assert nameless.stop() == 0
+    wary = begin(*redis_tls.flags())
+    wary.await_log(r"waiting for Redis.*certificate verify failed")
+    assert wary.stop() == 0
+
+
 def test_the_command_calls_a_redis_cluster_well_whose_replicas_are_not_used(node, redis_cluster):
     server = node("a", redis_cluster)
     wait_for(lambda: run("tocsin", "cluster", "--server", server.url).returncode == 0, DEADLINE_S, "all is well")
@@ -178,6 +233,49 @@ def test_it_is_not_ready_while_redis_is_away_and_who_waits_is_served_afterwards(
     waiter.join(DEADLINE_S)
     assert [job["payload"] for job in jobs] == ["late"]
     assert ack(client, server, *jobs) == ["ok"]
+
+
+def test_a_redis_at_maxmemory_refuses_submits_and_delivers(node, redis_single, client):
+    server = node("a", redis_single)
+    for number in range(4):
+        submit(client, server, id=str(number), key="k", payload="x", delay_ms=DAY_MS if number == 3 else 0)
+    redis_single.ask("CONFIG", "SET", "maxmemory", "1")
+    refused = client.post(server.topic("t") + "/jobs", json={"payload": "y"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (507, "storage_full"), refused.text
+
+    first, second, third = reserve(client, server, max=3, lease_ms=1000)
+    assert ack(client, server, first) == ["ok"]
+    nacked = client.post(server.topic("t") + "/nack", json={"tokens": [second["token"]], "delay_ms": 0}).json()
+    assert nacked["results"][0]["outcome"] == "ok"
+    cancelled = client.delete(server.topic("t") + "/jobs/3", params={"key": "k"}).json()
+    assert cancelled["outcome"] == "cancelled"
+    again = []
+    while len(again) < 2:  # the other one when its lease has ended
+        again += reserve(client, server, max=2, wait_ms=DEADLINE_S * 1000)
+    assert sorted((job["id"], job["attempt"]) for job in again) == [(second["id"], 2), (third["id"], 2)]
+    assert ack(client, server, *again) == ["ok", "ok"]
+    assert client.get(server.url + "/readyz").status_code == 200
+
+    redis_single.ask("CONFIG", "SET", "maxmemory", "0")
+    submit(client, server, payload="z")
+    assert [job["payload"] for job in reserve(client, server, wait_ms=DEADLINE_S * 1000)] == ["z"]
+
+
+def test_it_serves_while_zookeeper_is_away_and_joins_by_itself(node, redis_single, zookeeper, client):
+    zookeeper.kill()
+    server = node("a", redis_single, zookeeper=zookeeper)
+    submit(client, server, payload="x")
+    [job] = reserve(client, server, wait_ms=DEADLINE_S * 1000)
+    assert ack(client, server, job) == ["ok"]
+    submit(client, server, payload="leased")
+    [leased] = reserve(client, server, wait_ms=DEADLINE_S * 1000, lease_ms=1000)
+    wait_for(lambda: "this node is not registered with the others yet" in "".join(server.errors), DEADLINE_S)
+    assert metric(client, server, "tocsin_owned_groups") == 0
+    assert reserve(client, server) == [], "nobody looks after its lease, which has ended"
+    zookeeper.start()
+    [again] = reserve(client, server, wait_ms=DEADLINE_S * 1000)
+    assert (again["id"], again["attempt"]) == (leased["id"], 2)
+    assert metric(client, server, "tocsin_owned_groups") == metric(client, server, "tocsin_takeovers_total") == GROUPS
 
 
 def test_a_virtual_clock_moves_jobs_in_redis_too(node, redis_single, client):

@@ -1,12 +1,12 @@
 """The verdict on a load: what a failover of Redis excuses, and what it does not."""
 
 import pytest
-from cluster_load import LOSS_MS, age_ms, judge, or_later
-from histories import CLOCK_MS, History, Kill
+from cluster_load import Window, judge, losses, or_later
+from histories import History
 from test_histories import ack, at, cancel, deliver, submit
 
-FAULT, MENDED = 10_000, 12_000
-WINDOW = Kill(at(FAULT - LOSS_MS), at(MENDED))
+WINDOW = Window(at(9000), at(12_000))
+LATER = Window(at(20_000), at(21_000))
 
 EXCUSED = {
     "a job that was accepted shortly before": ("lost", [submit(9500, 9501)]),
@@ -54,7 +54,9 @@ def test_a_submit_without_an_answer_may_be_carried_out_when_a_node_goes_on():
     assert "after end" not in {fault.kind for fault in judge(History([or_later(event) for event in events]), [])[0]}
 
 
-def test_the_age_of_a_loss_is_told():
-    assert age_ms(submit(9500, 9501), [WINDOW]) == pytest.approx(FAULT - 9501)
-    assert age_ms(submit(8000, 8001), [WINDOW]) == float("inf")
-    assert at(1) == CLOCK_MS
+def test_each_loss_is_counted_for_the_window_that_explains_it():
+    events = [submit(9500, 9501), submit(20_500, 20_501, job="other"), submit(13_000, 13_001, job="well")]
+    events += [deliver(13_002, 13_003, job="well"), ack(13_004, 13_005, job="well")]
+    history = History(events)
+    _, undone = judge(history, [WINDOW, LATER])
+    assert losses(history, undone, [WINDOW, LATER]) == {WINDOW: events[:1], LATER: events[1:2]}

@@ -7,7 +7,7 @@ from resp_wire import Error, Simple, Wire
 
 DAY = 86_400_000
 SETTINGS = ["topic", "slots", "capacity_jobs", "capacity_bytes", "lease_ms", "max_attempts", "backoff_base_ms",
-            "backoff_max_ms", "count_limit", "retention_ms", "paused"]
+            "backoff_max_ms", "count_limit", "retention_ms", "paused", "delivery"]
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +259,7 @@ def test_topics(wire, clocked, client, topic):
     by_http = client.get(clocked.topic(topic)).json()
     assert figures == by_http["figures"]
     assert lateness == pytest.approx(by_http["lateness_ms"], abs=0.001)
+    shown["delivery"] = {name: text(value) for name, value in wire.map(shown["delivery"]).items()}
     assert {name: text(shown[name]) for name in SETTINGS} == {name: by_http[name] for name in SETTINGS}
     topics = [wire.map(one) for one in wire.call("TOPIC.LIST")]
     assert [wire.map(one["figures"]) for one in topics if one["topic"] == topic.encode()] == [figures]

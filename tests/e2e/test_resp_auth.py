@@ -35,6 +35,7 @@ COMMANDS = [
     (["TOPIC.RESUME", "{topic}"], ADMIN),
     (["TOPIC.PURGE", "{topic}"], ADMIN),
     (["TOPIC.PURGE", "{topic}", "DEAD"], ADMIN),
+    (["TOPIC.TEST", "{topic}"], ADMIN),
     (["TOPIC.DROP", "{topic}"], ADMIN),
     (["TOPIC.LIST"], LIST),
     (["CLOCK.ADVANCE", "1"], NODE),

@@ -18,7 +18,7 @@ from test_auth import create
 COMMANDS = {
     "job.submit", "job.msubmit", "job.reserve", "job.ack", "job.nack", "job.extend", "job.cancel", "job.amend",
     "job.fire", "job.count", "job.get", "job.list", "job.redrive", "topic.set", "topic.get", "topic.list",
-    "topic.pause", "topic.resume", "topic.purge", "topic.drop", "clock.advance", "ping", "echo", "auth", "hello", "command",
+    "topic.pause", "topic.resume", "topic.purge", "topic.drop", "topic.test", "clock.advance", "ping", "echo", "auth", "hello", "command",
     "client", "info", "nodes", "select", "quit", "reset",
 }
 

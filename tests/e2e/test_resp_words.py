@@ -28,7 +28,7 @@ def wire(shared_server):
         (["JOB.SUBMIT", "t", "x", "HEADER", "a"], "HEADER needs 2 values, and has 1"),
         (["JOB.MSUBMIT", "t", "a", "b", "c"], "DELAY ms or AT ms has to stand behind the topic"),
         (["JOB.ACK", "t", "TOKEN"], "'TOKEN' is not a token that a reserve gave out$"),
-        (["JOB.NACK", "t", TOKEN, "IN", "5"], "nor an option; the options are DELAY, REASON$"),
+        (["JOB.NACK", "t", TOKEN, "IN", "5"], "nor an option; the options are DELAY, REASON, DEAD$"),
         (["CLIENT", "LIST"], "unknown subcommand 'LIST'"),
         (["CLIENT", "ID", "x"], "does not take 1 argument$"),
         (["COMMAND", "GETKEYS"], "unknown subcommand 'GETKEYS'"),
@@ -53,8 +53,9 @@ def test_info_has_what_redis_cli_stat_shows(shared_server, wire):
         wire.call("JOB.SUBMIT", "stat", "x")
         assert int(re.search(r"total_commands_processed:(\d+)", wire.call("INFO").decode())[1]) > before
         assert waiting.call("JOB.RESERVE", "stat")
-    shown = subprocess.Popen(["redis-cli", "-p", str(shared_server.resp_port), "--stat"], text=True, env=ENVIRONMENT,
-                             stdout=subprocess.PIPE)
+    # A line a second: without stdbuf they would come when a pipe's buffer is full, after most of a minute.
+    shown = subprocess.Popen(["stdbuf", "-oL", "redis-cli", "-p", str(shared_server.resp_port), "--stat"], text=True,
+                             env=ENVIRONMENT, stdout=subprocess.PIPE)
     lines = [shown.stdout.readline() for _ in range(3)]
     shown.kill()
     shown.wait()

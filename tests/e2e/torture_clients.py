@@ -14,6 +14,7 @@ from torture_wires import HttpWire, Lost, Refused, RespWire
 
 PRODUCERS = 8
 CONSUMERS = 8
+BATCHES = (1, 1, 2, 5, 20)  # jobs in a submit
 PENDING_MAX = 1500  # jobs: enough for every kind of race, few enough to drain in seconds
 DELAY_MAX_MS = 5000
 SETTINGS = {"backoff_base_ms": 20, "backoff_max_ms": 200}
@@ -54,7 +55,7 @@ class Producer(Client):
         if self.fleet.pending() > PENDING_MAX:
             self.fleet.draining.wait(0.02)
             return
-        jobs = [self.new_job() for _ in range(self.random.choice((1, 1, 2, 5, 20)))]
+        jobs = [self.new_job() for _ in range(self.random.choice(BATCHES))]
         while not self.submit(jobs):
             if self.random.random() < 0.05:
                 return  # a producer that never learns what became of them
