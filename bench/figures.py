@@ -255,6 +255,66 @@ def redis_targets(results):
     return found
 
 
+PUSH_TARGETS = {"kafka": 80_000, "rabbitmq": 20_000, "rabbitmq-ram": 20_000, "webhook": 10_000, "webhook-batch": 10_000}
+PUSH_LATE_MS = 25
+_PUSH_DRAIN = Metric("push", "Push", "jobs/s", "push-drain", lambda run: dig(run, "figures", "drain_per_s"))
+_PUSH_RAW = Metric("push-raw", "The receiver's limit", "jobs/s", "push-drain", lambda run: dig(run, "figures", "raw_per_s"))
+
+
+@dataclasses.dataclass
+class Pushed:
+    """What one sink did, over all runs; rows are None where nothing was measured."""
+
+    subject: str
+    drain: typing.Optional[Row]
+    raw: typing.Optional[Row]  # the same receiver with a client that does nothing but send
+    late: dict  # p50, p99, p999, max -> Row or None
+    cores: dict  # program -> cores in drain, median
+
+
+def pushes(results):
+    """Each sink with runs, in the order of the subjects."""
+    def row(metric, name):
+        return next((row for row in rows(results, metric) if row.subject == name), None)
+
+    found = []
+    for name in subjects.PUSHED.values():
+        runs = [run for run in results["runs"] if run["subject"] == name]
+        if not runs:
+            continue
+        late = {share: row(Metric(share, "", "ms", "push-steady-5k", _lateness(share), higher=False), name)
+                for share in ("p50", "p99", "p999", "max")}
+        drains = [run for run in runs if run["key"] == "push-drain" and dig(run, "server", "parts")]
+        cores = {program: statistics.median(run["server"]["parts"][program]["cpu_cores"] for run in drains)
+                 for program in (drains[0]["server"]["parts"] if drains else ())}
+        found.append(Pushed(name, row(_PUSH_DRAIN, name), row(_PUSH_RAW, name), late, cores))
+    return found
+
+
+def push_targets(results):
+    """The promises of push; none where the results know no such subject."""
+    if not any(name in results["subjects"] for name in subjects.PUSHED.values()):
+        return []
+    measured = {each.subject: each for each in pushes(results)}
+    found = []
+    for sink, least in PUSH_TARGETS.items():
+        each = measured.get(subjects.PUSHED[sink])
+        drain, late = (each.drain, each.late["p99"]) if each else (None, None)
+        got = drain.median if drain else None
+        found.append(Verdict(f"push to {sink}, confirmed", f">= {least:,} jobs/s", _told(drain, "jobs/s"),
+                             None if drain is None else got is not None and got >= least))
+        got = late.median if late and late.held else None
+        found.append(Verdict(f"push to {sink}, due to confirmed, p99 at a steady 5 k/s", f"<= {PUSH_LATE_MS} ms", _told(late, "ms"),
+                             None if late is None else got is not None and got <= PUSH_LATE_MS))
+    return found
+
+
+def _told(row, unit):
+    if row is None:
+        return ""
+    return f"{number(row.median)} {unit}" if row.values and row.held else "rate not held, or failed"
+
+
 @dataclasses.dataclass
 class Part:
     """What one program of a subject with several took; medians, None where nothing was measured."""
@@ -271,6 +331,8 @@ def parts(results, keys):
     """The programs of the subjects that have several; the cores of runs with these keys."""
     found = []
     for name in results["subjects"]:
+        if name in subjects.PUSHED.values():
+            continue  # they have a table of their own
         runs = [run for run in results["runs"] if run["subject"] == name and dig(run, "server", "parts")]
         for program in dict.fromkeys(program for run in runs for program in run["server"]["parts"]):
             own = [{**run, "server": run["server"]["parts"][program]} for run in runs]

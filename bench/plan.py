@@ -7,6 +7,8 @@ import subjects
 SHORT, FULL = "short", "full"
 START_STOP_S = 2
 MAX_DELAY_S = 5
+PUSH_START_S = 8  # of a broker, which is slower than the servers
+PUSH_RATE = 5_000
 # Of ours and of the probe, which are compared: many, because the last ones of a run wait for their due time, and because a
 # journal that still grows writes zeros first.
 LIVES = {SHORT: 4_000_000, FULL: 32_000_000}
@@ -80,6 +82,21 @@ def single(subject, seconds):
                 seconds + START_STOP_S)
 
 
+def push_drain(subject, seconds):
+    return Cell(subject.name, "push-drain", "drain", {"jobs": rounded(seconds * subject.drain_per_s)}, 3 * seconds + PUSH_START_S)
+
+
+def push_steady(subject, seconds):
+    return Cell(subject.name, f"push-steady-{short_number(PUSH_RATE)}", "steady", {"rate": PUSH_RATE, "seconds": seconds},
+                seconds + MAX_DELAY_S + PUSH_START_S)
+
+
+def _pushes(names, drain_s, steady_s):
+    pushed = [subject for subject in subjects.SUBJECTS if subject.pushes and subject.name in names]
+    yield from (push_drain(subject, drain_s) for subject in pushed)
+    yield from (push_steady(subject, steady_s) for subject in pushed)
+
+
 def _short(names):
     loaded = [subjects.BY_NAME[name] for name in
               ("tocsin-resp", "tocsin-http", "redis-hash-always", "redis-hash-everysec", "beanstalkd-f1000") if name in names]
@@ -91,10 +108,11 @@ def _short(names):
     yield from (steady(subject, 20_000, 8) for subject in loaded + on_redis)
     yield from (single(subject, 4) for subject in loaded if subject.name != "beanstalkd-f1000")
     yield from (backlog(subject, 300_000) for subject in loaded if subject.name not in ("tocsin-http", "beanstalkd-f1000"))
+    yield from _pushes(names, 4, 8)
 
 
 def _full(names, repeat):
-    every = [subject for subject in subjects.SUBJECTS if subject.name in names]
+    every = [subject for subject in subjects.SUBJECTS if subject.name in names and not subject.pushes]
     loaded = [subject for subject in every if subject.client == "load_bench"]
     main = [subject for subject in loaded if subject.embedded or subject.name in
             (subjects.REDIS_ALWAYS, subjects.REDIS_EVERYSEC, "beanstalkd-f1000")]
@@ -117,6 +135,7 @@ def _full(names, repeat):
     yield from (backlog(subject, 1_000_000) for subject in alone
                 if subject.name != "beanstalkd-f0" and (subject.embedded or first))
     yield from (backlog(subject, 5_000_000) for subject in main if subject.ours or first)
+    yield from _pushes(names, 6, 30)
 
 
 def cells(form, names, repeats):

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+import receivers
 import servers
 import subjects
 
@@ -77,8 +78,12 @@ def find(say):
     load = None if LOAD_BENCH.exists() else "load_bench is not built"
     node, go = _node_clients(say), _go_clients(say)
     tocsin = load or (None if (subjects.PROGRAMS / "tocsind").exists() else "tocsind is not built")
+    push = tocsin or (None if (subjects.PROGRAMS / "push_bench").exists() else "push_bench is not built")
     return {
         "tocsin": tocsin,
+        "push-kafka": push or program("java", shutil.which("java")) or receivers.Kafka.missing(),
+        "push-rabbitmq": push or program("rabbitmq-server", servers.RabbitMq.PROGRAM.exists()),
+        "push-webhook": push,
         "tocsin-redis": redis or tocsin,
         "redis": redis or load,
         "beanstalkd": program("beanstalkd", shutil.which("beanstalkd")) or load,
@@ -106,6 +111,8 @@ def versions():
         "redis-server": _version(["redis-server", "--version"], r"v=(\S+)"),
         "beanstalkd": _version(["beanstalkd", "-v"], r"(\d[\w.+-]*)"),
         "rabbitmq-server": _version(["dpkg-query", "-W", "-f", "${Version}", "rabbitmq-server"], r"(\S+)"),
+        "kafka": next((jar.stem.rsplit("-", 1)[1] for jar in receivers.Kafka.JARS.glob("kafka_2*.jar")), None),
+        "librdkafka": _version(["dpkg-query", "-W", "-f", "${Version}", "librdkafka1"], r"(\S+)"),
         "node": _version(["node", "--version"], r"v(\S+)"),
         "go": _version(["go", "version"], r"go(\d\S*)"),
         "asynq": _go_module("github.com/hibiken/asynq"),

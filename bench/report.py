@@ -111,7 +111,8 @@ def markdown_table(head, lines):
 def verdict_tables(results):
     """Head and rows of the tables of targets."""
     found = []
-    for name, verdicts in (("Tocsin over RESP, fsync", figures.targets(results)), ("Tocsin on Redis", figures.redis_targets(results))):
+    for name, verdicts in (("Tocsin over RESP, fsync", figures.targets(results)), ("Tocsin on Redis", figures.redis_targets(results)),
+                           ("Push", figures.push_targets(results))):
         lines = [[verdict.what, verdict.target, verdict.measured or "not measured",
                   {True: "yes", False: "no", None: "-"}[verdict.met]] for verdict in verdicts]
         if lines:
@@ -130,6 +131,52 @@ def part_lines(results):
 
     return [[f"{title(results, part.subject)}: {part.program}", *(shown(part.cores[key]) for key in PART_KEYS),
              shown(part.idle), shown(part.written), shown(part.memory)] for part in figures.parts(results, PART_KEYS)]
+
+
+PUSH_HEAD = ["", "jobs/s confirmed", "lowest to highest", "runs", "the receiver's limit", "of the limit",
+             "cores, submits and wait included: tocsind", "the receiver"]
+PUSH_LATE_HEAD = ["", "p50", "p99", "p99.9", "largest", "p99, lowest to highest", "runs"]
+
+
+def _spread(row):
+    return f"{figures.number(row.low)} to {figures.number(row.high)}" if len(row.values) > 1 else "one run"
+
+
+def push_lines(results):
+    lines = []
+    for each in figures.pushes(results):
+        if each.drain is None:
+            continue
+        name = title(results, each.subject)
+        if not each.drain.values:
+            lines.append([name, each.drain.note, "", "", "", "", "", ""])
+            continue
+        share = figures.ratio(each.drain.median, each.raw.median if each.raw else None)
+        cores = [figures.number(each.cores[program]) if program in each.cores else "" for program in ("tocsind", "the receiver")]
+        lines.append([name, figures.number(each.drain.median), _spread(each.drain), str(len(each.drain.values)),
+                      figures.number(each.raw.median) if each.raw else "", "" if share is None else f"{share:.2f}", *cores])
+    return lines
+
+
+def push_late_lines(results):
+    lines = []
+    for each in figures.pushes(results):
+        row = each.late["p99"]
+        if row is None:
+            continue
+        name = title(results, each.subject)
+        if not row.values:
+            lines.append([name, "", row.note, "", "", "", ""])
+            continue
+        medians = [figures.number(each.late[share].median) for share in ("p50", "p99", "p999", "max")]
+        lines.append([name + ("" if row.held else ", rate not held"), *medians, _spread(row), str(len(row.values))])
+    return lines
+
+
+def push_tables(results):
+    found = [("Push: all due at once, until the receiver has confirmed all", PUSH_HEAD, push_lines(results)),
+             ("Push: due to confirmed at a steady 5k/s, by the server's own histogram (ms)", PUSH_LATE_HEAD, push_late_lines(results))]
+    return [table for table in found if table[2]]
 
 
 LIMITS = [
@@ -163,7 +210,7 @@ def left_out(results, name):
 
 
 def as_text(results):
-    parts = [f"{name}\n" + textwrap.indent(text_table(head, lines), "  ") for name, head, lines in tables(results)]
+    parts = [f"{name}\n" + textwrap.indent(text_table(head, lines), "  ") for name, head, lines in tables(results) + push_tables(results)]
     if limit_lines(results):
         parts.append("Limits of the machine\n" + textwrap.indent(text_table(["", "measured"], limit_lines(results)), "  "))
     missing = [(subject["title"], left_out(results, name)) for name, subject in results["subjects"].items()]
@@ -230,7 +277,7 @@ def as_markdown(results):
     for name, alt in PICTURES:
         if pictures(results).get(name):
             parts.append(f"![{alt}](performance/{name}.svg)")
-    parts += [f"**{name}**\n\n" + markdown_table(head, lines) for name, head, lines in tables(results)]
+    parts += [f"**{name}**\n\n" + markdown_table(head, lines) for name, head, lines in tables(results) + push_tables(results)]
     parts.append("**Cores used** (server + load generator)\n\n"
                  + markdown_table(["", "drain", "life", "one by one"], _cores_lines(results)))
     if part_lines(results):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Tocsin and its peers, side by side on this machine.
 
-  bench/run.py short [options]            what make bench runs, about seven minutes
-  bench/run.py full [options]             what make bench-full runs, an hour and a quarter, medians of 3
+  bench/run.py short [options]            what make bench runs, about eleven minutes
+  bench/run.py full [options]             what make bench-full runs, an hour and a half, medians of 3
   bench/run.py report RESULTS.json        writes the section of docs/performance.md and its pictures from a results file
   bench/run.py show RESULTS.json          prints the tables of a results file
 

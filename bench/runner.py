@@ -8,6 +8,7 @@ import time
 import machine
 import procs
 import provision
+import push
 import servers
 import subjects
 
@@ -93,6 +94,10 @@ def run_cell(cell, folder):
         before, stolen = measure(server), machine.Stolen()
         figures = run_load(command, environment, cell.limit_s + 10)
         measured = {**used(before, measure(server)), "stolen": stolen.share()}
+        if subject.pushes:
+            figures.update(push.findings(server, figures["jobs"], cell.arguments.get("jobs", 0)))
+            if figures.get("problem"):
+                raise RunError(figures["problem"])
         if cell.workload == "backlog":
             if subject.ours:
                 idle = _idle(server)

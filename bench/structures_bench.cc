@@ -76,7 +76,7 @@ struct Loaded {
   uint64_t seq = 1;
   std::mt19937_64 random{42};
   ChunkSource source;
-  Slab<Job> slab(source);
+  Slab<Job> slab{source};
   Wheel<SlabNodes> wheel{SlabNodes{&slab}, FromMs(kStart)};
 };
 
@@ -280,7 +280,7 @@ BENCHMARK(BM_IdTableEraseAndInsert)->Apply(Sizes);
 void BM_SlabFreeAndAllocate(benchmark::State& state) {
   const auto live = static_cast<uint32_t>(state.range(0));
   ChunkSource source;
-  Slab<Job> slab(source);
+  Slab<Job> slab{source};
   slab.Prefault(live);
   for (uint32_t i = 0; i < live; ++i) benchmark::DoNotOptimize(slab.Allocate());
   std::mt19937_64 random(7);
@@ -294,7 +294,7 @@ BENCHMARK(BM_SlabFreeAndAllocate)->Apply(Sizes);
 void BM_SlabPrefault(benchmark::State& state) {
   for (auto _ : state) {
     ChunkSource source;
-    Slab<Job> slab(source);
+    Slab<Job> slab{source};
     const double start_us = CpuMicros();
     slab.Prefault(static_cast<size_t>(state.range(0)));
     state.SetIterationTime((CpuMicros() - start_us) / 1e6 / static_cast<double>(state.range(0)));

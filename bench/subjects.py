@@ -6,6 +6,7 @@ import os
 import pathlib
 import typing
 
+import receivers
 import servers
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -14,6 +15,8 @@ OURS = ("tocsin-resp", "tocsin-http")  # on the embedded store
 ON_REDIS = {sync: f"tocsin-redis-{sync}" for sync in ("always", "everysec")}
 TWO_NODES = "tocsin-redis-two"
 RECIPE_CONSUMERS = 4  # of the recipe (bench/load/redis.cc), and so of what is compared with it
+WEBHOOK_BATCH = 100
+PUSHED = {sink: f"tocsin-push-{sink}" for sink in ("kafka", "rabbitmq", "rabbitmq-ram", "webhook", "webhook-batch")}
 REDIS_ALWAYS = "redis-hash-always"
 REDIS_EVERYSEC = "redis-hash-everysec"
 
@@ -45,6 +48,10 @@ class Subject:
         return self.name in OURS
 
     @property
+    def pushes(self):
+        return self.name in PUSHED.values()
+
+    @property
     def on_redis(self):
         return self.name == TWO_NODES or self.name in ON_REDIS.values()
 
@@ -60,6 +67,20 @@ def _tocsin_on_redis(name, sync, nodes, submit, drain, life):
     return Subject(name, title, told, servers.TocsinOnRedis.describe(sync, nodes), "load_bench", "tocsin-resp",
                    lambda folder: servers.TocsinOnRedis(folder, PROGRAMS, sync, nodes), "tocsin-redis", submit, drain, life, "resp",
                    note="CPU, memory and bytes written are of tocsind and redis-server together", consumers=RECIPE_CONSUMERS)
+
+
+def _pushed(sink, title, settings, make, drain):
+    return Subject(PUSHED[sink], f"Tocsin to {title}", "fsync", settings, "load_bench", "tocsin-push",
+                   lambda folder: receivers.Pushed(folder, PROGRAMS, make), "push-" + sink.split("-")[0], 700_000, drain, drain, "resp",
+                   note=servers.Tocsind.settings)
+
+
+def _webhook(batch):
+    return lambda folder, programs: receivers.Webhook(folder, programs, batch)
+
+
+def _rabbitmq(lazy):
+    return lambda folder, programs: receivers.RabbitMq(folder, programs, lazy)
 
 
 def _redis(layout, sync, submit, drain, life):
@@ -94,6 +115,11 @@ SUBJECTS = [
     _tocsin_on_redis(ON_REDIS["always"], "always", 1, 120_000, 90_000, 50_000),
     _tocsin_on_redis(ON_REDIS["everysec"], "everysec", 1, 140_000, 110_000, 60_000),
     _tocsin_on_redis(TWO_NODES, "everysec", 2, 140_000, 110_000, 60_000),
+    _pushed("kafka", "Kafka", receivers.Kafka.settings, receivers.Kafka, 200_000),
+    _pushed("rabbitmq", "RabbitMQ, lazy queue", receivers.RabbitMq.describe(True), _rabbitmq(True), 20_000),
+    _pushed("rabbitmq-ram", "RabbitMQ, queue in memory", receivers.RabbitMq.describe(False), _rabbitmq(False), 12_000),
+    _pushed("webhook", "a webhook", receivers.Webhook.describe(1), _webhook(1), 90_000),
+    _pushed("webhook-batch", "a webhook, batches", receivers.Webhook.describe(WEBHOOK_BATCH), _webhook(WEBHOOK_BATCH), 200_000),
     _redis("hash", "always", 70_000, 70_000, 35_000),
     _redis("hash", "everysec", 120_000, 120_000, 60_000),
     _redis("hash", "none", 140_000, 140_000, 70_000),

@@ -6,8 +6,13 @@ namespace tocsin::bench {
 namespace {
 
 constexpr std::pair<std::string_view, std::unique_ptr<Protocol> (*)(const Options&)> kDrivers[] = {
-    {"tocsin-resp", MakeTocsinResp}, {"tocsin-http", MakeTocsinHttp}, {"beanstalkd", MakeBeanstalkd},
-    {"redis-hash", MakeRedisHash},   {"redis-slot", MakeRedisSlot},   {"probe", MakeProbe}};
+    {"tocsin-resp", MakeTocsinResp},
+    {"tocsin-push", MakeTocsinPush},
+    {"tocsin-http", MakeTocsinHttp},
+    {"beanstalkd", MakeBeanstalkd},
+    {"redis-hash", MakeRedisHash},
+    {"redis-slot", MakeRedisSlot},
+    {"probe", MakeProbe}};
 
 }  // namespace
 

@@ -14,6 +14,7 @@ std::unique_ptr<Protocol> MakeProtocol(const Options& options);
 std::string DriverNames();
 
 std::unique_ptr<Protocol> MakeTocsinResp(const Options& options);
+std::unique_ptr<Protocol> MakeTocsinPush(const Options& options);
 std::unique_ptr<Protocol> MakeTocsinHttp(const Options& options);
 std::unique_ptr<Protocol> MakeBeanstalkd(const Options& options);
 std::unique_ptr<Protocol> MakeRedisHash(const Options& options);

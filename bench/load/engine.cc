@@ -7,6 +7,7 @@ namespace {
 
 constexpr size_t kSingleConnections = 50;
 constexpr auto kProgressEvery = std::chrono::seconds(5);
+constexpr auto kAskEvery = std::chrono::milliseconds(20);
 
 size_t Or(size_t value, size_t otherwise) { return value != 0 ? value : otherwise; }
 
@@ -33,12 +34,16 @@ Engine::Engine(const Options& options, Protocol& protocol, const std::vector<End
     : ledger(jobs),
       batch(BatchOf(options, protocol.tuning())),
       deadline_(began_ + std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(options.time_limit))),
-      window_(options.single() ? 1 : Or(options.window, window)) {
+      window_(options.single() ? 1 : Or(options.window, window)),
+      protocol_(protocol),
+      first_(endpoints.front()),
+      jobs_(jobs) {
   const Tuning& tuning = protocol.tuning();
   for (const Endpoint& endpoint : endpoints) protocol.Prepare(endpoint);
   for (size_t i = 0; i < ConnectionsOf(options, tuning); ++i) {
     producers_.push_back(std::make_unique<Lane>(poller_, endpoints[i % endpoints.size()], protocol, *this));
   }
+  if (tuning.pushes) return;
   const size_t consumers = Or(options.consumers, options.single() ? kSingleConnections : tuning.consumers);
   const Consumer::Settings settings = SettingsOf(options, tuning, consumers);
   for (size_t i = 0; i < consumers; ++i) {
@@ -60,6 +65,7 @@ bool Engine::Submit(const Jobs& jobs, Instant since) {
 }
 
 void Engine::StartConsumers() {
+  if (protocol_.tuning().pushes) asks_at_ = SteadyClock::now();
   for (const auto& consumer : consumers_) consumer->Start();
 }
 
@@ -69,13 +75,20 @@ void Engine::Turn(Instant until) {
     if (consumer->asks_at() <= now) consumer->AskAgain();
     until = std::min(until, consumer->asks_at());
   }
-  poller_.Turn(std::min(until, deadline_));
+  if (asks_at_ <= now) asks_at_ = AskConfirmed(now);
+  poller_.Turn(std::min({until, deadline_, asks_at_}));
   now = SteadyClock::now();
   if (now >= deadline_) {
     Die("not done at the time limit: {} jobs sent, {} stored, {} delivered, {} acknowledged", ledger.sent,
         ledger.submitted, ledger.delivered, ledger.acked);
   }
   ShowProgress(now);
+}
+
+/// When to ask again.
+Instant Engine::AskConfirmed(Instant now) {
+  if (ledger.submitted == jobs_) ledger.acked = ledger.delivered = protocol_.Confirmed(first_);
+  return now + kAskEvery;
 }
 
 void Engine::Answered(Lane&, const Request& request) {

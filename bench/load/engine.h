@@ -17,6 +17,7 @@ class Engine final : public Lane::Owner {
 
   /// False where every connection has all the requests under way that it may have.
   bool Submit(const Jobs& jobs, Instant since);
+  /// Where the server pushes it has no consumers: then the server is asked, once all is stored.
   void StartConsumers();
   /// Does what there is to do, at most until `until`. Dies at the time limit.
   void Turn(Instant until);
@@ -28,6 +29,7 @@ class Engine final : public Lane::Owner {
   void Answered(Lane& lane, const Request& request) override;
 
  private:
+  Instant AskConfirmed(Instant now);
   void ShowProgress(Instant now);
 
   Poller poller_;
@@ -39,6 +41,10 @@ class Engine final : public Lane::Owner {
   size_t next_ = 0;
   std::vector<std::unique_ptr<Lane>> producers_;
   std::vector<std::unique_ptr<Consumer>> consumers_;
+  Protocol& protocol_;
+  const Endpoint first_;
+  const size_t jobs_;
+  Instant asks_at_ = Instant::max();  // of a server that pushes
 };
 
 /// The figures of `options` or, where it is 0, of the tuning; one by one it is 1, or the 50 connections.

@@ -67,6 +67,7 @@ struct Tuning {
   int64_t rounding_ms = 0;        // a due time may be that much later than what was asked for
   bool polls = false;             // no reserve that waits: ask again after a moment
   bool settles_in_place = false;  // a delivery is settled on the connection that reserved it
+  bool pushes = false;            // the server delivers by itself: nobody reserves, and Confirmed tells how far it is
   std::string_view address = {};  // without --address
   std::string_view note = {};     // for who reads the figures
 };
@@ -78,6 +79,9 @@ class Protocol {
   virtual const Tuning& tuning() const = 0;
   /// Before the load: what the server has to know.
   virtual void Prepare(const Endpoint&) {}
+
+  /// Of a server that pushes: how many jobs its receiver has confirmed.
+  virtual size_t Confirmed(const Endpoint&) { return 0; }
 
   // Each appends a request to `out`; what is returned has `parts` set.
   virtual Request Submit(std::string& out, const Jobs& jobs) = 0;

@@ -94,7 +94,8 @@ void Steady(const Subject& subject, Json& out) {
   if (load.held()) CheckAll(ledger, jobs);
   out.Count("rate", options.rate).Bool("held", load.held());
   out.Count("submitted", ledger.submitted).Count("consumed", ledger.acked).Number("submit_behind_s_max", load.lag_s());
-  out.Object("lateness_ms", Milliseconds(ledger.lateness, ledger));
+  // Of what a server pushes nobody here sees anything: it has its own histogram.
+  if (!subject.protocol.tuning().pushes) out.Object("lateness_ms", Milliseconds(ledger.lateness, ledger));
   out.Object("latency_us", Microseconds(ledger.latency));
   AddEnd(out, meter, ledger);
 }

@@ -1,4 +1,7 @@
 // Tocsin over RESP: JOB.MSUBMIT for batches and JOB.SUBMIT one by one, JOB.RESERVE that waits, JOB.ACK of many tokens.
+// Where the topic has a sink, the same submits, and the server's own count of what was settled.
+#include <charconv>
+
 #include "load/drivers.h"
 #include "load/resp.h"
 
@@ -7,7 +10,7 @@ namespace {
 
 constexpr std::string_view kTopic = "bench";
 
-class TocsinResp final : public Protocol {
+class TocsinResp : public Protocol {
  public:
   explicit TocsinResp(const Options& options) : single_(options.single()), payload_(options.payload) {}
 
@@ -117,7 +120,35 @@ class TocsinResp final : public Protocol {
   size_t reserve_most_ = 0;
 };
 
+class TocsinPush final : public TocsinResp {
+ public:
+  explicit TocsinPush(const Options& options) : TocsinResp(options) {}
+
+  const Tuning& tuning() const override {
+    static const Tuning kPushing = [this] {
+      Tuning tuning = TocsinResp::tuning();
+      tuning.pushes = true;
+      return tuning;
+    }();
+    return kPushing;
+  }
+
+  size_t Confirmed(const Endpoint& endpoint) override {
+    constexpr std::string_view kName = "\ntotals_acked:";
+    const std::string info = resp::Ask(endpoint, resp::Command({"INFO", "totals"}));
+    const size_t at = info.find(kName);
+    size_t count = 0;
+    const char* digits = info.data() + at + kName.size();
+    if (at == std::string::npos || std::from_chars(digits, info.data() + info.size(), count).ec != std::errc{}) {
+      Die("INFO totals does not say what is acked");
+    }
+    return count;
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<Protocol> MakeTocsinPush(const Options& options) { return std::make_unique<TocsinPush>(options); }
 
 std::unique_ptr<Protocol> MakeTocsinResp(const Options& options) { return std::make_unique<TocsinResp>(options); }
 
