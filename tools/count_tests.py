@@ -1,39 +1,73 @@
 #!/usr/bin/python3
-"""Adds up the reports in a folder and prints `N passed, N failed, N skipped`; exits with 1 where anything failed.
+"""Adds up the reports in a folder, names what was skipped and why, and prints `N passed, N failed, N skipped`; exits with 1
+where anything failed.
 
-Reports are JUnit files (*.xml, from ctest and pytest) and *.count files that hold "passed failed skipped". A run in
-which nothing passed at all is a failure too.
+Reports are JUnit files (*.xml, from ctest and pytest) and *.count files that hold "passed failed skipped". A whole program
+that was one test of ctest has a report of its own tests, NAME.programs/PROGRAM.xml beside NAME.xml: those are counted in
+its place. A run in which nothing passed at all is a failure too.
 """
 
+import collections
 import pathlib
 import sys
 import xml.etree.ElementTree as ElementTree
 
+PASSED, FAILED, SKIPPED = range(3)
 
-def count_junit(path):
+
+def verdict(case):
+    if case.find("failure") is not None or case.find("error") is not None:
+        return FAILED
+    if case.find("skipped") is not None:
+        return SKIPPED
+    # ctest marks a test whose program is missing or would not start "notrun" without a reason.
+    return FAILED if case.get("status") == "notrun" else PASSED
+
+
+def why_skipped(case):
+    """The first line of what the test said. GoogleTest puts the place above it; ctest has it only in the output."""
+    said = case.find("skipped").get("message", "")
+    if said.startswith("SKIP_"):
+        said = (case.findtext("system-out") or said).partition(": Skipped\n")[2]
+    lines = [line for line in said.split("\n") if line.strip() and not line.startswith("/")]
+    return lines[0].strip() if lines else "without a reason"
+
+
+def count_junit(path, skips):
+    """(passed, failed, skipped); adds the reasons to `skips`."""
+    totals = [0, 0, 0]
     try:
         cases = list(ElementTree.parse(path).getroot().iter("testcase"))
-    except ElementTree.ParseError as problem:
+    except (OSError, ElementTree.ParseError) as problem:
         print(f"FAILED: {path} is not a report: {problem}")
-        return 0, 1, 0
-    failed = sum(1 for case in cases if case.find("failure") is not None or case.find("error") is not None)
-    skipped = sum(1 for case in cases if case.find("skipped") is not None)
-    # ctest marks a test whose program is missing or would not start "notrun" without a reason.
-    lost = sum(1 for case in cases if case.get("status") == "notrun" and case.find("skipped") is None)
-    return len(cases) - failed - skipped - lost, failed + lost, skipped
+        return [0, 1, 0]
+    for case in cases:
+        own = path.with_suffix(".programs") / f"{case.get('name')}.xml"
+        if own.exists():
+            counts = count_junit(own, skips)
+            totals = [total + count for total, count in zip(totals, counts)]
+            # Its tests may all have passed, and the program failed after them: a leak, say.
+            totals[FAILED] += verdict(case) == FAILED and not counts[FAILED]
+            continue
+        totals[verdict(case)] += 1
+        if verdict(case) == SKIPPED:
+            skips[why_skipped(case)] += 1
+    return totals
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    totals = [0, 0, 0]
+    totals, skips = [0, 0, 0], collections.Counter()
     for path in sorted(folder.iterdir()):
         if path.suffix == ".xml":
-            counts = count_junit(path)
+            counts = count_junit(path, skips)
         elif path.suffix == ".count":
             counts = [int(word) for word in path.read_text().split()]
         else:
             continue
         totals = [total + count for total, count in zip(totals, counts)]
+    for reason, times in sorted(skips.items()):
+        print(f"skipped {times}: {reason}")
     passed, failed, skipped = totals
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0

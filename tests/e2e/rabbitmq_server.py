@@ -121,11 +121,14 @@ class RabbitMqServer(Program):
         return pika.BlockingConnection(parameters).channel()
 
     def declare(self, queue, **arguments):
-        """A durable queue; arguments with _ for the dashes of their names."""
+        """A durable queue, which outlives a kill from now on; arguments with _ for the dashes of their names."""
         channel = self.channel()
         named = {"x-" + name.replace("_", "-"): value for name, value in arguments.items()}
         channel.queue_declare(queue, durable=True, arguments=named)
         channel.connection.close()
+        # RabbitMQ answers before that is on the disk: killed in the seconds after, it has neither the queue nor what it
+        # has confirmed in it.
+        self.control("eval", "mnesia:sync_log().")
 
 
 class RabbitMqListener(threading.Thread):
