@@ -75,7 +75,7 @@ function(tocsin_test)
   # PRE_TEST: ctest asks the programs for their tests, so that building them does not run them. gtest_discover_tests
   # passes on one label only; joined, each of them is still found by ctest -L, which takes a regular expression.
   list(JOIN A_LABELS "+" labels)
-  gtest_discover_tests(${A_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${A_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES TIMEOUT 600 LABELS "${labels}")
 endfunction()
 
