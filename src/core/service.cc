@@ -128,7 +128,7 @@ Status Service::Impl::TakesCalls() const {
 
 Status Service::Impl::Ready() const {
   TOCSIN_TRY(TakesCalls());
-  return troubles.First();
+  return troubles.OfAll();
 }
 
 template <class T>

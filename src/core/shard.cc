@@ -188,7 +188,9 @@ void Shard::NoteTrouble(const Result<Advanced>& result) {
     if (!failing_) {
       LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_, trouble->message);
     }
-    node_.troubles.Set(index_, Error(*trouble).Prefixed("the store cannot look for due jobs"));
+    std::optional<Error> cut_off;
+    if (!result || result->cut_off) cut_off = Error(*trouble).Prefixed("the store cannot look for due jobs");
+    node_.troubles.Set(index_, std::move(cut_off));
   }
   failing_ = trouble != nullptr;
 }

@@ -79,7 +79,8 @@ class FaultyStore final : public Store {
   bool cut_claims = false;  // a claim hands over one job and says that there are more
   SharedTopics* shared = nullptr;
   Advanced told;                 // the next Advance says these topics and dropped too
-  std::optional<Error> trouble;  // of a part of it, says every Advance
+  std::optional<Error> trouble;  // of a part of it, says every Advance,
+  bool cut_off = false;          // or of all of it
   bool slow = false;             // an Advance answers only when it is hastened
   bool deaf = false;             // and not even then
   std::function<void(const Topic&)> before_put;
@@ -187,6 +188,7 @@ class FaultyStore final : public Store {
       if (result) result->topics = std::exchange(told.topics, {});
       if (result) result->dropped = std::exchange(told.dropped, {});
       if (result) result->trouble = trouble;
+      if (result) result->cut_off = cut_off;
       if (!slow) return done(std::move(result));
       advancing_ = [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); };
     });

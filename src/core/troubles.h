@@ -1,4 +1,4 @@
-// Troubles: what is wrong with the shards' stores at this moment, so that the node can say that it is not ready. Such
+// Troubles: why shards' stores can do nothing at this moment, so that the node can say that it is not ready. Such
 // trouble passes by itself; calls are taken all the while.
 //
 // Threads: all of it is thread-safe.
@@ -22,13 +22,14 @@ class Troubles {
     by_shard_[shard].swap(trouble);
   }
 
-  /// Ok where there is none.
-  Status First() const {
+  /// Ok unless all shards have one. What one of several servers does to a part of the jobs it does on every node: nodes
+  /// that were not ready for it would be taken out of service all at once, and with them the rest of the jobs.
+  Status OfAll() const {
     const std::lock_guard lock(mutex_);
     for (const auto& trouble : by_shard_) {
-      if (trouble) return std::unexpected(*trouble);
+      if (!trouble) return {};
     }
-    return {};
+    return std::unexpected(*by_shard_.front());
   }
 
  private:

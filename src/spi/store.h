@@ -39,6 +39,7 @@ struct Advanced {
   Time next_utc = kNever;
   bool more = false;             // the budget ran out: call again soon
   std::optional<Error> trouble;  // of a server behind the store: nothing is known of what that one has
+  bool cut_off = false;          // with trouble: none of the servers behind the store answers
 
   // What other nodes did to topics on a store that they share; from the store of shard 0 alone, once each. One that was
   // dropped and made again is in both: it was dropped first.

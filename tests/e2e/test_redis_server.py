@@ -235,6 +235,30 @@ def test_it_is_not_ready_while_redis_is_away_and_who_waits_is_served_afterwards(
     assert ack(client, server, *jobs) == ["ok"]
 
 
+def test_it_is_ready_while_one_master_of_several_is_away(node, redis_cluster, client):
+    """All nodes would say no at once, and a load balancer would have nobody left for the jobs of the other masters."""
+    server = node("a", redis_cluster, "--redis-timeout", "1s")
+    for one in redis_cluster.nodes:
+        one.ask("CONFIG", "SET", "cluster-require-full-coverage", "no")
+    away = [redis_cluster.nodes[0], redis_cluster.nodes[3]]  # a master and its replica
+    for one in away:
+        one.pause()
+    wait_for(lambda: "cannot look for due jobs" in "".join(server.errors), DEADLINE_S, "a node that knows")
+    answers = {}
+
+    def both_seen():
+        answer = client.post(server.topic("t") + "/jobs", json={"key": f"key-{len(answers)}", "payload": "x"})
+        answers[len(answers)] = answer.status_code
+        return {201, 503} <= set(answers.values())
+
+    wait_for(both_seen, DEADLINE_S, "jobs that are taken and jobs that are not")
+    assert client.get(server.url + "/readyz").status_code == 200
+    for one in away:
+        one.resume()
+    wait_for(lambda: "looks for due jobs again" in "".join(server.errors), DEADLINE_S, "the end of the trouble")
+    assert set(answers.values()) == {201, 503}
+
+
 def test_a_redis_at_maxmemory_refuses_submits_and_delivers(node, redis_single, client):
     server = node("a", redis_single)
     for number in range(4):

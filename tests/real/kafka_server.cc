@@ -11,12 +11,29 @@ namespace {
 
 constexpr Millis kStartWithin{120'000};  // a slow machine under a sanitizer's load
 constexpr std::string_view kReady = "Kafka Server started";
+constexpr std::string_view kScram = "org.apache.kafka.common.security.scram.ScramLoginModule required;";
 
 std::filesystem::path Build() { return std::filesystem::path(TOCSIN_SOURCE_FOLDER) / "build"; }
 
 std::string ReadText(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A program of Kafka's, in a small machine that starts fast: one compiler, one collector, no files of its own.
+std::vector<std::string> Java(std::vector<std::string> words) {
+  std::vector<std::string> arguments = {FindProgram("java"),
+                                        "-Xmx512m",
+                                        "-XX:+UseSerialGC",
+                                        "-XX:TieredStopAtLevel=1",
+                                        "-XX:-UsePerfData",
+                                        "-Xshare:auto",
+                                        "-Djava.net.preferIPv4Stack=true",
+                                        "-Dlog4j.configuration=file:log4j.properties",
+                                        "-cp",
+                                        (Build() / "kafka" / "*").string()};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  return arguments;
 }
 
 }  // namespace
@@ -32,22 +49,11 @@ std::string WhyNoKafka() {
 Result<std::unique_ptr<KafkaServer>> KafkaServer::Make(KafkaServerOptions options) {
   if (const std::string why = WhyNoKafka(); !why.empty()) return Fail(Code::kIo, "{}", why);
   std::unique_ptr<KafkaServer> server(new KafkaServer(std::move(options)));
-  // A small machine that starts fast: one compiler, one collector, no files of its own.
-  const std::vector<std::string> arguments = {FindProgram("java"),
-                                              "-Xmx512m",
-                                              "-XX:+UseSerialGC",
-                                              "-XX:TieredStopAtLevel=1",
-                                              "-XX:-UsePerfData",
-                                              "-Xshare:auto",
-                                              "-Djava.net.preferIPv4Stack=true",
-                                              "-Dlog4j.configuration=file:log4j.properties",
-                                              "-cp",
-                                              (Build() / "kafka" / "*").string(),
-                                              "kafka.Kafka",
-                                              "server.properties"};
-  server->process_ = std::make_unique<Process>(arguments, server->folder_.path(), server->folder_ / "log");
-  TOCSIN_TRY(StartOnFreePorts([&] {
+  server->process_ = std::make_unique<Process>(Java({"kafka.Kafka", "server.properties"}), server->folder_.path(),
+                                               server->folder_ / "log");
+  TOCSIN_TRY(StartOnFreePorts([&]() -> Status {
     server->Configure();
+    TOCSIN_TRY(server->Format());
     return server->Start();
   }));
   return server;
@@ -63,9 +69,6 @@ void KafkaServer::Configure() {
             "log4j.appender.out=org.apache.log4j.ConsoleAppender\n"
             "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
             "log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss,SSS} %p %m%n\n");
-  // What Kafka's own tool would write to format the folder, without a second start of java.
-  std::filesystem::create_directories(folder_ / "data");
-  WriteFile(folder_ / "data" / "meta.properties", "version=1\ncluster.id=4L6g3nShT-eMCtK--X86sw\nnode.id=1\n");
   const bool secure = options_.tls.has_value();
   WriteFile(folder_ / "server.properties",
             fmt::format("process.roles=broker,controller\n"
@@ -101,10 +104,29 @@ std::string KafkaServer::SecureDoor() const {
       "ssl.truststore.type=PEM\n"
       "ssl.truststore.location={}\n"
       "listener.name.secure.ssl.client.auth=requested\n"
-      "listener.name.secure.sasl.enabled.mechanisms=PLAIN\n"
+      "listener.name.secure.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512\n"
       "listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
-      "user_{}=\"{}\";\n",
-      (folder_ / "keystore.pem").string(), options_.tls->ca_file, options_.username, options_.password);
+      "user_{}=\"{}\";\n"
+      "listener.name.secure.scram-sha-256.sasl.jaas.config={}\n"
+      "listener.name.secure.scram-sha-512.sasl.jaas.config={}\n",
+      (folder_ / "keystore.pem").string(), options_.tls->ca_file, options_.username, options_.password, kScram, kScram);
+}
+
+Status KafkaServer::Format() {
+  constexpr const char* kCluster = "4L6g3nShT-eMCtK--X86sw";
+  if (!options_.tls) {  // what Kafka's own tool would write, without a second start of java
+    std::filesystem::create_directories(folder_ / "data");
+    WriteFile(folder_ / "data" / "meta.properties", fmt::format("version=1\ncluster.id={}\nnode.id=1\n", kCluster));
+    return {};
+  }
+  std::vector<std::string> words = {
+      "kafka.tools.StorageTool", "format", "--ignore-formatted", "--cluster-id", kCluster, "--config",
+      "server.properties"};
+  for (const char* mechanism : {"SCRAM-SHA-256", "SCRAM-SHA-512"}) {
+    words.insert(words.end(), {"--add-scram", fmt::format("{}=[name={},password={}]", mechanism, options_.username,
+                                                          options_.password)});
+  }
+  return Process(Java(std::move(words)), folder_.path(), folder_ / "format.log").Run(kStartWithin);
 }
 
 Status KafkaServer::Start() {

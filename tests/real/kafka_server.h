@@ -21,7 +21,7 @@ std::string WhyNoKafka();
 struct KafkaServerOptions {
   int partitions = 1;                      // of a topic that is made
   std::optional<Certificates> tls;         // a second door, with TLS and SASL
-  std::string username = "tocsin";         // of the second door (PLAIN)
+  std::string username = "tocsin";         // of the second door, for all mechanisms
   std::string password = "correct horse";  // the same
 };
 
@@ -45,6 +45,7 @@ class KafkaServer {
  private:
   explicit KafkaServer(KafkaServerOptions options) : options_(std::move(options)) {}
   void Configure();
+  Status Format();
   std::string SecureDoor() const;
 
   KafkaServerOptions options_;

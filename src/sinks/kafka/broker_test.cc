@@ -38,10 +38,11 @@ class KafkaBroker : public testing::Test {
     sinks_ = KafkaSinks::Make(options, loop_.clock()).value();
   }
 
-  static KafkaOptions SecureOptions() {
+  static KafkaOptions SecureOptions(KafkaOptions::Mechanism mechanism = KafkaOptions::Mechanism::kPlain) {
     KafkaOptions options;
     options.brokers = server_->SecureBrokers();
     options.security = KafkaOptions::Security::kSaslTls;
+    options.mechanism = mechanism;
     options.username = "tocsin";
     options.password = kPassword;
     options.ca_file = certificates_.ca_file;
@@ -146,22 +147,29 @@ TEST_F(KafkaBroker, WhatIsTooLargeForItsTopicIsRefusedWhereItIsAlone) {
   EXPECT_THAT(sink.answers()[1]->reason, HasSubstr("kafka.message_size"));
 }
 
-TEST_F(KafkaBroker, SpeaksTlsAndProvesAPassword) {
-  const auto secure = KafkaSinks::Make(SecureOptions(), loop_.clock());
+class KafkaLogin : public KafkaBroker, public testing::WithParamInterface<KafkaOptions::Mechanism> {};
+
+INSTANTIATE_TEST_SUITE_P(Mechanisms, KafkaLogin,
+                         testing::Values(KafkaOptions::Mechanism::kPlain, KafkaOptions::Mechanism::kScramSha256,
+                                         KafkaOptions::Mechanism::kScramSha512));
+
+TEST_P(KafkaLogin, SpeaksTlsAndProvesAPassword) {
+  const auto secure = KafkaSinks::Make(SecureOptions(GetParam()), loop_.clock());
   ASSERT_TRUE(secure) << secure.error().message;
-  TestSink sink(loop_, **secure, KafkaTopic("secure"));
+  const std::string topic = fmt::format("secure{}", static_cast<int>(GetParam()));
+  TestSink sink(loop_, **secure, KafkaTopic(topic));
   sink.Deliver({{.id = "1"}});
   ASSERT_TRUE(sink.Await());
   EXPECT_EQ(sink.answers()[0]->outcome, DeliverOutcome::kConfirmed) << sink.answers()[0]->reason;
-  EXPECT_EQ(Read("ready_secure").size(), 1);
+  EXPECT_EQ(Read("ready_" + topic).size(), 1);
 }
 
-TEST_F(KafkaBroker, AWrongPasswordIsSaidWithoutIt) {
-  KafkaOptions options = SecureOptions();
+TEST_P(KafkaLogin, AWrongPasswordIsSaidWithoutIt) {
+  KafkaOptions options = SecureOptions(GetParam());
   options.password = "wrong-battery-staple";
   const auto secure = KafkaSinks::Make(options, loop_.clock());
   ASSERT_TRUE(secure) << secure.error().message;
-  TestSink sink(loop_, **secure, KafkaTopic("secure", {{"timeout_ms", "3000"}}));
+  TestSink sink(loop_, **secure, KafkaTopic("wrong", {{"timeout_ms", "3000"}}));
   sink.Deliver({{.id = "1"}});
   ASSERT_TRUE(sink.Await());
   EXPECT_EQ(sink.answers()[0]->outcome, DeliverOutcome::kRetry);

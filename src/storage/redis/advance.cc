@@ -193,6 +193,7 @@ void RedisStore::AnswerAdvance(std::shared_ptr<Advancing> advancing) {
   TellNext(advanced, advancing->now);
   advanced.more = advancing->more;
   advanced.trouble = Trouble();
+  advanced.cut_off = std::ranges::all_of(groups_, [](const auto& group) { return !group || group->trouble; });
   advanced.topics = std::exchange(told_topics_, {});
   advanced.dropped = std::exchange(told_dropped_, {});
   advancing->done(std::move(advanced));

@@ -69,6 +69,7 @@ TEST_F(RedisOutage, AGroupThatFailsIsLookedAtBesideTheOthers) {
   clock_.Advance(1s);
   const Advanced first = Advance(*a);
   EXPECT_TRUE(first.trouble);
+  EXPECT_FALSE(first.cut_off);
   EXPECT_EQ(first.next_utc, clock_.Now().utc + 4s);
   Hang(*a, 3);
   clock_.Advance(4s);
@@ -80,6 +81,9 @@ TEST_F(RedisOutage, AGroupThatFailsIsLookedAtBesideTheOthers) {
   a->client().GoOn();
   a->Pump();
   EXPECT_FALSE(Advance(*a).trouble);
+  a->client().fails = [](const Command&) { return true; };
+  clock_.Advance(1s);
+  EXPECT_TRUE(Advance(*a).cut_off);
 }
 
 TEST_F(RedisOutage, AClaimGoesPastASlotThatFails) {
