@@ -238,6 +238,7 @@ def test_it_is_not_ready_while_redis_is_away_and_who_waits_is_served_afterwards(
 def test_it_is_ready_while_one_master_of_several_is_away(node, redis_cluster, client):
     """All nodes would say no at once, and a load balancer would have nobody left for the jobs of the other masters."""
     server = node("a", redis_cluster, "--redis-timeout", "1s")
+    assert client.put(server.topic("t"), json={"slots": 16}).status_code == 201
     for one in redis_cluster.nodes:
         one.ask("CONFIG", "SET", "cluster-require-full-coverage", "no")
     away = [redis_cluster.nodes[0], redis_cluster.nodes[3]]  # a master and its replica

@@ -35,8 +35,8 @@ class RabbitmqWorld final : public SinkWorld {
   explicit RabbitmqWorld(real::RabbitMqServer& server)
       : server_(server), publisher_(Publisher::Make(rabbitmq::OptionsFor(server)).value()) {
     Receiver(server_).MakeQueue(kQueue);
-    // RabbitMQ answers before that is on the disk: killed in the seconds after, it has neither the queue nor what it has
-    // confirmed in it.
+    // RabbitMQ answers before that is on the disk: killed in the seconds after, it has neither the queue nor what it
+    // has confirmed in it.
     EXPECT_TRUE(server_.Control({"eval", "mnesia:sync_log()."}).has_value());
   }
 
