@@ -183,6 +183,27 @@ TEST_F(RedisNodes, Invariant08_AStaleOwnerIsRefused) {
   EXPECT_GT(b->store().Groups()[0].epoch, epoch);
 }
 
+TEST_F(RedisNodes, AnOwnerLearnsWithoutChoresThatAnotherTookItsGroups) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  ASSERT_TRUE(Put(*a, topic_));
+  a->OwnAll();
+  bool refused = false;
+  a->store().OnRefused([&] { refused = true; });
+  clock_.Advance(1s);
+  Advance(*a);
+  EXPECT_FALSE(refused);
+  b->OwnAll();  // a does not know
+  clock_.Advance(1s);
+  Advance(*a);
+  EXPECT_TRUE(refused);
+  EXPECT_FALSE(a->store().Groups()[0].mine);
+  a->OwnAll();  // as its coordinator says now
+  clock_.Advance(1s);
+  Advance(*a);
+  EXPECT_TRUE(a->store().Groups()[0].mine) << "it has taken them anew";
+}
+
 TEST_F(RedisNodes, Invariant08_TheSameEpochInAnotherNodesHandsIsRefused) {
   const auto a = Node("a");
   ASSERT_TRUE(Put(*a, topic_));
