@@ -260,6 +260,26 @@ def test_it_is_ready_while_one_master_of_several_is_away(node, redis_cluster, cl
     assert set(answers.values()) == {201, 503}
 
 
+def test_a_redis_without_the_replicas_that_it_needs_takes_nothing_until_they_are_there(node, redis_single, client):
+    """min-replicas-to-write, with which a master that is cut off stops taking what its successor would never see."""
+    server = node("a", redis_single)
+    submit(client, server, id="before", payload="x", delay_ms=300)
+    redis_single.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+    refused = client.post(server.topic("t") + "/jobs", json={"payload": "y"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable"), refused.text
+    assert "NOREPLICAS" in refused.json()["error"]["message"]
+    jobs = []
+    waiter = threading.Thread(target=lambda: jobs.extend(reserve(client, server, wait_ms=DEADLINE_S * 1000)))
+    waiter.start()
+    wait_for(lambda: "NOREPLICAS" in "".join(server.errors), DEADLINE_S, "a node that says why nothing is delivered")
+    assert waiter.is_alive() and server.process.poll() is None
+    redis_single.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+    waiter.join(DEADLINE_S)
+    assert [job["id"] for job in jobs] == ["before"]
+    assert ack(client, server, *jobs) == ["ok"]
+    submit(client, server, payload="z")
+
+
 def test_a_redis_at_maxmemory_refuses_submits_and_delivers(node, redis_single, client):
     server = node("a", redis_single)
     for number in range(4):
