@@ -112,8 +112,8 @@ void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared
   group.owner = reply[6].text();
   group.busy_slots = static_cast<size_t>(reply[7].integer());
   if (!group.mine || group.epoch == 0) return;
-  // Where there are chores, their answers say so. Without any, a node that its coordinator has lost would go on claiming
-  // what is pushed, beside the new owner.
+  // Where there are chores, their answers say so. Without any, a node that its coordinator has lost would go on
+  // claiming what is pushed, beside the new owner.
   if (reply[3].size() == 0 && group.seen_epoch > group.epoch) return Refused(group);
   if (!advancing || advancing->answered || !advancing->reports) {
     group.stale = group.stale || reply[3].size() > 0;
