@@ -222,12 +222,19 @@ class World:
             histories[topic] = History(topic.jobs, topic.arrivals(topic), topic.delivery["timeout_ms"], outages, topic.dead)
         report = {topic.name: figures(history) for topic, history in histories.items()}
         print(f"\n{report}")
-        faults = [fault for history in histories.values() for fault in check(history)]
+        stood_still_ms = max((ns for at_ns, ns in clock.record()[2] if at_ns >= load.began_ns), default=0) / MS if clock else 0
+        # Such a receiver notes a request long after it was sent, and its answer comes after the time-out.
+        slow = [topic for topic in healthy if stood_still_ms > topic.delivery["timeout_ms"] / 2]
+        faults = [
+            fault
+            for topic, history in histories.items()
+            for fault in check(history)
+            if not (topic in slow and fault.kind == "duplicate")
+        ]
         assert not faults, "\n".join(map(str, faults[:20]))
         for topic in healthy:
-            longest_ms = max(late_ns for at_ns, late_ns in clock.record()[2] if at_ns >= load.began_ns) / MS
-            if report[topic.name]["more than once"] and longest_ms > topic.delivery["timeout_ms"] / 2:
-                raise Doubtful(f"the receiver of {topic.name} itself stood still for {longest_ms:.0f} ms")
+            if topic in slow and report[topic.name]["more than once"]:
+                raise Doubtful(f"the receiver of {topic.name} itself stood still for {stood_still_ms:.0f} ms")
             assert report[topic.name]["dead"] == report[topic.name]["more than once"] == 0
             judge_lateness(load, histories[topic], topic, clock)
         return report
