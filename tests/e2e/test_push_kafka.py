@@ -204,7 +204,7 @@ def test_jobs_of_one_key_keep_their_order(start, client, kafka, reader):
     assert all(len(numbers) == 1 for numbers in partitions.values())
 
 
-def _load(client, server, topic, fault):
+def submit_during(client, server, topic, fault):
     """Submits JOBS jobs while `fault()` runs beside it; their ids."""
     ids = [f"job-{number}" for number in range(JOBS)]
     trouble = threading.Thread(target=fault)
@@ -225,7 +225,7 @@ def test_nothing_is_lost_when_the_broker_is_killed_under_load(start, client, kaf
             kafka.brokers[0].kill()
             kafka.brokers[0].start()
 
-    ids = _load(client, server, "killed", kill_twice)
+    ids = submit_during(client, server, "killed", kill_twice)
     end = await_drained(client, server, "killed")
     assert (end["acked"], end["dead"]) == (JOBS, 0)
     messages = reader(kafka, "ready_killed").read_until(all_came(ids), 120, "every job")
@@ -260,7 +260,7 @@ def test_a_leader_that_dies_is_followed_to_the_next(start, client, three_brokers
         three_brokers.leader("ready_moved").kill()
 
     before = three_brokers.leader("ready_moved").number
-    ids = _load(client, server, "moved", move)
+    ids = submit_during(client, server, "moved", move)
     end = await_drained(client, server, "moved")
     assert (end["acked"], end["dead"]) == (JOBS, 0)
     assert three_brokers.leader("ready_moved").number != before

@@ -2,16 +2,13 @@
 broker, every repeated message is a repeated attempt, and what cannot be routed is a dead letter with the reason."""
 
 import collections
-import threading
 
 import pytest
 import rabbitmq_server
 from conftest import run, submit
 from programs import wait_for
 from rabbitmq_server import PASSWORD, RabbitMqReader, RabbitMqServer
-from test_push_kafka import await_drained, figures, submit_many
-
-JOBS = 3_000
+from test_push_kafka import JOBS, await_drained, figures, submit_during, submit_many
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +168,7 @@ def test_nothing_is_lost_when_the_broker_is_killed_under_load(start, client, rab
             rabbitmq.kill()
             rabbitmq.start()
 
-    ids = [f"job-{number}" for number in range(JOBS)]
-    trouble = threading.Thread(target=kill_twice)
-    submit_many(client, server, "killed", ids[: JOBS // 3])
-    trouble.start()
-    submit_many(client, server, "killed", ids[JOBS // 3 :])
-    trouble.join()
+    ids = submit_during(client, server, "killed", kill_twice)
     end = await_drained(client, server, "killed")
     assert (end["acked"], end["dead"]) == (JOBS, 0)
     messages = RabbitMqReader(rabbitmq, "ready_killed").read_until(all_came(ids), 120, "every job")
