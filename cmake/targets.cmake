@@ -37,7 +37,7 @@ function(tocsin_common target)
 endfunction()
 
 function(tocsin_test_code target)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_options(${target} PRIVATE ${tocsin_test_options})
   target_precompile_headers(${target} REUSE_FROM tocsin_test_pch)
 endfunction()

@@ -62,8 +62,8 @@ LIBRARIES = {
 # What src/base keeps to, so that everything can stand on it.
 BASE_LIBRARIES = ("fmt/", "spdlog/")
 TEST_LIBRARIES = ("gtest/", "gmock/", "benchmark/")
-# What starts real servers for tests (tests/real): any test may include it, and nothing else.
-TEST_SERVERS = "real"
+# tests/real starts real servers, tests/sim simulates clocks, loops and disks: only tests may include them.
+TEST_SUPPORT = {"real", "sim"}
 # The server's own loop, on which tests of back ends run what they test.
 TEST_LOOP = "net/asio_loop.h"
 TEST_FILE = re.compile(r"(_test|_bench|_suite|contract)\w*\.(cc|h)$")
@@ -81,8 +81,8 @@ def folder_of(path):
 def project_violation(path, included):
     layer, folder = folder_of(path)
     target_layer, target_folder = folder_of(included)
-    if target_layer == TEST_SERVERS:
-        return None if TEST_FILE.search(path) else "real servers belong in tests"
+    if target_layer in TEST_SUPPORT:
+        return None if TEST_FILE.search(path) else f"tests/{target_layer} belongs in tests"
     if included == TEST_LOOP and TEST_FILE.search(path):
         return None
     if folder == target_folder or layer == COMPOSITION_ROOT or (layer, included) in EXCEPTIONS:

@@ -1,5 +1,5 @@
 // All file access of the embedded store goes through this interface, so that tests can fail, tear, drop and reorder it
-// (base/sim_file.h) and see what a power cut would leave.
+// (sim/sim_file.h) and see what a power cut would leave.
 //
 // Durability as POSIX has it: a write is durable after File::Sync of that file; a new, renamed or removed name is
 // durable after FileSystem::SyncDir of its folder. A failed Sync leaves the data of the file unknown: callers stop, and

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/manual_loop.h"
+#include "sim/manual_loop.h"
 
 namespace tocsin::metrics {
 namespace {

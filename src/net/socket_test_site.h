@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
 
-#include "base/shifted_clock.h"
 #include "net/asio_loop.h"
 #include "net/listener.h"
+#include "sim/shifted_clock.h"
 
 namespace tocsin::net {
 

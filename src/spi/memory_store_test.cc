@@ -1,6 +1,6 @@
 #include "spi/memory_store.h"
 
-#include "base/manual_loop.h"
+#include "sim/manual_loop.h"
 #include "spi/store_contract.h"
 
 namespace tocsin {

@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/codec.h"
 #include "base/hash.h"
+#include "sim/sim_node.h"
 #include "storage/journal/inspect.h"
-#include "storage/journal/sim_node.h"
 
 namespace tocsin::journal {
 namespace {

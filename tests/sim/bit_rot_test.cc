@@ -9,8 +9,8 @@
 
 #include "base/codec.h"
 #include "base/hash.h"
+#include "sim/sim_node.h"
 #include "storage/journal/inspect.h"
-#include "storage/journal/sim_node.h"
 
 namespace tocsin::journal {
 namespace {

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "script.h"
+#include "sim/script.h"
 
 namespace tocsin::sim {
 namespace {

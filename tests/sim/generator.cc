@@ -1,4 +1,4 @@
-#include "generator.h"
+#include "sim/generator.h"
 
 #include <algorithm>
 #include <charconv>

@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "generator.h"
+#include "sim/generator.h"
+#include "sim/sim_node.h"
 #include "spi/memory_store.h"
-#include "storage/journal/sim_node.h"
 
 namespace tocsin::sim {
 namespace {

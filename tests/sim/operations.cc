@@ -1,4 +1,4 @@
-#include "operations.h"
+#include "sim/operations.h"
 
 #include <algorithm>
 #include <memory>

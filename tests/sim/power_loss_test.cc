@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "script.h"
+#include "sim/script.h"
 
 namespace tocsin::sim {
 namespace {

@@ -1,10 +1,10 @@
-#include "script.h"
+#include "sim/script.h"
 
 #include <algorithm>
 
 #include <sys/prctl.h>
 
-#include "generator.h"
+#include "sim/generator.h"
 
 namespace tocsin::sim {
 namespace {

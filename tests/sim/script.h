@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "operations.h"
+#include "sim/operations.h"
+#include "sim/sim_node.h"
 #include "spi/memory_store.h"
-#include "storage/journal/sim_node.h"
 
 namespace tocsin::sim {
 

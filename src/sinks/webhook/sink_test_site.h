@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/shifted_clock.h"
 #include "net/asio_loop.h"
+#include "sim/shifted_clock.h"
 #include "sinks/webhook/webhooks.h"
 
 namespace tocsin::webhook {

@@ -1,6 +1,6 @@
 // The embedded store passes the contract of Store on a simulated disk: every Crash is a power cut.
+#include "sim/sim_node.h"
 #include "spi/store_contract.h"
-#include "storage/journal/sim_node.h"
 
 namespace tocsin::journal {
 namespace {

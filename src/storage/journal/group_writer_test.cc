@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/sim_file.h"
+#include "sim/sim_file.h"
 
 namespace tocsin::journal {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/sim_file.h"
+#include "sim/sim_file.h"
 #include "storage/journal/scan.h"
 
 namespace tocsin::journal {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "storage/journal/sim_node.h"
+#include "sim/sim_node.h"
 
 namespace tocsin::journal {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/manual_loop.h"
-#include "base/sim_file.h"
+#include "sim/manual_loop.h"
+#include "sim/sim_file.h"
 #include "storage/journal/open.h"
 
 namespace tocsin::journal {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/sim_file.h"
+#include "sim/sim_file.h"
 
 namespace tocsin::sim {
 

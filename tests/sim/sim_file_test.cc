@@ -1,4 +1,4 @@
-#include "base/sim_file.h"
+#include "sim/sim_file.h"
 
 #include <array>
 #include <set>

@@ -1,4 +1,4 @@
-#include "base/manual_loop.h"
+#include "sim/manual_loop.h"
 
 #include <utility>
 

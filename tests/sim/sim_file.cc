@@ -1,9 +1,9 @@
-#include "base/sim_file.h"
+#include "sim/sim_file.h"
 
 #include <set>
 
 #include "base/check.h"
-#include "base/sim_disk.h"
+#include "sim/sim_disk.h"
 
 namespace tocsin {
 

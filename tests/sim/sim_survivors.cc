@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "base/sim_disk.h"
-#include "base/sim_file.h"
+#include "sim/sim_disk.h"
+#include "sim/sim_file.h"
 
 namespace tocsin {
 namespace {
