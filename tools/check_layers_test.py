@@ -4,6 +4,7 @@
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import check_layers
 
@@ -51,7 +52,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_forbidden("server/main.cc", "<toml.hpp>", "only config")
         self.assert_allowed("net/loop.cc", "<boost/asio/io_context.hpp>")
         self.assert_forbidden("core/service.cc", "<boost/asio/io_context.hpp>", "only")
-        self.assert_forbidden("storage/redis/store.cc", "<rocksdb/db.h>", "only storage/journal")
+        self.assert_forbidden("storage/redis/store.cc", "<hiredis/read.h>", "only clients/redis")
         self.assert_forbidden("base/id.cc", "<boost/json.hpp>", "base may include the standard library")
         self.assert_forbidden("core/service.cc", "<gtest/gtest.h>", "belong in tests")
         self.assert_allowed("core/service_test.cc", "<gtest/gtest.h>")
@@ -78,6 +79,18 @@ class CheckLayers(unittest.TestCase):
 
     def test_unknown_folders(self):
         self.assertIn("the folder common is not in the table", self.check("common/util.h", "<string>")[0])
+
+    def test_rows_that_nothing_uses(self):
+        src = pathlib.Path(__file__).resolve().parent.parent / "src"
+        self.assertEqual(list(check_layers.stale_rows(src)), [])
+        with (
+            unittest.mock.patch.dict(check_layers.LAYERS, {"core": {"common"}}),
+            unittest.mock.patch.dict(check_layers.LIBRARIES, {"rocksdb/": {"storage/journal"}}),
+            unittest.mock.patch.object(check_layers, "EXCEPTIONS", {("cli", "core/none.h")}),
+        ):
+            stale = "\n".join(check_layers.stale_rows(src))
+        for name in ("folder common", "library rocksdb/", "header core/none.h"):
+            self.assertIn(name, stale)
 
 
 if __name__ == "__main__":
