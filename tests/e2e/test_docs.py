@@ -146,6 +146,34 @@ def test_the_examples_answer_what_the_page_says(start):
         assert real == comparable(answer), command
 
 
+QUICK = re.compile(r"^```(sh|bash)\n(.*?)\n```\n```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+
+
+def without_what_differs(answer):
+    """Without ids and delivery tokens of the server, and without times."""
+    answer = re.sub(r"\bj[0-9a-z]{13}\b", "ID", answer)
+    answer = re.sub(r"\b[A-Za-z0-9_-]{24}\b", "TOKEN", answer)
+    answer = re.sub(r"\b1[789]\d{11}\b", "T", answer)
+    return re.sub(r", due .*", ", due T", answer).split()
+
+
+@pytest.mark.parametrize("language, options", [("sh", []), ("bash", ["--clock", "virtual"])])
+def test_the_quick_start_does_what_the_page_says(start, language, options):
+    """Blocks marked sh go to one server, those marked bash to one with a virtual clock. Delays of seconds become short."""
+    server = start(*options)
+    examples = [(command, answer) for marked, command, answer in QUICK.findall(read("docs/quickstart.md")) if marked == language]
+    assert examples
+    for command, answer in examples:
+        command = command.replace(DEFAULT_URL, server.url).replace("-p 7421", f"-p {server.resp_port}")
+        command = re.sub(r"\b5000\b", "50", command).replace("--in 5s", "--in 50ms")
+        line = 'set -eo pipefail; curl() { command curl -sS "$@"; echo; }; ' + command
+        path = {"PATH": f"{BIN}:{os.environ['PATH']}", "TOCSIN_SERVER": server.url, "TZ": "UTC"}
+        done = subprocess.run(["bash", "-c", line], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=DEADLINE_S, env=ENVIRONMENT | path)
+        assert done.returncode == 0, f"{command}\n{done.stdout}"
+        assert without_what_differs(done.stdout) == without_what_differs(answer), command
+
+
 def snippets(language):
     """The programs of docs/resp.md, whose delays are made short."""
     return [text.replace("5000", "50") for text in re.findall(rf"^```{language}\n(.*?)^```$", read("docs/resp.md"), re.M | re.S)]
