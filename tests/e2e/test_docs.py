@@ -60,11 +60,14 @@ def test_links_that_lead_nowhere_are_noticed():
 
 @pytest.fixture
 def metrics(shared_server, client):
-    """What is served once there is a topic: some series are of topics."""
+    """What is served once there is a topic, and one that pushes: some series are of topics."""
     submit(client, shared_server, payload="x")
     ack(client, shared_server, *reserve(client, shared_server))
+    pushes = {"delivery": {"sink": "webhook", "url": "https://shop.example/"}}
+    client.put(shared_server.url + "/v1/topics/pushes", json=pushes).raise_for_status()
     client.get(shared_server.url + "/v1/topics")
-    return client.get(shared_server.url + "/metrics").text
+    yield client.get(shared_server.url + "/metrics").text
+    client.delete(shared_server.url + "/v1/topics/pushes")
 
 
 def metric_rows(text):
@@ -73,16 +76,36 @@ def metric_rows(text):
 
 def test_every_metric_is_explained_and_no_other(metrics):
     served = re.findall(r"^# TYPE (\w+) (\w+)$", metrics, re.MULTILINE)
-    before, redis, after = re.fullmatch(r"(.*?)(^### Redis$.*?)(^##.*)", read("docs/operations.md"), re.M | re.S).groups()
-    assert metric_rows(redis), "what a server on Redis has besides"
+    before, redis, after = re.fullmatch(r"(.*?)(^## Redis$.*?)(^##.*)", read("docs/metrics.md"), re.M | re.S).groups()
+    assert metric_rows(redis), "what only a server on Redis has"
     assert sorted(metric_rows(before + after)) == sorted(served)
 
 
 def test_metrics_that_a_page_names_exist(metrics):
     served = set(re.findall(r"^(?:# TYPE )?(tocsin_\w+)", metrics, re.MULTILINE))
     for page in PAGES:
-        named = re.findall(r"\btocsin_(?:http|resp|transfer|journal|jobs|lateness|memory|shard|conservation)_\w+", page.read_text())
+        named = re.findall(r"\btocsin_(?:http|resp|transfer|journal|jobs|lateness|memory|push|shard|conservation)_\w+", page.read_text())
         assert set(named) - served == set(), page
+
+
+def test_the_alerts_use_metrics_and_labels_that_exist(metrics):
+    labels = {}
+    for name, pairs in re.findall(r"^(tocsin_\w+)(?:\{(.*)\})? \S+$", metrics, re.MULTILINE):
+        labels.setdefault(name, set()).update(re.findall(r'(\w+)="', pairs))
+    of_redis = {name for name, _ in metric_rows(read("docs/metrics.md"))} - set(labels)
+    rules = re.findall(r"^ +expr: (\|\n(?: {10}.*\n)+|.*\n)", read("deploy/alerts.yml"), re.MULTILINE)
+    assert len(rules) > 20
+    used = 0
+    for rule in rules:
+        wanted = {label for group in re.findall(r"(?:by|on) \(([^)]*)\)", rule) for label in group.split(", ")} - {"instance", "le"}
+        for name, selector in re.findall(r"\b(tocsin_\w+)(?:\{([^}]*)\})?", rule):
+            used += 1
+            if name.removesuffix("_bucket") in of_redis:
+                continue
+            assert name in labels, rule
+            named = {matcher[0] for matcher in re.findall(r'(\w+)(=~?|!=)"', selector)}
+            assert named | wanted <= labels[name], rule
+    assert used >= len(rules) - 1, "all but the one on up"
 
 
 def test_every_call_has_a_heading_and_no_other(shared_server, client):
@@ -109,6 +132,13 @@ def test_every_limit_is_explained():
     assert options
     for page in ("docs/http.md", "docs/resp.md", "docs/operations.md"):
         assert [option for option in options if f"`{option}`" not in read(page)] == [], page
+
+
+def test_the_packages_that_the_programs_need_are_listed():
+    listed = re.search(r"^apt-get install ((?:.*\\\n)*.*)$", read("docs/operations.md"), re.MULTILINE)[1]
+    programs = [str(BIN / name) for name in ("tocsind", "tocsin")]
+    needed = subprocess.run([ROOT / "tools/runtime_packages.sh", *programs], capture_output=True, text=True, check=True)
+    assert listed.replace("\\\n", " ").split() == needed.stdout.split()
 
 
 START = "5f0c27d1"  # what cursors begin with in the page; with each start of a server it is another
