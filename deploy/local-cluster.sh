@@ -167,7 +167,7 @@ summary() {
   printf '  %-14s 127.0.0.1:%s: where the nodes find each other\n' ZooKeeper "$zookeeper_port"
   for i in "${!node_names[@]}"; do
     http=$((base + 420 + 10 * i))
-    printf '  %-14s http://127.0.0.1:%s and resp://127.0.0.1:%s\n' "node ${node_names[i]}" $http $((http + 1))
+    printf '  %-14s http://127.0.0.1:%s, RESP on port %s\n' "node ${node_names[i]}" $http $((http + 1))
   done
   cat <<END
 

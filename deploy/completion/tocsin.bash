@@ -41,7 +41,6 @@ _tocsin_flags() {
     'token create') echo '--file --name --scope --topic-prefix' ;;
     'token list') echo '--file' ;;
     'token revoke') echo '--file' ;;
-    'demo') echo '--door' ;;
     'journal repair') echo '--output' ;;
   esac
 }
@@ -63,7 +62,6 @@ _tocsin_values() {
     'token create --scope') echo "-W 'submit consume admin'" ;;
     'token list --file') echo "-f" ;;
     'token revoke --file') echo "-f" ;;
-    'demo --door') echo "-W 'http resp'" ;;
     'journal repair --output') echo "-d" ;;
   esac
   case $2 in
@@ -85,7 +83,7 @@ _tocsin() {
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
-      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
         [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
         ((i++))
         ;;
@@ -100,7 +98,7 @@ _tocsin() {
   done
   COMPREPLY=()
   case $previous in
-    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--door|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return

@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "base/nearest.h"
-#include "cli/human_size.h"
-#include "cli/human_time.h"
+#include "cli/text/human_size.h"
+#include "cli/text/human_time.h"
 
 namespace tocsin::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/help.h"
+#include "cli/docs/help.h"
 
 namespace tocsin::cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "cli/commands.h"
 
-#include "cli/verbs.h"
+#include "cli/verbs/verbs.h"
 
 namespace tocsin::cli {
 
@@ -24,14 +24,12 @@ std::span<const Flag> GlobalFlags() {
       {.name = "server",
        .value = "URL",
        .fallback = "http://127.0.0.1:7420",
-       .doc =
-           "Where the server is: http://HOST:PORT, or resp://HOST:PORT for its RESP door. Commands do the same through "
-           "both.",
+       .doc = "Where the server is: http://HOST:PORT.",
        .variable = "TOCSIN_SERVER"},
       {.name = "token-file",
        .value = "FILE",
-       .doc = "File that holds the token, for a server that asks for one. TOCSIN_TOKEN may hold the token itself; the "
-              "flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.",
+       .doc = "File that holds the access token, for a server that needs one. TOCSIN_TOKEN may hold the access token "
+              "itself. The flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.",
        .variable = "TOCSIN_TOKEN_FILE"},
       {.name = "timeout",
        .kind = Kind::kDuration,

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "cli/api.h"
-#include "cli/output.h"
+#include "cli/text/output.h"
+#include "cli/transport/api.h"
 
 namespace tocsin::cli {
 

@@ -8,8 +8,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/context.h"
-#include "cli/help.h"
-#include "cli/say.h"
+#include "cli/docs/help.h"
+#include "cli/text/stderr.h"
 
 namespace tocsin::cli {
 namespace {
@@ -19,8 +19,8 @@ std::optional<std::string> Variable(std::string_view name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-/// One line of printable characters: anything else would not survive as a header.
-Result<std::string> ReadToken(const Arguments& arguments) {
+/// One line of printable characters: nothing else can be sent in a header.
+Result<std::string> ReadAccessToken(const Arguments& arguments) {
   std::string token;
   if (const auto path = arguments.Text("token-file")) {
     auto text = ReadAll(*path);
@@ -32,7 +32,7 @@ Result<std::string> ReadToken(const Arguments& arguments) {
     token = Variable("TOCSIN_TOKEN").value_or("");
   }
   if (std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7F; })) return token;
-  return Fail(Code::kInvalidArgument, "the token is not one line of printable characters");
+  return Fail(Code::kInvalidArgument, "the access token is not one line of printable characters");
 }
 
 int ExitStatusOf(Code code) {
@@ -51,31 +51,28 @@ int ExitStatusOf(Code code) {
 }
 
 int Complain(const Error& error) {
-  Say("tocsin: {}\n", error.message);
+  PrintStderr("tocsin: {}\n", error.message);
   return ExitStatusOf(error.code);
 }
 
-Result<int> RunWith(const std::unique_ptr<Transport>& transport, const Command& command, const Arguments& arguments,
-                    const Clock& clock, Output& out) {
-  Api api(*transport, *arguments.Duration("timeout"));
-  Context context{clock, out, api};
-  return command.run(context, arguments);
-}
-
 Result<int> RunCommand(const Command& command, const Arguments& arguments, const Clock& clock, Output& out) {
-  if (command.offline) return RunWith(MakeTransport({}, ""), command, arguments, clock, out);
-  auto endpoint = ParseEndpoint(arguments.Text("server").value_or(""));
-  if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
-  auto token = ReadToken(arguments);
-  if (!token) return std::unexpected(std::move(token).error());
-  const bool none = token->empty();
-  auto status = RunWith(MakeTransport(*std::move(endpoint), *std::move(token)), command, arguments, clock, out);
-  // The server says how to give it a token on the wire, which is not for our user.
-  if (!status && status.error().code == Code::kUnauthenticated && none) {
-    return Fail(
-        Code::kUnauthenticated,
-        "unauthenticated: this server needs a token: export TOCSIN_TOKEN=..., or name its file with --token-file "
-        "(tocsin token create makes one)");
+  Result<Endpoint> endpoint;
+  Result<std::string> access_token;
+  if (!command.offline) {
+    endpoint = ParseEndpoint(arguments.Text("server").value_or(""));
+    if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
+    access_token = ReadAccessToken(arguments);
+    if (!access_token) return std::unexpected(std::move(access_token).error());
+  }
+  const bool no_token = access_token->empty();
+  Api api(*std::move(endpoint), *std::move(access_token), *arguments.Duration("timeout"));
+  Context context{clock, out, api};
+  auto status = command.run(context, arguments);
+  // The server's message says how to send an access token over HTTP, which does not help a user of this command.
+  if (!status && status.error().code == Code::kUnauthenticated && no_token) {
+    return Fail(Code::kUnauthenticated,
+                "unauthenticated: this server needs an access token: export TOCSIN_TOKEN=..., or name its file with "
+                "--token-file (tocsin token create makes one)");
   }
   return status;
 }
@@ -96,8 +93,8 @@ Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {
   return RunCommand(*parsed.command, parsed.arguments, clock, out);
 }
 
-/// Closed ones are filled with what can be neither read nor written as they are meant to be; else a connection could
-/// take the place of stderr, and get our messages.
+/// Opens those that are closed, in a mode in which their usual use fails. Otherwise a connection could get the number
+/// of stderr, and receive our messages.
 void FillStandardFiles() {
   for (const int fd : {0, 1, 2}) {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -107,7 +104,7 @@ void FillStandardFiles() {
 int Main(const std::vector<std::string>& words) {
   FillStandardFiles();
   if (words.empty()) {
-    Say("{}", HelpText(Groups(), GlobalFlags()));
+    PrintStderr("{}", HelpText(Groups(), GlobalFlags()));
     return kExitUsage;
   }
   const RealClock clock;
@@ -129,7 +126,7 @@ int main(int argc, char** argv) {
   try {
     return tocsin::cli::Main({argv + 1, argv + argc});
   } catch (const std::exception& problem) {  // such as no memory: an error like others, not a crash
-    for (const char* const text : {"tocsin: ", problem.what(), "\n"}) tocsin::cli::SayText(text);
+    for (const char* const text : {"tocsin: ", problem.what(), "\n"}) tocsin::cli::WriteStderr(text);
     return tocsin::cli::kExitCannotRun;
   }
 }

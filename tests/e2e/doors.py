@@ -336,11 +336,4 @@ class CommandDoor:
         pass
 
 
-class CommandRespDoor(CommandDoor):
-    """The `tocsin` command, which goes through the RESP door itself."""
-
-    def __init__(self, server):
-        self.url = f"resp://127.0.0.1:{server.resp_port}"
-
-
-DOORS = {"httpx": HttpxDoor, "curl": CurlDoor, "tocsin": CommandDoor, "tocsin-resp": CommandRespDoor}
+DOORS = {"httpx": HttpxDoor, "curl": CurlDoor, "tocsin": CommandDoor}

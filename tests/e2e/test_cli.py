@@ -303,6 +303,73 @@ def test_the_server_s_refusals_are_shown_with_code_and_field(cli, topic):
     assert cli("get", topic, "none", status=NO).stderr.startswith("tocsin: ")
 
 
+TOKEN = "AAABAAAAAAAAAAEAAAAAAQAA"
+# One life on one server: the words, the exit status, and how the output or the message begins.
+CALLS = [
+    (["submit", "t", "x", "--id", "i", "--in", "1h"], OK, "accepted i"),
+    (["submit", "t", "x", "--id", "i", "--in", "1h"], OK, "duplicate i"),
+    (["submit", "t", "other", "--id", "i", "--in", "1h"], NO, "conflict i"),
+    (["submit", "t", "other", "--id", "i", "--in", "2h", "--on-conflict", "replace"], OK, "accepted i"),
+    (["submit", "t", "more", "--id", "i", "--on-conflict", "keep"], OK, "duplicate i"),
+    (["amend", "t", "i", "--in", "3h"], OK, "amended, due 20"),
+    (["amend", "t", "i", "new"], OK, "amended\n"),
+    (["amend", "t", "none", "new"], NO, "unknown: no such job is stored"),
+    (["count", "t", "i", "--event", "e"], NO, "not_counted: "),
+    (["count", "t", "none", "--event", "e"], NO, "unknown: no such job is stored"),
+    (["fire", "t", "i"], OK, "fired: it is due now, due 20"),
+    (["fire", "t", "none"], NO, "unknown: no such job is stored"),
+    (["reserve", "t", "--ack", "--json"], OK, '{"id":"i",'),
+    (["reserve", "t"], NO, "tocsin: nothing is due"),
+    (["fire", "t", "i"], NO, "unknown: "),
+    (["cancel", "t", "i"], NO, "unknown: "),
+    (["get", "t", "none"], NO, "tocsin: not_found: "),
+    (["get", "nowhere", "none"], NO, "tocsin: topic_not_found: "),
+    (["list", "nowhere"], NO, "tocsin: topic_not_found: "),
+    (["topic", "get", "nowhere"], NO, "tocsin: topic_not_found: "),
+    (["topic", "pause", "nowhere"], NO, "tocsin: topic_not_found: "),
+    (["topic", "drop", "nowhere", "--yes"], NO, "tocsin: topic_not_found: "),
+    (["dead", "redrive", "nowhere"], NO, "tocsin: topic_not_found: "),
+    (["ack", "t", TOKEN], NO, f"{TOKEN} stale: "),
+    (["nack", "t", TOKEN, TOKEN], NO, f"{TOKEN} stale: "),
+    (["extend", "t", TOKEN], NO, f"{TOKEN} stale: "),
+    (["ack", "nowhere", TOKEN], NO, "tocsin: topic_not_found: "),
+    (["ack", "t", "rubbish"], USAGE, "tocsin: invalid_argument: "),
+    (["nack", "t", TOKEN, "DELAY", "5"], USAGE, "tocsin: invalid_argument: "),
+    (["submit", "t", "x", "--attempts", "0"], USAGE, "tocsin: invalid_argument: max_attempts is 0"),
+    (["submit", "t", "x", "--in", "4000d"], USAGE, 'tocsin: --in: "4000d" is too large'),
+    (["submit", "t", "x", "--id", "n" * 257], USAGE, "tocsin: invalid_argument: id "),
+    (["submit", "a b", "x"], USAGE, "tocsin: invalid_argument: topic "),
+    (["submit", "t", "x", "--trigger", "either"], USAGE, "tocsin: invalid_argument: trigger either needs "),
+    (["submit", "t", "x", "--header", "h=" + "v" * 9000], USAGE, "tocsin: too_large: headers "),
+    (["reserve", "t", "--max", "0"], USAGE, "tocsin: invalid_argument: max is 0"),
+    (["reserve", "t", "--lease", "13h"], USAGE, "tocsin: invalid_argument: lease_ms is 46800000"),
+    (["list", "t", "--limit", "1001"], OK, "no scheduled jobs in t"),
+    (["topic", "set", "t", "--slots", "3"], USAGE, "tocsin: invalid_argument: slots is 3"),
+    (["topic", "set", "t", "--slots", "16"], NO, "tocsin: conflict: slots is 16"),
+    (["topic", "set", "t", "--capacity-jobs", "0", "--lease", "13h"], USAGE, "tocsin: invalid_argument: lease_ms "),
+    (["topic", "pause", "t"], OK, "t is paused: "),
+    (["topic", "resume", "t"], OK, "t delivers again"),
+    (["topic", "purge", "t", "--yes"], OK, "0 jobs are removed"),
+    (["dead", "purge", "t", "--yes"], OK, "0 dead letters are removed"),
+    (["topic", "drop", "t", "--yes"], OK, "t is removed"),
+    (["clock", "advance", "--by", "1h"], OK, "it is 20"),
+    (["clock", "advance", "--by", "9999999w"], USAGE, 'tocsin: --by: "9999999w" is too large'),
+]
+
+
+def test_every_verb_ends_with_the_status_that_it_should(virtual):
+    for words, status, begin in CALLS:
+        done = virtual(*words, status=status)
+        assert (done.stdout or done.stderr).startswith(begin), (words, done)
+
+
+def test_a_payload_over_the_limit_is_refused(cli, topic):
+    done = cli("submit", topic, "--file", "-", stdin=b"x" * (2 << 20), status=USAGE)
+    assert done.stderr.startswith("tocsin: too_large: "), done.stderr[:300]
+    done = cli("submit", topic, "--file", "-", stdin=b"x" * (20 << 20), status=USAGE)  # over that of a whole request
+    assert "16777216" in done.stderr
+
+
 def test_offline_commands_take_no_notice_of_a_server(tmp_path):
     environment = {**ENVIRONMENT, "TOCSIN_SERVER": "nonsense", "TOCSIN_TOKEN_FILE": "/nonexistent"}
     done = subprocess.run([BIN / "tocsin", "docs", "cli"], capture_output=True, env=environment, timeout=DEADLINE_S)

@@ -51,7 +51,9 @@ def tocsin(*arguments, stdin=b"", **environment):
         (["submit", "t", "--trigger", "tim"], 'did you mean "time"?'),
         (["topic", "set", "t", "--capacity-bytes", "1MB"], '"1MB" is not a size'),
         (["clock", "advance"], "--by DURATION is missing"),
-        (["--server", "localhost:7420", "topics"], "begins with neither http:// nor resp://"),
+        (["--server", "localhost:7420", "topics"], "does not begin with http://"),
+        (["--server", "redis://127.0.0.1:7421", "topics"], "write it as http://127.0.0.1:7420"),
+        (["--server", "resp://127.0.0.1:7421", "topics"], "tocsin speaks HTTP; write it as http://127.0.0.1:7420"),
         (["--server", "https://localhost", "topics"], "TLS"),
         (["docs", "mann"], 'did you mean "man"?'),
     ],
@@ -197,6 +199,48 @@ def test_tokens_come_from_a_file_or_the_environment(recorder, tmp_path):
     assert len(recorder.seen) == 4, "nothing is sent where the token is wrong"
 
 
+def test_access_tokens_are_asked_for_and_their_scopes_hold(start, tmp_path):
+    file = tmp_path / "tokens"
+
+    def create(name, *flags):
+        done = tocsin("token", "create", "--file", file, "--name", name, *flags)
+        assert done.returncode == OK, done.stderr
+        return done.stdout.strip()
+
+    admin, submit = create("a", "--scope", "admin"), create("s", "--scope", "submit")
+    narrow = create("n", "--scope", "admin", "--topic-prefix", "shop.")
+    server = start("--auth-token-file", file)
+
+    def ends(*words, token=None, **more):
+        done = tocsin(*words, TOCSIN_SERVER=server.url, **({} if token is None else {"TOCSIN_TOKEN": token}), **more)
+        return done.returncode, done.stderr.split(": ")[1:2]
+
+    told = tocsin("topics", TOCSIN_SERVER=server.url).stderr
+    assert "needs an access token: export TOCSIN_TOKEN=..." in told and "AUTH" not in told and "Bearer" not in told
+    (tmp_path / "token").write_text(admin + "\n")
+    unknown, forbidden, fine = (CANNOT_RUN, ["unauthenticated"]), (CANNOT_RUN, ["forbidden"]), (OK, [])
+    rows = [  # without, wrong, submit, narrow, admin
+        (["submit", "t", "x"], unknown, unknown, fine, forbidden, fine),
+        (["submit", "shop.a", "x"], unknown, unknown, fine, fine, fine),
+        (["reserve", "shop.a"], unknown, unknown, forbidden, fine, fine),
+        (["topics"], unknown, unknown, forbidden, fine, fine),
+        (["stats"], unknown, unknown, forbidden, forbidden, fine),
+        (["cluster"], unknown, unknown, forbidden, forbidden, fine),
+        (["topic", "get", "t"], unknown, unknown, forbidden, forbidden, fine),
+        (["topic", "set", "shop.a", "--attempts", "3"], unknown, unknown, forbidden, fine, fine),
+    ]
+    for words, *expected in rows:
+        for token, ending in zip((None, "tocsin_wrong", submit, narrow, admin), expected, strict=True):
+            assert ends(*words, token=token) == ending, (words, token)
+    assert ends("stats", "--token-file", tmp_path / "token") == fine
+    assert ends("stats", TOCSIN_TOKEN_FILE=str(tmp_path / "token")) == fine
+
+
+def test_the_resp_port_is_recognised(shared_server):
+    done = tocsin("topics", "--server", f"http://127.0.0.1:{shared_server.resp_port}")
+    assert done.returncode == CANNOT_RUN and "is this the RESP port?" in done.stderr
+
+
 @pytest.mark.parametrize(
     "answer, status, message",
     [
@@ -207,7 +251,7 @@ def test_tokens_come_from_a_file_or_the_environment(recorder, tmp_path):
         ((502, b'{"message":"Bad Gateway"}'), CANNOT_RUN, "what listens there answered 502"),
         ((503, b"<html>"), CANNOT_RUN, "what listens there answered 503"),
         ((401, b'{"error":{"code":"unauthenticated","message":"who are you?"}}'), CANNOT_RUN,
-         "tocsin: unauthenticated: this server needs a token: export TOCSIN_TOKEN=..."),
+         "tocsin: unauthenticated: this server needs an access token: export TOCSIN_TOKEN=..."),
         ((503, b'{"error":{"code":"overloaded","message":"later"}}'), CANNOT_RUN, "tocsin: overloaded: later\n"),
         ((418, b'{"error":{"code":"of_the_future","message":"x","field":"f"}}'), CANNOT_RUN,
          "tocsin: of_the_future: x (f)\n"),

@@ -243,6 +243,34 @@ def test_bad_lines_are_named_and_the_others_submitted(server, client, tmp_path):
     assert set(listed(client, server, "t")) == {f"j{i}" for i in range(1, 31)} - {"j3", "j7", "j8", "j20", "j25", "j27"}
 
 
+def test_an_import_finds_the_lines_that_are_wrong_among_thousands(server, tmp_path):
+    good = [{"id": f"g{i}", "payload": "x" * i, "delay_ms": 1000} for i in range(2500)]
+    bad = [{"id": "b1", "delay_ms": -5}, {"id": "b2", "dealy_ms": 5}, {"id": "b3", "delay_ms": "5"}, {"id": "b4", "payload": 7},
+           {"id": "b5", "payload_base64": "?"}, {"id": "b6", "payload": "x" * (2 << 20)}, {"id": ""},
+           {"id": "b7", "delay_ms": 1.5}, {"id": "b8", "max_attempts": 0}]
+    mixed = good[:700] + bad[:5] + good[700:1500] + bad[5:] + good[1500:] + [{"id": "g1", "payload": "other"}]
+    file = tmp_path / "jobs"
+    file.write_text("".join(json.dumps(job) + "\n" for job in mixed))
+    done = tocsin(server, "import", "--topic", "t", file, "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert (told["accepted"], told["refused"], told["conflict"]) == (2500, len(bad), 1)
+    assert told["refused_lines"] == [*range(701, 706), *range(1506, 1510)]
+    assert all(f"line {number}: " in done.stderr for number in told["refused_lines"])
+
+
+def test_an_import_finds_the_line_that_no_request_can_hold(server, tmp_path):
+    jobs = [{"id": f"g{i}", "delay_ms": 1000} for i in range(50)]
+    jobs.insert(20, {"id": "huge", "payload": "x" * (17 << 20)})
+    file = tmp_path / "jobs"
+    file.write_text("".join(json.dumps(job) + "\n" for job in jobs))
+    done = tocsin(server, "import", "--topic", "t", file, "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["refused_lines"] == [21], done.stderr[:500]
+    assert told["accepted"] + told["duplicate"] == 50
+
+
 def test_a_line_without_a_topic_is_refused(server, tmp_path):
     file = tmp_path / "jobs"
     file.write_text('{"payload":"p"}\n')

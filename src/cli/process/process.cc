@@ -1,0 +1,151 @@
+#include "cli/process/process.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tocsin::cli {
+namespace {
+
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+};
+
+Result<Pipe> MakePipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) < 0) {
+    return Fail(Code::kIo, "cannot make a pipe: {}", std::generic_category().message(errno));
+  }
+  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Plan {
+  char* const* words;
+  char* const* environment;
+  int in;   // -1: none
+  int out;  // -1: ours; wired before err, so that it can be our stderr
+  int err;
+  int problem;  // where the child tells why it could not begin
+};
+
+/// Whether the program itself is wrong, not this one start of it.
+bool IsOfTheProgram(int error) {
+  return error == ENOENT || error == EACCES || error == EPERM || error == ENOEXEC || error == ENOTDIR ||
+         error == ELOOP || error == ELIBBAD || error == EISDIR;
+}
+
+/// In the child, where only what is safe in a signal handler may be called.
+[[noreturn]] void Become(const Plan& plan) {
+  ::setsid();
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  const int in = plan.in >= 0 ? plan.in : ::open("/dev/null", O_RDONLY);
+  const bool wired = ::dup2(in, STDIN_FILENO) >= 0 && (plan.out < 0 || ::dup2(plan.out, STDOUT_FILENO) >= 0) &&
+                     (plan.err < 0 || ::dup2(plan.err, STDERR_FILENO) >= 0);
+  if (wired) ::execvpe(plan.words[0], plan.words, plan.environment);
+  const int error = errno;
+  const ssize_t ignored = ::write(plan.problem, &error, sizeof(error));
+  static_cast<void>(ignored);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<Process> Process::Start(const Program& program) {
+  const std::vector<char*> words = Pointers(program.words);
+  const std::vector<char*> environment = Pointers(program.environment);
+  std::array<Pipe, 3> pipes;
+  const std::array wanted{program.pipe_in, program.pipe_out, program.pipe_err};
+  for (size_t i = 0; i < pipes.size(); ++i) {
+    if (!wanted[i]) continue;
+    auto made = MakePipe();
+    if (!made) return std::unexpected(std::move(made).error());
+    pipes[i] = *std::move(made);
+  }
+  auto problem = MakePipe();
+  if (!problem) return std::unexpected(std::move(problem).error());
+
+  const Plan plan{words.data(),         environment.data(),
+                  pipes[0].read.get(),  program.out_to_err ? STDERR_FILENO : pipes[1].write.get(),
+                  pipes[2].write.get(), problem->write.get()};
+  const pid_t pid = ::fork();
+  if (pid == 0) Become(plan);
+  if (pid < 0) return Fail(Code::kIo, "cannot start a process: {}", std::generic_category().message(errno));
+  problem->write.Close();
+  Process process(pid);
+  int error = 0;
+  if (::read(problem->read.get(), &error, sizeof(error)) == sizeof(error)) {
+    process.Wait();
+    return Fail(IsOfTheProgram(error) ? Code::kNotFound : Code::kIo, "cannot start {}: {}", program.words[0],
+                std::generic_category().message(error));
+  }
+  process.in = std::move(pipes[0].write);
+  process.out = std::move(pipes[1].read);
+  process.err = std::move(pipes[2].read);
+  process.ended = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.ended.open()) return Fail(Code::kIo, "pidfd_open: {}", std::generic_category().message(errno));
+  return process;
+}
+
+Process::Process(Process&& other) noexcept
+    : in(std::move(other.in)),
+      out(std::move(other.out)),
+      err(std::move(other.err)),
+      ended(std::move(other.ended)),
+      pid_(std::exchange(other.pid_, -1)) {}
+
+Process::~Process() {
+  if (pid_ < 0) return;
+  Kill(SIGKILL);
+  Wait();
+}
+
+void Process::Kill(int signal) const {
+  if (pid_ > 0) ::kill(-pid_, signal);
+}
+
+int Process::Wait() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return status;
+}
+
+std::string ShowStatus(int status) {
+  if (WIFEXITED(status)) return fmt::format("exit status {}", WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  const char* const name = ::sigdescr_np(signal);
+  return fmt::format("signal {} ({})", signal, name == nullptr ? "unknown" : name);
+}
+
+std::vector<std::string> EnvironmentWithout(const std::function<bool(std::string_view)>& drop) {
+  std::vector<std::string> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!drop(text.substr(0, text.find('=')))) kept.emplace_back(text);
+  }
+  return kept;
+}
+
+}  // namespace tocsin::cli

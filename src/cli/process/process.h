@@ -1,0 +1,62 @@
+// Process: a program that a command started, with pipes to it. One thread uses it; several threads may each have one.
+//
+// It leads a session of its own, so that Ctrl-C on the terminal reaches us alone and we decide, and so that it cannot
+// ask at the terminal and wait for ever; it is told to end when the thread that started it dies; destroying a Process
+// kills what still runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/process/descriptor.h"
+
+namespace tocsin::cli {
+
+struct Program {
+  std::vector<std::string> words;        // the first is looked for in PATH
+  std::vector<std::string> environment;  // NAME=value
+  // Pipes to or from it. Without one it has no input, and our own output.
+  bool pipe_in = false;
+  bool pipe_out = false;
+  bool pipe_err = false;
+  bool out_to_err = false;  // its stdout is our stderr
+};
+
+class Process {
+ public:
+  /// With the system's reason where it cannot be started: kNotFound where that is the program's fault, so that it will
+  /// not do better, else kIo.
+  static Result<Process> Start(const Program& program);
+  Process(Process&&) noexcept;
+  Process& operator=(Process&&) = delete;
+  ~Process();
+
+  /// To the whole group.
+  void Kill(int signal) const;
+  /// Waits for its end: the status as waitpid has it.
+  int Wait();
+
+  Descriptor in;
+  Descriptor out;
+  Descriptor err;
+  Descriptor ended;  // readable when it has ended
+
+ private:
+  explicit Process(pid_t pid) : pid_(pid) {}
+
+  pid_t pid_;
+};
+
+/// "exit status 3", "signal 9 (Killed)".
+std::string ShowStatus(int status);
+
+/// Our own environment, without the variables for which `drop` is true.
+std::vector<std::string> EnvironmentWithout(const std::function<bool(std::string_view name)>& drop);
+
+}  // namespace tocsin::cli

@@ -1,0 +1,372 @@
+// `tocsin import`: submits the lines of a file, in batches, so that it can be cut off and repeated without harm.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <thread>
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "cli/text/progress.h"
+#include "cli/text/stderr.h"
+#include "cli/transfer/checkpoint.h"
+#include "cli/transfer/transfer.h"
+#include "cli/verbs/parts.h"
+#include "cli/verbs/verbs.h"
+
+namespace tocsin::cli {
+namespace {
+
+constexpr size_t kBatchBytes = 4 << 20;  // of lines; a body may have 16 MiB by default
+constexpr int64_t kBatchMax = 10'000;
+constexpr Millis kPauseMin{100};
+constexpr Millis kPauseMax{5'000};
+constexpr Millis kPatience{30'000};
+constexpr size_t kTold = 20;
+
+struct Figures {
+  int64_t accepted = 0;
+  int64_t duplicate = 0;
+  int64_t conflict = 0;
+  int64_t refused = 0;
+};
+
+struct Line {
+  int64_t number = 0;
+  TransferJob parsed;
+};
+
+/// Lines of a file or of stdin, with where they stand.
+class LineReader {
+ public:
+  static Result<LineReader> Open(const std::string& path) {
+    std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+    if (file == nullptr) {
+      return Fail(Code::kIo, "cannot read {}: {}", path, std::generic_category().message(errno));
+    }
+    return LineReader(file);
+  }
+
+  /// Reads on to the line that ends at `offset`: false where none does.
+  bool SkipTo(int64_t offset) {
+    while (offset_ < offset && Next()) {
+    }
+    return offset_ == offset;
+  }
+
+  /// False where another run has it.
+  bool Lock() const { return ::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
+
+  bool Next() {
+    char* text = line_.release();
+    const ssize_t size = ::getline(&text, &room_, file_.get());
+    line_.reset(text);
+    if (size < 0) return false;
+    offset_ += size;
+    ++number_;
+    text_ = {text, static_cast<size_t>(size)};
+    hash_ = Hash64(text_, hash_);
+    while (text_.ends_with('\n') || text_.ends_with('\r')) text_.remove_suffix(1);
+    return true;
+  }
+
+  bool failed() const { return std::ferror(file_.get()) != 0; }
+  std::string_view text() const { return text_; }
+  int64_t number() const { return number_; }
+  int64_t offset() const { return offset_; }
+  /// Of all lines so far.
+  std::string hash() const { return fmt::format("{:016x}", hash_); }
+  /// 0 where it is not known.
+  int64_t Size() const {
+    struct stat info{};
+    return ::fstat(::fileno(file_.get()), &info) == 0 && S_ISREG(info.st_mode) ? info.st_size : 0;
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const {
+      if (file != stdin) std::fclose(file);
+    }
+  };
+  struct Free {
+    void operator()(char* text) const { std::free(text); }
+  };
+
+  explicit LineReader(std::FILE* file) : file_(file) {}
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<char, Free> line_;
+  size_t room_ = 0;
+  std::string_view text_;
+  int64_t number_ = 0;
+  int64_t offset_ = 0;
+  uint64_t hash_ = 0;
+};
+
+bool IsAboutTheContent(Code code) {
+  return code == Code::kInvalidArgument || code == Code::kUnknownField || code == Code::kTooLarge;
+}
+
+bool IsPassing(Code code) {
+  return code == Code::kIo || code == Code::kTimedOut || code == Code::kOverloaded || code == Code::kShuttingDown;
+}
+
+class Importer {
+ public:
+  Importer(Context& context, std::string file, std::string topic, size_t batch)
+      : context_(context),
+        file_(std::move(file)),
+        topic_(std::move(topic)),
+        batch_max_(batch),
+        checkpoint_(file_),
+        progress_(context.clock, "imported") {}
+
+  Status Run() {
+    auto reader = LineReader::Open(file_);
+    if (!reader) return std::unexpected(std::move(reader).error());
+    TOCSIN_TRY(Resume(*reader));
+    while (reader->Next()) {
+      if (!reader->text().empty()) TOCSIN_TRY(Take(*reader));
+    }
+    if (reader->failed()) return Fail(Code::kIo, "cannot read {}: {}", file_, std::generic_category().message(errno));
+    TOCSIN_TRY(Flush(*reader));
+    if (file_ != "-") TOCSIN_TRY(checkpoint_.Remove());
+    return {};
+  }
+
+  const Figures& figures() const { return figures_; }
+  const std::vector<int64_t>& refused_lines() const { return refused_lines_; }
+  bool saved() const { return saved_; }
+
+ private:
+  Status Resume(LineReader& reader) {
+    if (file_ == "-") return {};
+    if (!reader.Lock()) return Fail(Code::kInUse, "another import of {} is under way", file_);
+    const auto saved = checkpoint_.Load();
+    if (!saved) return std::unexpected(saved.error());
+    if (!*saved) return {};
+    const json::object& state = **saved;
+    TOCSIN_TRY(CheckSame("server", TextOf(state, "server"), server()));
+    TOCSIN_TRY(CheckSame("--topic", TextOf(state, "topic"), topic_));
+    if (!reader.SkipTo(IntegerOf(state, "bytes")) || reader.hash() != TextOf(state, "hash")) {
+      return Fail(Code::kInvalidArgument, "{} is of a file with another beginning; remove it to begin anew",
+                  checkpoint_.path());
+    }
+    figures_ = {IntegerOf(state, "accepted"), IntegerOf(state, "duplicate"), IntegerOf(state, "conflict"),
+                IntegerOf(state, "refused")};
+    for (const json::value& line : ArrayOf(state, "refused_lines")) {
+      if (line.is_int64()) refused_lines_.push_back(line.get_int64());
+    }
+    saved_ = true;
+    PrintStderr("tocsin: going on behind line {}, as {} says; remove that file to begin anew\n", reader.number(),
+                checkpoint_.path());
+    return {};
+  }
+
+  /// A place in the file says what one server has got into one topic, and nothing about others.
+  Status CheckSame(std::string_view what, const std::string& then, const std::string& now) const {
+    if (then == now) return {};
+    return Fail(Code::kInvalidArgument,
+                "{} is of an import with the {} \"{}\", and not \"{}\"; remove it to begin anew", checkpoint_.path(),
+                what, Printable(then), now);
+  }
+
+  const std::string& server() const { return context_.api.url(); }
+
+  Status Take(const LineReader& reader) {
+    auto parsed = ParseTransferLine(reader.text(), reader.number(), topic_);
+    if (!parsed) {
+      Refuse(reader.number(), parsed.error().message);
+      return {};
+    }
+    batch_.push_back({reader.number(), *std::move(parsed)});
+    batch_bytes_ += reader.text().size();
+    if (batch_.size() < batch_max_ && batch_bytes_ < kBatchBytes) return {};
+    return Flush(reader);
+  }
+
+  /// Submits what was taken, each run of lines with one topic by one call, and keeps the place behind them.
+  Status Flush(const LineReader& reader) {
+    pause_ = kPauseMin;
+    patience_end_ = context_.clock.IoNow() + kPatience;
+    std::span<const Line> left = batch_;
+    while (!left.empty()) {
+      const auto end =
+          std::ranges::find_if(left, [&](const Line& line) { return line.parsed.topic != left[0].parsed.topic; });
+      const auto run = left.first(static_cast<size_t>(end - left.begin()));
+      TOCSIN_TRY(Submit(run));
+      left = left.subspan(run.size());
+    }
+    batch_.clear();
+    batch_bytes_ = 0;
+    const int64_t size = reader.Size();
+    progress_.Show(figures_.accepted + figures_.duplicate,
+                   size > 0 ? static_cast<double>(reader.offset()) / static_cast<double>(size) : -1);
+    if (file_ == "-") return {};
+    saved_ = true;
+    return checkpoint_.Save({{"line", reader.number()},
+                             {"bytes", reader.offset()},
+                             {"hash", reader.hash()},
+                             {"server", server()},
+                             {"topic", topic_},
+                             {"accepted", figures_.accepted},
+                             {"duplicate", figures_.duplicate},
+                             {"conflict", figures_.conflict},
+                             {"refused", figures_.refused},
+                             {"refused_lines", json::value_from(refused_lines_)}});
+  }
+
+  /// Lines of one topic. Where the server refuses the call because of one of them, halves find out which.
+  Status Submit(std::span<const Line> lines) {
+    json::array jobs;
+    for (const Line& line : lines) jobs.push_back(line.parsed.job);
+    const auto reply = Post(lines[0].parsed.topic, {{"jobs", std::move(jobs)}});
+    if (reply) return Count(lines, ArrayOf(*reply, "jobs"));
+    if (!IsAboutTheContent(reply.error().code)) return std::unexpected(reply.error());
+    if (lines.size() == 1) {
+      Refuse(lines[0].number, reply.error().message);
+      return {};
+    }
+    TOCSIN_TRY(Submit(lines.first(lines.size() / 2)));
+    return Submit(lines.subspan(lines.size() / 2));
+  }
+
+  Status Count(std::span<const Line> lines, const json::array& outcomes) {
+    if (outcomes.size() != lines.size()) return Fail(Code::kInternal, "the answer has another number of jobs");
+    std::vector<Line> again;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string outcome = outcomes[i].is_object() ? TextOf(outcomes[i].get_object(), "outcome") : "";
+      if (outcome == "accepted") {
+        ++figures_.accepted;
+      } else if (outcome == "duplicate") {
+        ++figures_.duplicate;
+      } else if (outcome == "overloaded" && context_.clock.IoNow() < patience_end_) {
+        again.push_back(lines[i]);
+      } else if (outcome == "over_capacity" || outcome == "storage_full" || outcome == "overloaded") {
+        return Full(lines[i], outcome);
+      } else if (outcome == "conflict" || outcome == "in_flight") {
+        ++figures_.conflict;
+        Tell(lines[i].number, outcome + ": another job has its id");
+      } else {
+        Refuse(lines[i].number, outcome);
+      }
+    }
+    if (again.empty()) return {};
+    Pause();
+    return Submit(again);
+  }
+
+  /// Not the line's fault, and the next ones would fare no better: the place is kept for later.
+  static std::unexpected<Error> Full(const Line& line, std::string_view outcome) {
+    return Fail(Code::kOverCapacity,
+                "line {}: {}: the server cannot take more jobs into {} at the moment; stopped there", line.number,
+                outcome, Printable(line.parsed.topic));
+  }
+
+  /// Waits for a server that restarts or is overloaded: a repeated batch does no harm.
+  Result<json::object> Post(const std::string& topic, const json::object& body) {
+    for (;;) {
+      auto reply = context_.api.Post(TopicPath(topic, "/jobs"), body);
+      if (reply || !IsPassing(reply.error().code) || context_.clock.IoNow() >= patience_end_) return reply;
+      Pause();
+    }
+  }
+
+  /// Longer each time.
+  void Pause() { std::this_thread::sleep_for(std::exchange(pause_, std::min(kPauseMax, pause_ * 2))); }
+
+  void Refuse(int64_t line, const std::string& why) {
+    ++figures_.refused;
+    refused_lines_.push_back(line);
+    Tell(line, why);
+  }
+
+  void Tell(int64_t line, const std::string& why) {
+    if (++told_ > kTold) return;
+    progress_.Clear();
+    PrintStderr("tocsin: line {}: {}{}\n", line, Printable(why), told_ == kTold ? " (further ones only counted)" : "");
+  }
+
+  Context& context_;
+  const std::string file_;
+  const std::string topic_;
+  const size_t batch_max_;
+  const Checkpoint checkpoint_;
+  Progress progress_;
+  std::vector<Line> batch_;
+  size_t batch_bytes_ = 0;
+  Figures figures_;
+  std::vector<int64_t> refused_lines_;
+  size_t told_ = 0;
+  bool saved_ = false;
+  Millis pause_ = kPauseMin;
+  std::chrono::steady_clock::time_point patience_end_;
+};
+
+std::string LinesText(const std::vector<int64_t>& lines) {
+  const std::span<const int64_t> first(lines.data(), std::min(lines.size(), kTold));
+  return fmt::format("{}{}", fmt::join(first, ", "), lines.size() > first.size() ? " and more" : "");
+}
+
+void Print(Context& context, const Importer& importer) {
+  const Figures& figures = importer.figures();
+  if (context.out.json()) {
+    context.out.Json({{"accepted", figures.accepted},
+                      {"duplicate", figures.duplicate},
+                      {"conflict", figures.conflict},
+                      {"refused", figures.refused},
+                      {"refused_lines", json::value_from(importer.refused_lines())}});
+    return;
+  }
+  context.out.Print("{} accepted, {} duplicate, {} conflict, {} refused\n", figures.accepted, figures.duplicate,
+                    figures.conflict, figures.refused);
+  if (figures.refused > 0) context.out.Print("refused: lines {}\n", LinesText(importer.refused_lines()));
+}
+
+Result<int> Run(Context& context, const Arguments& arguments) {
+  const int64_t batch = *arguments.Number("batch");
+  if (batch < 1 || batch > kBatchMax) {
+    return Fail(Code::kInvalidArgument, "--batch: {} is not 1 to {}", batch, kBatchMax);
+  }
+  Importer importer(context, arguments.Text("FILE").value_or("-"), arguments.Text("topic").value_or(""),
+                    static_cast<size_t>(batch));
+  if (Status done = importer.Run(); !done) {
+    if (importer.saved()) done.error().message += "\ngo on where it was cut off: the same command again";
+    return std::unexpected(std::move(done).error());
+  }
+  Print(context, importer);
+  return importer.figures().refused + importer.figures().conflict > 0 ? kExitNo : kExitOk;
+}
+
+}  // namespace
+
+Command Import() {
+  return {
+      .name = "import",
+      .summary = "submits the lines of a file, such as one that export wrote",
+      .details =
+          "Each line is a JSON object: a job as the HTTP API takes it, and its topic. A job without an id gets one "
+          "made of its line, so that a repeated import stores nothing twice. FILE.progress keeps the place behind "
+          "each batch that was answered: the same command goes on from there. Lines that are refused are named, and "
+          "the others submitted; jobs that are done or cancelled are refused too. Where the topic or the disk is full, "
+          "it stops and keeps the place. The id made of a line is made of its text and its number: the same line at "
+          "the same number of two files is one job.",
+      .positionals = {{"FILE", "The file, or - for stdin, which is also meant where it is missing.", false}},
+      .flags = {{.name = "topic", .value = "TOPIC", .doc = "Into this topic, whatever the lines say."},
+                {.name = "batch",
+                 .kind = Kind::kNumber,
+                 .value = "N",
+                 .fallback = "1000",
+                 .doc = "Jobs in one call, up to 10000."}},
+      .examples = {{"import orders.jsonl", "what export wrote"},
+                   {"import --topic orders jobs.jsonl", "lines without a topic, or with another one"}},
+      .no = "a line was refused, or another job has its id",
+      .run = Run};
+}
+
+}  // namespace tocsin::cli

@@ -1,0 +1,127 @@
+// `tocsin token create|list|revoke`: edits the file of tokens that a server reads (auth/token_file.h). No server is
+// asked: a running one notices the change within a second.
+#include "auth/token_file.h"
+#include "cli/arguments.h"
+#include "cli/context.h"
+#include "cli/text/stderr.h"
+#include "cli/verbs/verbs.h"
+
+namespace tocsin::cli {
+namespace {
+
+Flag TokenFileFlag() {
+  return {.name = "file",
+          .value = "FILE",
+          .doc = "The file of tokens; the server's auth.token_file.",
+          .variable = "TOCSIN_AUTH_TOKEN_FILE"};
+}
+
+Result<std::string> FileOf(const Arguments& arguments) {
+  auto file = arguments.Text("file");
+  if (!file) return Fail(Code::kInvalidArgument, "--file is missing: where the server finds its tokens");
+  return *std::move(file);
+}
+
+Result<int> RunCreate(Context& context, const Arguments& arguments) {
+  auth::Grant grant{.name = arguments.Text("name").value_or("")};
+  grant.prefix = arguments.Text("topic-prefix").value_or("");
+  for (const std::string& name : arguments.All("scope")) grant.scopes.Add(*auth::ParseScope(name));
+  if (grant.name.empty()) return Fail(Code::kInvalidArgument, "--name is missing: who will have the token?");
+  if (grant.scopes.empty()) return Fail(Code::kInvalidArgument, "--scope is missing: submit, consume or admin");
+  const auto file = FileOf(arguments);
+  if (!file) return std::unexpected(file.error());
+  const auto token = auth::CreateToken(*file, grant, context.clock.Now().utc);
+  if (!token) return std::unexpected(token.error());
+  if (context.out.json()) {
+    context.out.Json({{"id", auth::SplitToken(*token)->id}, {"token", *token}});
+    return kExitOk;
+  }
+  context.out.Print("{}\n", *token);
+  TOCSIN_TRY(context.out.Flush());
+  PrintStderr(
+      "This is the only time that the token is shown. Use it: export TOCSIN_TOKEN=...\n"
+      "The server: tocsind --auth-token-file {}\n"
+      "Take it back: tocsin token revoke --file {} {}\n",
+      *file, *file, auth::SplitToken(*token)->id);
+  return kExitOk;
+}
+
+Result<int> RunList(Context& context, const Arguments& arguments) {
+  const auto file = FileOf(arguments);
+  if (!file) return std::unexpected(file.error());
+  const auto records = auth::ListTokens(*file);
+  if (!records) return std::unexpected(records.error());
+  Table table({"ID", "SCOPES", "TOPICS", "CREATED", "NAME"});
+  for (const auth::TokenRecord& record : *records) {
+    if (context.out.json()) {
+      context.out.Json({{"id", record.id},
+                        {"name", record.grant.name},
+                        {"scopes", record.grant.scopes.Text()},
+                        {"topic_prefix", record.grant.prefix},
+                        {"created", record.created}});
+      continue;
+    }
+    table.Row({record.id, record.grant.scopes.Text(), Printable(record.grant.prefix) + "*", Printable(record.created),
+               Printable(record.grant.name)});
+  }
+  if (!context.out.json()) table.Print(context.out);
+  return kExitOk;
+}
+
+Result<int> RunRevoke(Context& context, const Arguments& arguments) {
+  const auto file = FileOf(arguments);
+  if (!file) return std::unexpected(file.error());
+  const std::string id = *arguments.Text("ID");
+  TOCSIN_TRY(auth::RevokeToken(*file, id));
+  if (context.out.json()) {
+    context.out.Json({{"revoked", id}});
+  } else {
+    context.out.Print("revoked {}; servers that read the file know within a second\n", id);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Command TokenCreate() {
+  return {.name = "token create",
+          .summary = "makes a token for a server with authentication, and prints it once",
+          .details =
+              "The file is made where there is none, with mode 0600, and holds a digest of the token, never the "
+              "token. The server is not asked: it notices the change within a second.",
+          .flags = {TokenFileFlag(),
+                    {.name = "name", .value = "NAME", .doc = "Who has the token, for you to know later."},
+                    {.name = "scope",
+                     .kind = Kind::kChoice,
+                     .value = "SCOPE",
+                     .doc = "What it may do: submit, consume, or admin, which includes both.",
+                     .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
+                     .repeated = true},
+                    {.name = "topic-prefix",
+                     .value = "PREFIX",
+                     .doc = "Only for topics whose names begin with this; all topics unless given."}},
+          .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
+                       {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
+                        "for a producer of the topics shop.orders, shop.carts..."}},
+          .run = RunCreate};
+}
+
+Command TokenList() {
+  return {.name = "token list",
+          .summary = "shows the tokens of a file, without their secrets",
+          .flags = {TokenFileFlag()},
+          .examples = {{"token list --file tokens", "who may do what"}},
+          .run = RunList};
+}
+
+Command TokenRevoke() {
+  return {.name = "token revoke",
+          .summary = "takes a token back; a running server refuses it within a second",
+          .positionals = {{"ID", "The token's id: the part between tocsin_ and the secret."}},
+          .flags = {TokenFileFlag()},
+          .examples = {{"token revoke --file tokens k3v2a7qd", "token list shows the ids"}},
+          .no = "there is no such token",
+          .run = RunRevoke};
+}
+
+}  // namespace tocsin::cli

@@ -1,0 +1,207 @@
+// `tocsin watch`: the topics and what happens in them, again and again.
+#include <array>
+#include <map>
+#include <thread>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include "base/check.h"
+#include "cli/process/stop_signal.h"
+#include "cli/text/human_time.h"
+#include "cli/text/stderr.h"
+#include "cli/verbs/parts.h"
+#include "cli/verbs/topic_view.h"
+#include "cli/verbs/verbs.h"
+
+namespace tocsin::cli {
+namespace {
+
+constexpr Millis kIntervalMin{10};
+constexpr Millis kIntervalMax = std::chrono::days(1);
+
+/// The topics at one moment.
+struct Sample {
+  std::chrono::steady_clock::time_point at;
+  std::map<std::string, json::object> topics;
+};
+
+/// While it lives, a signal breaks off the call under way. The signal itself is left to be taken.
+class BreakOff {
+ public:
+  BreakOff(Api& api, const StopSignal& signal)
+      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this, &api, fd = signal.fd()] {
+          std::array<pollfd, 2> polls{pollfd{fd, POLLIN, 0}, pollfd{over_.get(), POLLIN, 0}};
+          while (::poll(polls.data(), polls.size(), -1) < 0) {
+          }
+          if (polls[0].revents != 0) api.Abort();
+        }) {
+    TOCSIN_CHECK(over_.open());
+  }
+  ~BreakOff() { ::eventfd_write(over_.get(), 1); }
+  BreakOff(const BreakOff&) = delete;
+  BreakOff& operator=(const BreakOff&) = delete;
+
+ private:
+  const Descriptor over_;
+  const std::jthread thread_;
+};
+
+/// Takes the whole terminal while it lives, and gives it back as it was.
+class Screen {
+ public:
+  explicit Screen(Output& out) : out_(out) { Switch("\x1b[?1049h\x1b[?25l"); }
+  ~Screen() { Switch("\x1b[?25h\x1b[?1049l"); }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+ private:
+  void Switch(std::string_view sequence) {
+    if (!out_.terminal() || out_.json()) return;
+    out_.Write(sequence);
+    (void)out_.Flush();  // where the terminal has gone, nobody is left to be told
+  }
+
+  Output& out_;
+};
+
+Result<Sample> Fetch(Context& context, const std::vector<std::string>& names) {
+  Sample sample;
+  for (const std::string& name : names) {
+    auto reply = context.api.Get(TopicPath(name));
+    if (!reply) return std::unexpected(std::move(reply).error());
+    sample.topics[name] = std::move(*reply);
+  }
+  if (names.empty()) {
+    const auto reply = context.api.Get("/v1/topics");
+    if (!reply) return std::unexpected(reply.error());
+    for (const json::value& topic : ArrayOf(*reply, "topics")) {
+      if (topic.is_object()) sample.topics[TextOf(topic.get_object(), "topic")] = topic.get_object();
+    }
+  }
+  sample.at = context.clock.IoNow();
+  return sample;
+}
+
+int64_t FigureOf(const json::object& topic, std::string_view name) {
+  return IntegerOf(ObjectOf(topic, "figures"), name);
+}
+
+/// By the second since the sample before; nothing where there is none, or the server has begun anew.
+std::optional<double> RateOf(const Sample* before, const Sample& now, const std::string& topic, std::string_view name) {
+  if (before == nullptr || !before->topics.contains(topic)) return std::nullopt;
+  const int64_t change = FigureOf(now.topics.at(topic), name) - FigureOf(before->topics.at(topic), name);
+  const double seconds = std::chrono::duration<double>(now.at - before->at).count();
+  if (change < 0 || seconds <= 0) return std::nullopt;
+  return static_cast<double>(change) / seconds;
+}
+
+std::string RateText(std::optional<double> rate) {
+  if (!rate) return "-";
+  return *rate > 0 && *rate < 10 ? fmt::format("{:.1f}", *rate) : fmt::format("{:.0f}", *rate);
+}
+
+json::object JsonOf(const Sample* before, const Sample& now, const std::string& name) {
+  const json::object& topic = now.topics.at(name);
+  json::object line{{"topic", name}};
+  for (const std::string_view figure : {"scheduled", "ready", "leased", "dead"}) line[figure] = FigureOf(topic, figure);
+  const json::value* const late = ObjectOf(topic, "lateness_ms").if_contains("p99");
+  line["lateness_p99_ms"] = late != nullptr && late->is_number() ? *late : json::value(0);
+  for (const std::string_view figure : {"accepted", "delivered", "acked"}) {
+    const auto rate = RateOf(before, now, name, figure);
+    line[fmt::format("{}_per_s", figure)] = rate ? json::value(*rate) : json::value(nullptr);
+  }
+  return line;
+}
+
+void Draw(Output& out, const Sample* before, const Sample& now) {
+  Table table(
+      {"TOPIC", ">PENDING", ">READY", ">LEASED", ">DEAD", ">LATE p99", ">ACCEPTED/s", ">DELIVERED/s", ">ACKED/s"});
+  for (const auto& [name, topic] : now.topics) {
+    const std::string late = LatenessOf(topic, "p99");
+    table.Row({Printable(name), std::to_string(FigureOf(topic, "scheduled")), std::to_string(FigureOf(topic, "ready")),
+               std::to_string(FigureOf(topic, "leased")), std::to_string(FigureOf(topic, "dead")),
+               late.empty() ? "-" : late, RateText(RateOf(before, now, name, "accepted")),
+               RateText(RateOf(before, now, name, "delivered")), RateText(RateOf(before, now, name, "acked"))});
+  }
+  if (table.empty()) {
+    out.Write("no topics yet\n");
+  } else {
+    table.Print(out);
+  }
+}
+
+void Show(Context& context, const Sample* before, const Sample& now, Millis interval) {
+  Output& out = context.out;
+  if (out.json()) {
+    for (const auto& [name, topic] : now.topics) out.Json(JsonOf(before, now, name));
+    return;
+  }
+  if (out.terminal()) {
+    out.Write("\x1b[H\x1b[J");
+    out.Print("{}  every {}; Ctrl-C ends\n\n", context.api.url(), ExactDuration(interval));
+  }
+  Draw(out, before, now);
+  if (!out.terminal()) out.Write("\n");
+}
+
+/// Under the table on a terminal; elsewhere whoever reads the blocks must not take it for one.
+void Complain(Output& out, const Error& error) {
+  if (out.terminal() && !out.json()) {
+    out.Print("{}\n", Printable(error.message));
+  } else {
+    PrintStderr("tocsin: {}\n", Printable(error.message));
+  }
+}
+
+Result<int> Run(Context& context, const Arguments& arguments) {
+  const std::vector<std::string> names = arguments.All("TOPIC");
+  const Millis interval = *arguments.Duration("interval");
+  const int64_t count = arguments.Number("count").value_or(0);
+  if (interval < kIntervalMin || interval > kIntervalMax) {
+    return Fail(Code::kInvalidArgument, "--interval: {} is not 10ms to 1d", ExactDuration(interval));
+  }
+  StopSignal signal;
+  const BreakOff break_off(context.api, signal);
+  auto sample = Fetch(context, names);
+  if (!sample && signal.Take()) return kExitOk;
+  if (!sample) return std::unexpected(std::move(sample).error());
+  const Screen screen(context.out);
+  std::optional<Sample> before;
+  for (int64_t shown = 1;; ++shown) {
+    const bool seen = sample.has_value();
+    if (seen) {
+      Show(context, before ? &*before : nullptr, *sample, interval);
+      before = *std::move(sample);
+    } else {
+      Complain(context.out, sample.error());
+    }
+    TOCSIN_TRY(context.out.Flush());
+    if (shown == count || signal.Wait(interval)) return seen ? kExitOk : kExitCannotRun;
+    sample = Fetch(context, names);
+    if (!sample && signal.Take()) return seen ? kExitOk : kExitCannotRun;  // it broke off the call
+  }
+}
+
+}  // namespace
+
+Command Watch() {
+  return {.name = "watch",
+          .summary = "shows the topics, and what happens in them, again and again",
+          .details =
+              "On a terminal in place, otherwise one block after the other. The rates are those since the block "
+              "before. With --json a line for each topic. A server that goes away is waited for; the exit status is 3 "
+              "where "
+              "the last look failed.",
+          .positionals = {{"TOPIC", "Only these topics.", false, true}},
+          .flags = {{.name = "interval",
+                     .kind = Kind::kDuration,
+                     .value = "DURATION",
+                     .fallback = "1s",
+                     .doc = "The time between two looks, up to 1d."},
+                    {.name = "count", .kind = Kind::kNumber, .value = "N", .doc = "End after so many looks."}},
+          .examples = {{"watch", "all topics"}, {"watch orders mail --interval 5s", "two of them"}},
+          .run = Run};
+}
+
+}  // namespace tocsin::cli

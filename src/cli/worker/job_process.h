@@ -1,0 +1,52 @@
+// One delivery as one run of a command: the payload on its stdin, the rest in its environment, its stderr passed on.
+// Used by the thread that has the delivery.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/transport/api.h"
+
+namespace tocsin::cli {
+
+struct JobRun {
+  int status = 0;         // as waitpid has it
+  bool killed = false;    // because of `kill_fd`
+  std::string last_line;  // of its stderr
+};
+
+struct JobWatch {
+  const Clock& clock;
+  int kill_fd = -1;  // readable: the command is killed
+  Millis tick{};     // how often `on_tick` is called while it runs
+  std::function<void()> on_tick;
+  std::function<void(std::string_view)> on_stderr;
+  std::function<bool()> may_read;  // whether `on_stderr` can take more; until then the command waits
+  bool out_to_err = false;         // its stdout goes to our stderr
+};
+
+/// An error: the command could not be started.
+Result<JobRun> RunJob(const std::vector<std::string>& words, std::string_view topic, const json::object& job,
+                      const JobWatch& watch);
+
+/// The variables that a command gets for a job, besides our own: NAME=value.
+std::vector<std::string> JobVariables(std::string_view topic, const json::object& job);
+
+/// The last line that has anything in it, of a text that comes in parts; bounded.
+class LastLine {
+ public:
+  void Add(std::string_view part);
+  std::string text() const { return current_.empty() ? last_ : current_; }
+
+ private:
+  std::string current_;
+  std::string last_;
+};
+
+}  // namespace tocsin::cli
