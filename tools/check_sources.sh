@@ -1,15 +1,30 @@
 #!/bin/sh
-# Rules of style that a search can check: no file of ours over 600 lines, and no sleeping in tests.
+# Rules of style that a search can check: no file over 600 lines, no sleeping in tests, no broken comments.
+#   tools/check_sources.sh [folder]    another tree than this one
 set -eu
-cd "$(dirname "$0")/.."
+tools=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "${1:-$tools/..}" && pwd)
+cd "$root"
 bad=0
+report() { # what was found, the advice behind each line
+  [ -z "$1" ] || { printf '%s\n' "$1" | sed "s/\$/   <- $2/"; bad=1; }
+}
 
-long=$(find src tests bench tools \( -name '*.h' -o -name '*.cc' -o -name '*.py' -o -name '*.sh' \) -type f \
-  -exec awk 'FNR == 601 { print FILENAME ": over 600 lines, split it" }' {} +)
-[ -z "$long" ] || { echo "$long"; bad=1; }
+long=$(find src tests bench tools \( -name '*.h' -o -name '*.cc' -o -name '*.py' -o -name '*.sh' -o -name '*.lua' \) -type f \
+  -exec awk 'FNR == 601 { print FILENAME }' {} +)
+report "$long" "over 600 lines, split it"
 
-sleeps=$(find src tests \( -name '*_test.cc' -o -path 'tests/*.cc' -o -path 'tests/*.h' \) -type f \
-  -exec grep -nHE 'sleep_for|sleep_until|[^a-z_](u|nano)?sleep\(' {} + || true)
-[ -z "$sleeps" ] || { printf '%s\n' "$sleeps" | sed 's/$/   <- move a clock or wait for an event instead/'; bad=1; }
+# Tests, contract suites and what only they use. Waiting for a file or an event that comes is no sleep.
+sleeps=$(find src tests -type f \( -name '*_test.cc' -o -name '*_test_*.h' -o -name 'test_*.h' -o -path 'src/spi/contract*' \
+  -o -path 'src/spi/*_contract.*' -o -path 'tests/*.cc' -o -path 'tests/*.h' \) \
+  -exec grep -nHE 'sleep_for|sleep_until|[^a-z_](u|nano|clock_nano)?sleep\(|[^a-z_]p?poll\((nullptr|NULL|0),' {} + || true)
+report "$sleeps" "move a clock or wait for an event instead"
 
+# tests/e2e/programs.py has the two helpers that may sleep: wait_for(condition) and hold(seconds). An event that nobody
+# can set, and one that is called a pause, are sleeps too.
+sleeps=$(find tests -name '*.py' -type f ! -path tests/e2e/programs.py \
+  -exec grep -nHE '(^|[^a-z_."])(time\.|asyncio\.)?sleep\(|import .*\bsleep\b|Event\(\)\.wait\(|pause\w*\.wait\(|select\(\[\], *\[\], *\[\]' {} + || true)
+report "$sleeps" "call wait_for(condition); hold(seconds) only if the time itself is the fault or the measure"
+
+"$tools/check_comments.py" "$root" || bad=1
 exit $bad

@@ -21,6 +21,7 @@ check "formatting (make format repairs it)" tools/format.sh --check
 check "layers" tools/check_layers.py
 check "layers: the check itself" tools/check_layers_test.py
 check "the count of the tests" tools/count_tests_test.py
-check "sizes and sleeps" tools/check_sources.sh
+check "sizes, sleeps and comments" tools/check_sources.sh
+check "sizes, sleeps and comments: the check itself" tools/check_sources_test.py
 [ "${1:-}" = quick ] || check "clang-tidy (up to ten minutes for the whole tree; unchanged files are skipped)" tidy
 exit $bad

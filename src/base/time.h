@@ -2,11 +2,10 @@
 // goes to disk is a raw integer, and then its name ends in _ms.
 //
 // There are two timelines, both counted in ms since 1970 and equal until somebody steps the machine's clock:
-//   utc     the wall clock made monotone: it stands still while the wall clock is behind it, and follows it forward.
-//           Jobs with an absolute due time live on it.
-//   steady  advances with elapsed time alone, whatever is done to the wall clock. Jobs with a delay, leases, back-offs
-//   and
-//           ids live on it.
+//   utc     the wall clock, made monotonic: if the wall clock goes back, utc stands still until it has caught up. Jobs
+//           with an absolute due time use it.
+//   steady  follows elapsed time only; setting the wall clock does not affect it. Delays, leases, retry delays and ids
+//           use it.
 #pragma once
 
 #include <chrono>

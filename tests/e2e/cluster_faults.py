@@ -6,7 +6,6 @@ expired lease back within the session and two seconds, and nothing is ever start
 
 import contextlib
 import math
-import threading
 import time
 
 import pytest
@@ -16,7 +15,7 @@ from cluster_monitor import FenceWatch
 from cluster_probe import TOPIC, Probe
 from cluster_world import PREFIX, Rig, poll
 from conftest import DEADLINE_S, now_ms
-from programs import wait_for
+from programs import hold, wait_for
 
 KINDS = ("kill", "stop", "cut")
 LAG_S = 0.3
@@ -168,7 +167,7 @@ def lag_and_kill(world, master):
     replicas = [server for server in world.redis.servers if server is not master]
     for replica in replicas:
         replica.place.cut()
-    threading.Event().wait(LAG_S)  # the fault itself: the nodes are answered, and nothing is replicated
+    hold(LAG_S)  # the master answers the nodes, and nothing is replicated
     master.place.cut()
     master.kill()
     for replica in replicas:

@@ -5,12 +5,12 @@ groups have an owner again.
 """
 
 import itertools
-import threading
 import time
 import zlib
 
 import httpx
 from cluster_world import GROUPS
+from programs import wait_for
 from conftest import now_ms
 
 TOPIC = "probe"
@@ -36,7 +36,6 @@ class Probe:
         self.world = world
         self.round = 0
         self.held = {}  # delivered, and not asked for yet
-        self.pause = threading.Event()
         world.await_topic(TOPIC, slots=GROUPS, backoff_base_ms=0, backoff_max_ms=0)
 
     def post(self, what, body, within_s=20):
@@ -64,11 +63,16 @@ class Probe:
 
     def collect(self, ids, within_s, lease_ms=20_000):
         """Takes them through all nodes that serve in turn, however often a call fails; by id."""
-        end = time.monotonic() + within_s
-        while missing := [one for one in ids if one not in self.held]:
-            assert time.monotonic() < end, f"{len(missing)} slots are not served after {within_s:.1f} s: {missing}"
-            if not sum(self.reserve(seat, lease_ms) for seat in self.world.serving()):
-                self.pause.wait(PAUSE_S)
+
+        def missing():
+            return [one for one in ids if one not in self.held]
+
+        def collected():
+            while missing() and sum(self.reserve(seat, lease_ms) for seat in self.world.serving()):
+                pass
+            return not missing()
+
+        wait_for(collected, within_s, lambda: f"the jobs of {len(missing())} slots, {missing()},", PAUSE_S)
         return [self.held.pop(one) for one in ids]
 
     def reserve(self, seat, lease_ms):

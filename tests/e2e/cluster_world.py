@@ -10,7 +10,6 @@
 
 import contextlib
 import json
-import threading
 import time
 
 import httpx
@@ -21,7 +20,7 @@ import redis.crc
 import redis_servers
 import zookeeper_server
 from conftest import DEADLINE_S, Server
-from programs import LOOPBACK, Place
+from programs import LOOPBACK, Place, wait_for
 from redis_cluster import RedisCluster
 
 GROUPS = 64
@@ -34,13 +33,9 @@ LEASES_IN_A_MS, LEASES_SINCE_MS = 4096, 1577836800000  # the scores of leases: s
 
 
 def poll(condition, within_s, what):
-    """Asks again and again until it holds; what it returned, and after how many seconds."""
+    """Waits for the condition; returns what it returned, and after how many seconds."""
     began = time.monotonic()
-    pause = threading.Event()
-    while not (found := condition()):
-        assert time.monotonic() - began < within_s, f"{what} did not come within {within_s:.1f} s"
-        pause.wait(POLL_S)
-    return found, time.monotonic() - began
+    return wait_for(condition, within_s, what, POLL_S), time.monotonic() - began
 
 
 def with_the_tests(place):

@@ -3,6 +3,7 @@
 A Place is where one runs: on loopback, or in a network namespace whose cable can be pulled (netns.py).
 """
 
+import asyncio
 import concurrent.futures
 import os
 import pathlib
@@ -11,7 +12,6 @@ import select
 import signal
 import socket
 import subprocess
-import threading
 import time
 
 START_S = 30
@@ -55,14 +55,22 @@ def free_port(place=LOOPBACK):
     return next(port for port in ports if place.host != LOOPBACK.host or is_free(port))
 
 
-def wait_for(condition, within_s=START_S, what="the condition"):
-    """Tries until it holds, and returns what it returned; a short wait lies between two tries."""
+def wait_for(condition, within_s=START_S, what="the condition", between_s=BETWEEN_TRIES_S):
+    """Tries until the condition holds, and returns what it returned. `what` may be a function that describes it."""
     end = time.monotonic() + within_s
-    pause = threading.Event()
     while not (found := condition()):
-        assert time.monotonic() < end, f"{what} did not come within {within_s} s"
-        pause.wait(BETWEEN_TRIES_S)
+        assert time.monotonic() < end, f"{what() if callable(what) else what} did not come within {within_s:.1f} s"
+        time.sleep(between_s)
     return found
+
+
+def hold(seconds):
+    """Lets time pass, for a fault or a measurement that lasts so long. To wait for something to happen, use wait_for."""
+    time.sleep(seconds)
+
+
+async def hold_async(seconds):
+    await asyncio.sleep(seconds)
 
 
 class Program:

@@ -17,7 +17,7 @@ import time
 import urllib.request
 import zlib
 
-from programs import Program, free_port
+from programs import Program, free_port, hold, hold_async
 
 PYTHON = "/usr/bin/python3"
 TICK_S = 0.005
@@ -35,7 +35,7 @@ class Receiver:
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + TICK_S
-            await asyncio.sleep(TICK_S)
+            await hold_async(TICK_S)
             self.write("tick", time.time_ns(), max(0, int((loop.time() - due) * 1e9)))
 
     def sync(self, path):
@@ -45,7 +45,7 @@ class Receiver:
             os.write(file, b"sync")
             os.fsync(file)
             self.write("tick", time.time_ns(), time.monotonic_ns() - began)
-            time.sleep(TICK_S)
+            hold(TICK_S)
 
     async def serve(self, reader, writer):
         try:
@@ -78,7 +78,7 @@ class Receiver:
             await reader.read()  # until the other side has gone
             raise ConnectionResetError
         if self.after_s:
-            await asyncio.sleep(self.after_s)
+            await hold_async(self.after_s)
         if reader.at_eof():
             raise ConnectionResetError  # nobody hears it any more
         writer.write(f"HTTP/1.1 {status} As Told\r\ncontent-length: 0\r\n\r\n".encode())

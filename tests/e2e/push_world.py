@@ -196,14 +196,12 @@ class World:
 
     def _drain(self, topic, within_s=60):
         """Until nothing is scheduled and nothing leased; what is then dead."""
-        pause = threading.Event()
 
         def drained():
-            pause.wait(0.05)
             topic.figures = self.figures(topic)
             return topic.figures["scheduled"] + topic.figures["leased"] == 0
 
-        wait_for(drained, within_s, f"the end of {topic.name}'s jobs")
+        wait_for(drained, within_s, f"the end of {topic.name}'s jobs", between_s=0.05)
         cursor = None
         while True:
             params = {"state": "dead", "limit": 1000, **({"cursor": cursor} if cursor else {})}

@@ -3,13 +3,13 @@
 import os
 import random
 import subprocess
-import threading
 import time
 
 import histories
 import httpx
 import pytest
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, Server, now_ms, reserve, submit
+from programs import hold, wait_for
 from torture_clients import SETTINGS, Fleet
 from torture_wires import TOPIC
 
@@ -53,8 +53,7 @@ class Torture:
         self.fleet = Fleet(self.server, self.random.random())
 
     def wait(self, bounds):
-        # How long the server lives is the fault that is made here, not a wait for something to happen.
-        threading.Event().wait(self.random.uniform(*bounds))
+        hold(self.random.uniform(*bounds))
 
     def kill(self, process):
         self.fleet.serving.clear()
@@ -95,13 +94,14 @@ class Torture:
     def drain(self):
         """Until nothing is scheduled and nothing leased; what is then dead."""
         self.fleet.stop_producing()
-        end = time.monotonic() + 2 * DEADLINE_S
-        while not self.fleet.errors:
-            figures = self.client.get(f"/v1/topics/{TOPIC}").json()["figures"]
-            if figures["scheduled"] + figures["leased"] == 0:
-                break
-            assert time.monotonic() < end, f"the jobs do not come to an end: {figures}"
-            threading.Event().wait(0.05)
+        left = {}
+
+        def drained():
+            if not self.fleet.errors:
+                left.update(self.client.get(f"/v1/topics/{TOPIC}").json()["figures"])
+            return self.fleet.errors or left["scheduled"] + left["leased"] == 0
+
+        wait_for(drained, 2 * DEADLINE_S, lambda: f"the end of all jobs, {left},", between_s=0.05)
         self.fleet.stop()
         self.check_balance()
         return self.list_dead()

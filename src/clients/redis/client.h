@@ -11,12 +11,10 @@
 //  - An error that Redis itself answers is a Reply of Kind::kError, except those that the client lives through: MOVED,
 //    ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, MASTERDOWN, NOSCRIPT: nothing was done then, and the command is
 //    sent again, to the right server, until its deadline.
-//  - A command that was not sent yet waits for a connection until its deadline, command_timeout after the call. One
-//  that
-//    was sent is never sent again after a lost connection.
-//  - Commands of the same hash slot are carried out in the order of their calls, while nothing fails. One that has to
-//  be
-//    sent again, as above, may be carried out after those that were called later.
+//  - A command that was not sent yet waits for a connection until its deadline, command_timeout after the call. A
+//    command that was sent is never sent again after a lost connection.
+//  - Redis runs commands of one hash slot in the order of their calls as long as nothing fails. A command that must be
+//    sent again, as above, may run after commands that were called later.
 #pragma once
 
 #include <functional>

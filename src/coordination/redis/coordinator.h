@@ -7,9 +7,9 @@
 // callbacks.
 //
 // Invariants:
-//  - A node that is joined holds a lease: by its own steady clock no session has passed since it sent the last beat
-//  that
-//    was answered, and Redis counts from later than that. So it says joined = false no later than others see it gone.
+//  - A node that is joined holds a lease: by its own steady clock, less than a session has passed since it sent the
+//    last beat that Redis answered, and Redis counts from later than that. So it says joined = false no later than
+//    others see it gone.
 //  - After joined = true a lost lease is always said (joined = false) before the node joins anew.
 //  - At most one beat is under way.
 #pragma once

@@ -6,9 +6,8 @@
 // callbacks.
 //
 // Invariants:
-//  - A node that is joined has its own ephemeral node: by its own steady clock no session has passed since it sent the
-//  last
-//    look that was answered. So it says joined = false no later than others see it gone.
+//  - A node that is joined has its own ephemeral node: by its own steady clock, less than a session has passed since it
+//    sent the last look that ZooKeeper answered. So it says joined = false no later than others see it gone.
 //  - After joined = true a lost registration is always said (joined = false) before the node is registered anew.
 #pragma once
 

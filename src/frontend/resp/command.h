@@ -21,8 +21,8 @@ struct Command {
   size_t args_min = 0;       // behind the name
   size_t args_max = 0;
   auth::Access access = auth::Access::kKnown;  // a scope on a topic is asked for the first argument
-  bool holds =
-      false;  // what is pipelined behind it waits for its answer; the rest goes into batches or answers at once
+  /// Commands pipelined behind it wait for its answer. Other commands go into batches or are answered at once.
+  bool holds = false;
   bool waits = false;  // it is begun when everything before it is answered
   bool writes = false;
   void (*run)(Call& call) = nullptr;

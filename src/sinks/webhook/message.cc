@@ -22,8 +22,8 @@ bool IsPlain(char c) { return c >= 0x20 && c <= 0x7e; }
 
 constexpr std::array<bool, 256> kNameBytes = [] {
   std::array<bool, 256> good{};
-  constexpr std::string_view kGood =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";  // a token but for %
+  // The characters of a token (RFC 9110), except %.
+  constexpr std::string_view kGood = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";
   for (const char c : kGood) good[static_cast<unsigned char>(c)] = true;
   return good;
 }();

@@ -8,8 +8,7 @@
 // Invariants
 //  1. A slot is empty exactly where its index is 0.
 //  2. Between the home of an entry and its slot (linear probing, wrapping within the page) no slot is empty: deletion
-//  shifts
-//     entries back instead of leaving tombstones.
+//     shifts entries back instead of leaving tombstones.
 //  3. No page holds more than kPageMax entries, so every probe ends.
 //  4. The directory has at most 1024 places, or 16 for each page. Where equal or similar tags would need more, the page
 //     does not split any longer and grows a chain of pages.

@@ -136,8 +136,8 @@ TEST_F(JournalTest, WhatWasCutOffStaysCutOff) {
   // Two records in a torn group: the first is lost, the second is whole and stays behind on the disk.
   const auto none = [](std::string&) {};
   const size_t seal_bytes = sizeof(RecordHeader) + 1;
-  const size_t lost_bytes =
-      kBlock - seal_bytes;  // up to the end of its block: what is padded with zeros leaves nothing
+  // Up to the end of its block: padding with zeros would leave nothing behind.
+  const size_t lost_bytes = kBlock - seal_bytes;
   const std::string lost(lost_bytes - sizeof(RecordHeader), 'l');
   const Lsn lost_end = journal_->Append(0, Record(lost, 0), clock_.Now(), none).end;
   journal_->Append(0, Record("left behind", 0), clock_.Now(), none);

@@ -10,12 +10,10 @@
 // Invariants
 //  1. Every node has due_ms >= cursor_; whatever was due before has been handed over.
 //  2. A node is in the bucket of its due time at some level whose window holds it. Only a node more than 3700 days
-//  ahead
-//     is in a nearer bucket, the farthest day; it is placed anew when that day comes.
-//  3. Among nodes with the same due time, those in finer levels came in before those in coarser ones, and a bucket is
-//  in
-//     the order of coming in. Hence a new node goes behind what still waits to be moved down, and nodes that come in
-//     with rising seq never need sorting. (Not so beyond 3700 days: there the mark of invariant 4 does it.)
+//     ahead is in a nearer bucket, the farthest day; it is placed again when that day comes.
+//  3. Among nodes with the same due time, those in finer levels came in before those in coarser ones, and a bucket
+//     keeps the order in which its nodes came in. So a new node goes behind nodes that still wait to be moved down, and
+//     nodes that come in with rising seq never need sorting. (Beyond 3700 days the mark of invariant 4 does this.)
 //  4. A millisecond bucket not marked in unsorted_ is in the order of seq.
 #pragma once
 
