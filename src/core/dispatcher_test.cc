@@ -360,7 +360,7 @@ TEST_P(DispatcherTest, WhatTheSinksCannotServeIsRefused) {
   // What does not name the delivery is not refused for it.
   sinks.check = Error{Code::kInvalidArgument, "no secret orders", "delivery.secret"};
   TestNode::Reply<ChangedTopic> reply;
-  node.service->ChangeTopic(node.at(0), {"t", {.paused = true}}, reply.Catch());
+  node.service->ChangeTopic(node.at(0), {"t", TopicChange().Set("paused", 1)}, reply.Catch());
   node.Run();
   EXPECT_TRUE(reply.got->has_value());
 }

@@ -165,7 +165,7 @@ TEST_P(ManyNodesTest, AChangeThatMeetsANewerVersionIsMadeAnewOnThatOne) {
   Topic other = WithLease(1000);
   other.max_attempts = 3;
   OtherPuts(other, 2, false);
-  const auto changed = Change({.lease = Millis(5000)});
+  const auto changed = Change(TopicChange().Set("lease_ms", 5000));
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_EQ(changed->topic.lease, Millis(5000));
   EXPECT_EQ(changed->topic.max_attempts, 3U) << "the other node's change is not undone";
@@ -184,7 +184,7 @@ TEST_P(ManyNodesTest, AChangeThatIsOvertakenBetweenTwoStoresIsMadeAnewToo) {
     other.max_attempts = 3;
     OtherPuts(other, 3, false);
   };
-  const auto changed = Change({.lease = Millis(5000)});
+  const auto changed = Change(TopicChange().Set("lease_ms", 5000));
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_EQ(changed->topic.max_attempts, 3U);
   EXPECT_EQ(changed->topic.version, 3U) << "it has the wanted lease already";
@@ -194,7 +194,7 @@ TEST_P(ManyNodesTest, AChangeThatIsOvertakenBetweenTwoStoresIsMadeAnewToo) {
 TEST_P(ManyNodesTest, AChangeThatAltersNothingHereStillWinsOverOneThatWasNotHeardOf) {
   ASSERT_TRUE(node.PutTopic(WithLease(1000)));
   OtherPuts(WithLease(2000), 2, false);
-  const auto changed = Change({.lease = Millis(1000)});
+  const auto changed = Change(TopicChange().Set("lease_ms", 1000));
   ASSERT_TRUE(changed);
   EXPECT_EQ(shared["t"].lease, Millis(1000));
   EXPECT_EQ(shared["t"].version, 3U);
@@ -216,7 +216,7 @@ TEST_P(ManyNodesTest, SlotsThatDifferFromAnotherNodesAreAConflict) {
   Topic other = DefaultTopic("t");
   other.slots = 2;
   OtherPuts(other, 1, false);
-  const auto changed = Change({.slots = 4});
+  const auto changed = Change(TopicChange().Set("slots", 4));
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().code, Code::kConflict);
   EXPECT_EQ(changed.error().field, "slots");
@@ -232,12 +232,12 @@ TEST_P(ManyNodesTest, AfterFiveLostRacesAChangeIsGivenUp) {
     other.version = topic.version;
     shared["t"] = other;
   };
-  const auto changed = Change({.lease = Millis(5000)});
+  const auto changed = Change(TopicChange().Set("lease_ms", 5000));
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().code, Code::kConflict);
   EXPECT_EQ(races, 5);
   node.stores[0]->before_put = nullptr;
-  EXPECT_TRUE(Change({.lease = Millis(5000)})) << "and the next one works";
+  EXPECT_TRUE(Change(TopicChange().Set("lease_ms", 5000))) << "and the next one works";
 }
 
 TEST_P(ManyNodesTest, ATopicThatAStoreCannotTakeNowIsTakenWhenItCan) {

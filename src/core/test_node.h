@@ -293,18 +293,11 @@ class TestNode {
     return std::move(*reply.got);
   }
   static TopicChange EverySetting(const Topic& topic) {
-    return {.slots = topic.slots,
-            .capacity_jobs = topic.capacity_jobs,
-            .capacity_bytes = topic.capacity_bytes,
-            .lease = topic.lease,
-            .max_attempts = topic.max_attempts,
-            .backoff_base = topic.backoff_base,
-            .backoff_max = topic.backoff_max,
-            .count_limit = topic.count_limit,
-            .retention = topic.retention,
-            .paused = topic.paused,
-            .delivery = DeliveryChange{.sink = topic.delivery.Pushes() ? topic.delivery.sink : "pull",
-                                       .settings = topic.delivery.settings}};
+    TopicChange change;
+    for (const TopicSetting& setting : TopicSettings()) change.settings.emplace_back(&setting, setting.get(topic));
+    change.delivery = {.sink = topic.delivery.Pushes() ? topic.delivery.sink : "pull",
+                       .settings = topic.delivery.settings};
+    return change;
   }
   Result<Topic> PutTopic(Topic topic, size_t shard = 0) {
     Reply<ChangedTopic> reply;

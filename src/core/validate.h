@@ -6,8 +6,6 @@
 
 namespace tocsin {
 
-constexpr size_t kReasonBytesMax = 1024;
-
 Status Validate(const NewJob& job, const Limits& limits, Moment now);
 Status Validate(const Settlement& settlement, const Limits& limits);
 Status Validate(const Amendment& amendment, const Limits& limits, Moment now);

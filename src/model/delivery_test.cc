@@ -106,7 +106,7 @@ TEST(Delivery, ATopicWithASinkNeedsALeaseThatCanBeExtended) {
   EXPECT_TRUE(Validate(topic));
   topic.delivery = Webhook();
   ASSERT_FALSE(Validate(topic));
-  EXPECT_EQ(Validate(topic).error().field, "lease");
+  EXPECT_EQ(Validate(topic).error().field, "lease_ms");
   topic.lease = Millis(3'000);
   EXPECT_TRUE(Validate(topic));
 }
@@ -117,7 +117,7 @@ TEST(Delivery, ATopicTakesAChangeOfItsDelivery) {
   change.delivery = DeliveryChange{.sink = "webhook", .settings = {{"url", "https://example.com/hook"}}};
   Apply(change, topic);
   EXPECT_EQ(topic.delivery, Webhook());
-  Apply(TopicChange{.max_attempts = 3}, topic);
+  Apply(TopicChange().Set("max_attempts", 3), topic);
   EXPECT_EQ(topic.delivery, Webhook()) << "a change of something else leaves it";
 }
 

@@ -21,6 +21,8 @@ enum class Trigger : uint8_t { kTime = 0, kCount = 1, kEither = 2 };
 enum class OnConflict : uint8_t { kReject = 0, kReplace = 1, kKeep = 2 };
 
 constexpr Millis kDelayMax = std::chrono::days(3653);  // ten years
+constexpr size_t kReasonBytesMax = 1024;
+constexpr size_t kPageMax = 1000;  // jobs on a page of a list
 
 struct HeaderView {
   std::string_view name;

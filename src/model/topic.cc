@@ -2,31 +2,71 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
+#include <limits>
+#include <type_traits>
 
+#include "base/check.h"
 #include "base/text.h"
 
 namespace tocsin {
 namespace {
 
 constexpr size_t kNameBytesMax = 256;
-constexpr Millis kLeaseMax = std::chrono::hours(12);
 constexpr Millis kPushLeaseMin = std::chrono::seconds(3);  // the server extends leases about once a second
-constexpr Millis kBackoffBaseMax = std::chrono::hours(24);
-constexpr Millis kBackoffMax = std::chrono::days(30);
-constexpr Millis kRetentionMax = std::chrono::days(365);
+constexpr uint64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
-Status InRange(std::string_view field, Millis value, Millis low, Millis high) {
-  if (value >= low && value <= high) return {};
-  return FailField(Code::kInvalidArgument, std::string(field), "{} is {} ms: the range is {} to {} ms", field,
-                   value.count(), low.count(), high.count());
+constexpr uint64_t Ms(Millis time) { return static_cast<uint64_t>(time.count()); }
+
+uint64_t ToNumber(uint64_t value) { return value; }
+uint64_t ToNumber(Millis value) { return Ms(value); }
+
+template <class T>
+T FromNumber(uint64_t value) {
+  if constexpr (std::is_same_v<T, Millis>) {
+    return Millis(static_cast<int64_t>(value));
+  } else {
+    return static_cast<T>(value);
+  }
 }
 
-Status InRange(std::string_view field, uint32_t value, uint32_t low, uint32_t high) {
-  if (value >= low && value <= high) return {};
-  return FailField(Code::kInvalidArgument, std::string(field), "{} is {}: the range is {} to {}", field, value, low,
-                   high);
+template <auto kMember>
+constexpr TopicSetting Setting(std::string_view name, std::string_view flag, SettingKind kind, uint64_t min,
+                               uint64_t max, std::string_view doc) {
+  return {name,
+          flag,
+          kind,
+          min,
+          max,
+          doc,
+          [](const Topic& topic) { return ToNumber(topic.*kMember); },
+          [](Topic& topic, uint64_t value) {
+            using T = std::remove_reference_t<decltype(topic.*kMember)>;
+            topic.*kMember = FromNumber<T>(value);
+          }};
 }
+
+constexpr TopicSetting kSettings[] = {
+    Setting<&Topic::slots>("slots", "slots", SettingKind::kNumber, 1, kSlotsMax,
+                           "Partitions, a power of two. Fixed when the topic is created."),
+    Setting<&Topic::capacity_jobs>("capacity_jobs", "capacity-jobs", SettingKind::kNumber, 0, kAnyNumber,
+                                   "The most jobs the topic holds: scheduled, leased and dead. 0: no limit."),
+    Setting<&Topic::capacity_bytes>("capacity_bytes", "capacity-bytes", SettingKind::kBytes, 0, kAnyNumber,
+                                    "The most bytes of their ids, keys, headers and payloads. 0: no limit."),
+    Setting<&Topic::lease>("lease_ms", "lease", SettingKind::kMillis, 1, Ms(std::chrono::hours(12)),
+                           "How long a consumer has to settle a delivery, unless its reserve asks for another time."),
+    Setting<&Topic::max_attempts>("max_attempts", "attempts", SettingKind::kNumber, 1, kAttemptsMax,
+                                  "Deliveries before a job becomes a dead letter, unless the job has its own number."),
+    Setting<&Topic::backoff_base>("backoff_base_ms", "backoff", SettingKind::kMillis, 0, Ms(std::chrono::hours(24)),
+                                  "How long a job rests after its first failed attempt. Each further one doubles it."),
+    Setting<&Topic::backoff_max>("backoff_max_ms", "backoff-max", SettingKind::kMillis, 0, Ms(std::chrono::days(30)),
+                                 "The longest rest, before a jitter of up to a quarter. At least backoff_base_ms."),
+    Setting<&Topic::count_limit>("count_limit", "count", SettingKind::kNumber, 1, kCountMax,
+                                 "Events that a count trigger waits for, unless the job has its own number."),
+    Setting<&Topic::retention>("retention_ms", "retention", SettingKind::kMillis, 0, Ms(std::chrono::days(365)),
+                               "How long a done or cancelled job can still be looked up."),
+    Setting<&Topic::paused>("paused", "paused", SettingKind::kFlag, 0, 1,
+                            "Whether delivery is stopped. Everything else works."),
+};
 
 /// C0, DEL and C1 (two bytes in UTF-8), of valid UTF-8.
 bool HasControl(std::string_view text) {
@@ -54,17 +94,28 @@ Status ValidateName(std::string_view field, std::string_view name) {
   return {};
 }
 
+std::span<const TopicSetting> TopicSettings() { return kSettings; }
+
+const TopicSetting* FindTopicSetting(std::string_view name) {
+  const auto* const found = std::ranges::find(kSettings, name, &TopicSetting::name);
+  return found == std::end(kSettings) ? nullptr : found;
+}
+
+Status CheckRange(const TopicSetting& setting, uint64_t value) {
+  if (value >= setting.min && value <= setting.max) return {};
+  return FailField(Code::kInvalidArgument, std::string(setting.name), "{} is {}: the range is {} to {}", setting.name,
+                   value, setting.min, setting.max);
+}
+
+TopicChange& TopicChange::Set(std::string_view name, uint64_t value) {
+  const TopicSetting* const setting = FindTopicSetting(name);
+  TOCSIN_CHECK(setting != nullptr);
+  settings.emplace_back(setting, value);
+  return *this;
+}
+
 void Apply(const TopicChange& change, Topic& topic) {
-  topic.slots = change.slots.value_or(topic.slots);
-  topic.capacity_jobs = change.capacity_jobs.value_or(topic.capacity_jobs);
-  topic.capacity_bytes = change.capacity_bytes.value_or(topic.capacity_bytes);
-  topic.lease = change.lease.value_or(topic.lease);
-  topic.max_attempts = change.max_attempts.value_or(topic.max_attempts);
-  topic.backoff_base = change.backoff_base.value_or(topic.backoff_base);
-  topic.backoff_max = change.backoff_max.value_or(topic.backoff_max);
-  topic.count_limit = change.count_limit.value_or(topic.count_limit);
-  topic.retention = change.retention.value_or(topic.retention);
-  topic.paused = change.paused.value_or(topic.paused);
+  for (const auto& [setting, value] : change.settings) setting->set(topic, value);
   if (change.delivery) Apply(*change.delivery, topic.delivery);
 }
 
@@ -77,19 +128,17 @@ Status ValidateTopicName(std::string_view name) {
 
 Status Validate(const Topic& topic) {
   TOCSIN_TRY(ValidateTopicName(topic.name));
-  if (!std::has_single_bit(topic.slots) || topic.slots > kSlotsMax) {
-    return FailField(Code::kInvalidArgument, "slots", "slots is {}: it takes a power of two from 1 to {}", topic.slots,
-                     kSlotsMax);
+  for (const TopicSetting& setting : kSettings) TOCSIN_TRY(CheckRange(setting, setting.get(topic)));
+  if (!std::has_single_bit(topic.slots)) {
+    return FailField(Code::kInvalidArgument, "slots", "slots is {}: it takes a power of two", topic.slots);
   }
-  TOCSIN_TRY(InRange("lease", topic.lease, Millis(1), kLeaseMax));
-  TOCSIN_TRY(InRange("max_attempts", topic.max_attempts, 1, kAttemptsMax));
-  TOCSIN_TRY(InRange("backoff_base", topic.backoff_base, Millis(0), kBackoffBaseMax));
-  TOCSIN_TRY(InRange("backoff_max", topic.backoff_max, topic.backoff_base, kBackoffMax));
-  TOCSIN_TRY(InRange("count_limit", topic.count_limit, 1, kCountMax));
-  TOCSIN_TRY(InRange("retention", topic.retention, Millis(0), kRetentionMax));
+  if (topic.backoff_max < topic.backoff_base) {
+    return FailField(Code::kInvalidArgument, "backoff_max_ms", "backoff_max_ms is {}: it is below backoff_base_ms, {}",
+                     topic.backoff_max.count(), topic.backoff_base.count());
+  }
   TOCSIN_TRY(Validate(topic.delivery));
   if (!topic.delivery.Pushes() || topic.lease >= kPushLeaseMin) return {};
-  return FailField(Code::kInvalidArgument, "lease", "lease is {} ms: with a sink it takes at least {} ms",
+  return FailField(Code::kInvalidArgument, "lease_ms", "lease_ms is {}: with a sink it takes at least {}",
                    topic.lease.count(), kPushLeaseMin.count());
 }
 

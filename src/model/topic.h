@@ -1,9 +1,16 @@
-// A topic: a named queue with its own rules. Pure values; limits are checked by Validate before anything is stored.
+// A topic: a named queue with its own rules, and the table of its settings. Pure values; Validate checks the limits
+// before anything is stored.
+//
+// To add a setting: a member of Topic below, and a row at the end of kSettings in topic.cc.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/id.h"
 #include "base/result.h"
@@ -18,18 +25,18 @@ constexpr uint32_t kAttemptsMax = 1000;
 
 struct Topic {
   std::string name;
-  uint32_t slots = 8;             // a power of two, fixed when the topic is created
-  uint64_t capacity_jobs = 0;     // pending, leased and dead together; 0 = no limit
-  uint64_t capacity_bytes = 0;    // of their ids, keys, headers and payloads; 0 = no limit
-  Millis lease{30'000};           // unless a reserve names its own
-  uint32_t max_attempts = 16;     // unless the job names its own
-  Millis backoff_base{1'000};     // after attempt n: base * 2^(n - 1) ...
-  Millis backoff_max{3'600'000};  // ... up to this, plus a jitter of up to a quarter
-  uint32_t count_limit = 1;       // events that a count trigger waits for, unless the job names its own
-  Millis retention{0};            // how long finished and cancelled jobs can still be looked up
-  bool paused = false;            // nothing is delivered; everything else works
-  uint64_t version = 0;           // rises with each change; set by the service
-  Delivery delivery;              // pull, or a sink
+  uint32_t slots = 8;
+  uint64_t capacity_jobs = 0;
+  uint64_t capacity_bytes = 0;
+  Millis lease{30'000};
+  uint32_t max_attempts = 16;
+  Millis backoff_base{1'000};
+  Millis backoff_max{3'600'000};
+  uint32_t count_limit = 1;
+  Millis retention{0};
+  bool paused = false;
+  uint64_t version = 0;  // rises with each change; set by the service
+  Delivery delivery;     // pull, or a sink
 
   friend bool operator==(const Topic&, const Topic&) = default;
 };
@@ -41,19 +48,36 @@ inline Topic DefaultTopic(std::string name) {
   return topic;
 }
 
+enum class SettingKind : uint8_t { kNumber, kBytes, kMillis, kFlag };
+
+/// One setting of a topic. The table of them drives validation, both stores' encodings, every door, the flags and views
+/// of the command line, the OpenAPI document and docs/reference.md. Values travel as uint64_t: a count, bytes,
+/// milliseconds, or 0 and 1.
+struct TopicSetting {
+  std::string_view name;  // on every wire; the name of a duration ends with _ms
+  std::string_view flag;  // on the command line
+  SettingKind kind;
+  uint64_t min;
+  uint64_t max;
+  std::string_view doc;
+  uint64_t (*get)(const Topic& topic);
+  void (*set)(Topic& topic, uint64_t value);  // `value` is in range
+};
+
+/// In the order in which the stores keep them: a new one goes to the end, and none is ever removed.
+std::span<const TopicSetting> TopicSettings();
+/// Null if there is none of that name.
+const TopicSetting* FindTopicSetting(std::string_view name);
+/// kInvalidArgument, with the range, if the setting cannot have this value.
+Status CheckRange(const TopicSetting& setting, uint64_t value);
+
 /// A change of a topic's settings: what is not named keeps its value.
 struct TopicChange {
-  std::optional<uint32_t> slots;
-  std::optional<uint64_t> capacity_jobs;
-  std::optional<uint64_t> capacity_bytes;
-  std::optional<Millis> lease;
-  std::optional<uint32_t> max_attempts;
-  std::optional<Millis> backoff_base;
-  std::optional<Millis> backoff_max;
-  std::optional<uint32_t> count_limit;
-  std::optional<Millis> retention;
-  std::optional<bool> paused;
+  std::vector<std::pair<const TopicSetting*, uint64_t>> settings;
   std::optional<DeliveryChange> delivery;
+
+  /// For callers that know the name and that the value is in range.
+  TopicChange& Set(std::string_view name, uint64_t value);
 };
 void Apply(const TopicChange& change, Topic& topic);
 

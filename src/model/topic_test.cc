@@ -1,6 +1,7 @@
 #include "model/topic.h"
 
 #include <functional>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,19 +38,21 @@ TEST(Topic, EveryLimitHoldsAtItsEdgeAndNamesItsField) {
        Set(&Topic::slots, 2048U)},
       {"slots", "power of two", Set(&Topic::slots, 2U), Set(&Topic::slots, 512U), Set(&Topic::slots, 3U),
        Set(&Topic::slots, 1023U)},
-      {"lease", "1 to 43200000 ms", Set(&Topic::lease, Millis(1)), Set(&Topic::lease, Millis(43'200'000)),
+      {"lease_ms", "1 to 43200000", Set(&Topic::lease, Millis(1)), Set(&Topic::lease, Millis(43'200'000)),
        Set(&Topic::lease, Millis(0)), Set(&Topic::lease, Millis(43'200'001))},
       {"max_attempts", "1 to 1000", Set(&Topic::max_attempts, 1U), Set(&Topic::max_attempts, 1000U),
        Set(&Topic::max_attempts, 0U), Set(&Topic::max_attempts, 1001U)},
-      {"backoff_base", "0 to 86400000 ms", SetBackoff(Millis(0), Millis(0)),
+      {"backoff_base_ms", "0 to 86400000", SetBackoff(Millis(0), Millis(0)),
        SetBackoff(Millis(86'400'000), Millis(86'400'000)), Set(&Topic::backoff_base, Millis(-1)),
        SetBackoff(Millis(86'400'001), Millis(86'400'001))},
-      {"backoff_max", "5 to 2592000000 ms", SetBackoff(Millis(5), Millis(5)),
-       SetBackoff(Millis(5), Millis(2'592'000'000)), SetBackoff(Millis(5), Millis(4)),
+      {"backoff_max_ms", "below backoff_base_ms, 5", SetBackoff(Millis(5), Millis(5)), SetBackoff(Millis(5), Millis(6)),
+       SetBackoff(Millis(5), Millis(4)), SetBackoff(Millis(5), Millis(0))},
+      {"backoff_max_ms", "0 to 2592000000", SetBackoff(Millis(0), Millis(0)),
+       SetBackoff(Millis(5), Millis(2'592'000'000)), Set(&Topic::backoff_max, Millis(-1)),
        SetBackoff(Millis(5), Millis(2'592'000'001))},
       {"count_limit", "1 to 100000", Set(&Topic::count_limit, 1U), Set(&Topic::count_limit, kCountMax),
        Set(&Topic::count_limit, 0U), Set(&Topic::count_limit, kCountMax + 1)},
-      {"retention", "0 to 31536000000 ms", Set(&Topic::retention, Millis(0)),
+      {"retention_ms", "0 to 31536000000", Set(&Topic::retention, Millis(0)),
        Set(&Topic::retention, Millis(31'536'000'000)), Set(&Topic::retention, Millis(-1)),
        Set(&Topic::retention, Millis(31'536'000'001))},
   };
@@ -71,6 +74,27 @@ TEST(Topic, EveryLimitHoldsAtItsEdgeAndNamesItsField) {
       EXPECT_THAT(status.error().message, HasSubstr(bound.limit));
     }
   }
+}
+
+TEST(Topic, EverySettingIsNamedOnceAndKeepsWhatItIsGiven) {
+  std::set<std::string_view> names;
+  std::set<std::string_view> flags;
+  for (const TopicSetting& setting : TopicSettings()) {
+    SCOPED_TRACE(setting.name);
+    EXPECT_TRUE(names.insert(setting.name).second && flags.insert(setting.flag).second);
+    EXPECT_EQ(setting.kind == SettingKind::kMillis, setting.name.ends_with("_ms"));
+    EXPECT_EQ(FindTopicSetting(setting.name), &setting);
+    EXPECT_TRUE(CheckRange(setting, setting.get(Topic{}))) << "the default is in range";
+    for (const uint64_t value : {setting.min, setting.max}) {
+      Topic topic;
+      Apply(TopicChange().Set(setting.name, value), topic);
+      EXPECT_EQ(setting.get(topic), value);
+      for (const TopicSetting& other : TopicSettings()) {
+        if (&other != &setting) EXPECT_EQ(other.get(topic), other.get(Topic{})) << other.name;
+      }
+    }
+  }
+  EXPECT_EQ(FindTopicSetting("lease"), nullptr);
 }
 
 TEST(Topic, NamesOfTopicsHaveNoSlashBraceOrSpace) {

@@ -396,7 +396,7 @@ TEST(DecodeTopicChange, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(message(R"({"capacity_jobs":9223372036854775808})"),
             "capacity_jobs is 9223372036854775808: the range is 0 to 9223372036854775807");
   EXPECT_EQ(message(R"({"lease_ms":9223372036854775808})"),
-            "lease_ms is 9223372036854775808: the range is 0 to 9223372036854775807");
+            "lease_ms is 9223372036854775808: the range is 1 to 43200000");
 }
 
 TEST(DecodeQuery, TakesStatesAndLimits) {

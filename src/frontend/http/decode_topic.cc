@@ -11,11 +11,18 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kPull = "pull";
+constexpr std::string_view kDelivery = "delivery";
 
-/// What else holds for the number is the topic's own to check.
-template <auto kMember, int64_t kMin = 0, int64_t kMax = std::numeric_limits<int64_t>::max()>
-Status TakeNumber(TopicChange& change, std::string_view name, const json::value& value) {
-  return Put(change.*kMember, AsInteger(name, value, kMin, kMax));
+Status PutSetting(TopicChange& change, const TopicSetting& setting, const json::value& value) {
+  uint64_t number = 0;
+  if (setting.kind == SettingKind::kFlag) {
+    TOCSIN_TRY(Put(number, AsBool(setting.name, value)));
+  } else {
+    const auto max = static_cast<int64_t>(setting.max);
+    TOCSIN_TRY(Put(number, AsInteger(setting.name, value, static_cast<int64_t>(setting.min), max)));
+  }
+  change.settings.emplace_back(&setting, number);
+  return {};
 }
 
 Status TakeSink(DeliveryChange& change, const json::value& value) {
@@ -79,30 +86,27 @@ Status TakeDelivery(TopicChange& change, std::string_view name, const json::valu
   return {};
 }
 
-constexpr Field<TopicChange> kFields[] = {
-    {"slots", TakeNumber<&TopicChange::slots, 1, kSlotsMax>},
-    {"capacity_jobs", TakeNumber<&TopicChange::capacity_jobs>},
-    {"capacity_bytes", TakeNumber<&TopicChange::capacity_bytes>},
-    {"lease_ms",
-     [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.lease, AsMillis(name, v)); }},
-    {"max_attempts", TakeNumber<&TopicChange::max_attempts, 1, kAttemptsMax>},
-    {"backoff_base_ms", [](TopicChange& c, std::string_view name,
-                           const json::value& v) { return Put(c.backoff_base, AsMillis(name, v)); }},
-    {"backoff_max_ms",
-     [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.backoff_max, AsMillis(name, v)); }},
-    {"count_limit", TakeNumber<&TopicChange::count_limit, 1, kCountMax>},
-    {"retention_ms",
-     [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.retention, AsMillis(name, v)); }},
-    {"paused",
-     [](TopicChange& c, std::string_view name, const json::value& v) { return Put(c.paused, AsBool(name, v)); }},
-    {"delivery", TakeDelivery},
-};
+std::unexpected<Error> UnknownSetting(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const TopicSetting& setting : TopicSettings()) known.push_back(setting.name);
+  known.push_back(kDelivery);
+  return UnknownField(name, known);
+}
 
 }  // namespace
 
 Result<TopicChange> DecodeTopicChange(const Document& document) {
   TopicChange change;
-  TOCSIN_TRY(ReadFields(change, document.root(), kFields));
+  for (const auto& [key, value] : document.root()) {
+    const std::string_view name(key.data(), key.size());
+    if (name == kDelivery) {
+      TOCSIN_TRY(TakeDelivery(change, name, value));
+    } else if (const TopicSetting* const setting = FindTopicSetting(name)) {
+      TOCSIN_TRY(PutSetting(change, *setting, value));
+    } else {
+      return UnknownSetting(name);
+    }
+  }
   return change;
 }
 

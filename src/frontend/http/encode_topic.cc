@@ -28,12 +28,15 @@ void AppendDelivery(std::string& out, const Delivery& delivery) {
 void AppendSettings(std::string& out, const Topic& topic) {
   out += "{\"topic\":";
   AppendString(out, topic.name);
-  fmt::format_to(std::back_inserter(out),
-                 ",\"slots\":{},\"capacity_jobs\":{},\"capacity_bytes\":{},\"lease_ms\":{},\"max_attempts\":{},"
-                 "\"backoff_base_ms\":{},\"backoff_max_ms\":{},\"count_limit\":{},\"retention_ms\":{},\"paused\":{}",
-                 topic.slots, topic.capacity_jobs, topic.capacity_bytes, topic.lease.count(), topic.max_attempts,
-                 topic.backoff_base.count(), topic.backoff_max.count(), topic.count_limit, topic.retention.count(),
-                 topic.paused);
+  for (const TopicSetting& setting : TopicSettings()) {
+    const uint64_t value = setting.get(topic);
+    fmt::format_to(std::back_inserter(out), ",\"{}\":", setting.name);
+    if (setting.kind == SettingKind::kFlag) {
+      out += value != 0 ? "true" : "false";
+    } else {
+      AppendInteger(out, static_cast<int64_t>(value));
+    }
+  }
   out += ",\"delivery\":";
   AppendDelivery(out, topic.delivery);
 }

@@ -68,7 +68,7 @@ Error Within(Error error, std::string_view path) {
 }
 
 Error OnTheWire(Error error) {
-  for (const std::string_view name : {"delay", "due", "wait", "lease", "backoff_base", "backoff_max", "retention"}) {
+  for (const std::string_view name : {"delay", "due", "wait", "lease"}) {
     if (error.field != name) continue;
     const size_t at = error.message.find(fmt::format("{} is ", name));
     if (at != std::string::npos) error.message.insert(at + name.size(), "_ms");

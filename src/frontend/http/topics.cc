@@ -27,7 +27,7 @@ void Change(Call& call, ChangeTopicRequest request) {
 
 void Pause(Call& call, bool paused) {
   if (!TakesNothing(call)) return;
-  Change(call, {std::move(call.params[0]), {.paused = paused}, IfUnknown::kRefuse});
+  Change(call, {std::move(call.params[0]), TopicChange().Set("paused", paused ? 1 : 0), IfUnknown::kRefuse});
 }
 
 /// `word`: what the number of jobs is called in the answer.

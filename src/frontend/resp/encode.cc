@@ -87,22 +87,17 @@ void WriteDelivery(Writer& writer, const Delivery& delivery) {
   }
 }
 
-constexpr size_t kSettings = 12;
+/// The members that WriteSettings writes: the name, the settings and the delivery.
+size_t SettingsCount() { return 2 + TopicSettings().size(); }
 
 void WriteSettings(Writer& writer, const Topic& topic) {
   writer.Bulk("topic");
   writer.Bulk(topic.name);
-  WriteField(writer, "slots", topic.slots);
-  WriteField(writer, "capacity_jobs", topic.capacity_jobs);
-  WriteField(writer, "capacity_bytes", topic.capacity_bytes);
-  WriteField(writer, "lease_ms", static_cast<uint64_t>(topic.lease.count()));
-  WriteField(writer, "max_attempts", topic.max_attempts);
-  WriteField(writer, "backoff_base_ms", static_cast<uint64_t>(topic.backoff_base.count()));
-  WriteField(writer, "backoff_max_ms", static_cast<uint64_t>(topic.backoff_max.count()));
-  WriteField(writer, "count_limit", topic.count_limit);
-  WriteField(writer, "retention_ms", static_cast<uint64_t>(topic.retention.count()));
-  writer.Bulk("paused");
-  writer.Bool(topic.paused);
+  for (const TopicSetting& setting : TopicSettings()) {
+    const uint64_t value = setting.get(topic);
+    writer.Bulk(setting.name);
+    setting.kind == SettingKind::kFlag ? writer.Bool(value != 0) : writer.Integer(static_cast<int64_t>(value));
+  }
   writer.Bulk("delivery");
   WriteDelivery(writer, topic.delivery);
 }
@@ -240,12 +235,12 @@ size_t TopicBytesMax(const Topic& topic) {
 }
 
 void WriteTopic(Writer& writer, const Topic& topic) {
-  writer.Map(kSettings);
+  writer.Map(SettingsCount());
   WriteSettings(writer, topic);
 }
 
 void WriteTopic(Writer& writer, const TopicReport& report) {
-  writer.Map(kSettings + 2);
+  writer.Map(SettingsCount() + 2);
   WriteSettings(writer, report.figures.topic);
   writer.Bulk("figures");
   writer.Map(std::size(kFigureColumns));

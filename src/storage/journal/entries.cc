@@ -11,6 +11,7 @@ constexpr uint8_t kMore = 4;     // of a put: what is not as in a new job with a
 constexpr uint8_t kDeadNow = 4;  // of a move
 constexpr uint8_t kFired = 8;
 constexpr uint8_t kEither = 16;
+constexpr size_t kFirstSettings = 10;  // in every topic; a kSettings entry has more
 
 void PutStart(std::string& out, EntryType type, uint32_t topic, Uid uid) {
   out.push_back(static_cast<char>(type));
@@ -148,23 +149,28 @@ Delivery ReadDelivery(Reader& reader) {
   return delivery;
 }
 
-bool ReadTopic(Reader& reader, bool pushes, EntryVisitor& visitor) {
+/// False if a value is out of range.
+bool ReadSettings(Reader& reader, std::span<const TopicSetting> settings, Topic& topic) {
+  for (const TopicSetting& setting : settings) {
+    const uint64_t value = reader.Varint();
+    if (!CheckRange(setting, value)) return false;
+    setting.set(topic, value);
+  }
+  return true;
+}
+
+bool ReadTopic(Reader& reader, EntryType type, std::span<const TopicSetting> known, EntryVisitor& visitor) {
   Topic topic;
   const auto number = static_cast<uint32_t>(reader.Varint());
   topic.name = reader.Bytes();
-  topic.slots = static_cast<uint32_t>(reader.Varint());
-  topic.capacity_jobs = reader.Varint();
-  topic.capacity_bytes = reader.Varint();
-  topic.lease = Millis(static_cast<int64_t>(reader.Varint()));
-  topic.max_attempts = static_cast<uint32_t>(reader.Varint());
-  topic.backoff_base = Millis(static_cast<int64_t>(reader.Varint()));
-  topic.backoff_max = Millis(static_cast<int64_t>(reader.Varint()));
-  topic.count_limit = static_cast<uint32_t>(reader.Varint());
-  topic.retention = Millis(static_cast<int64_t>(reader.Varint()));
-  topic.paused = reader.Fixed<uint8_t>() != 0;
+  if (!ReadSettings(reader, known.first(kFirstSettings), topic)) return false;
   topic.version = reader.Varint();
-  if (pushes) topic.delivery = ReadDelivery(reader);
-  if (!reader.ok() || topic.delivery.Pushes() != pushes || !Validate(topic)) return false;
+  const uint64_t more = type == EntryType::kSettings ? reader.Varint() : 0;
+  if (more > known.size() - kFirstSettings) return false;  // a later program wrote it
+  if (!ReadSettings(reader, known.subspan(kFirstSettings, more), topic)) return false;
+  if (type != EntryType::kTopic) topic.delivery = ReadDelivery(reader);
+  const bool must_push = type == EntryType::kPushTopic;
+  if (!reader.ok() || (must_push && !topic.delivery.Pushes()) || !Validate(topic)) return false;
   visitor.OnTopic(number, topic);
   return true;
 }
@@ -202,23 +208,21 @@ void EncodeEnd(std::string& out, const EndEntry& entry) {
   PutVarint(out, static_cast<uint64_t>(entry.retention.count()));
 }
 
-void EncodeTopic(std::string& out, uint32_t number, const Topic& topic) {
-  const bool pushes = topic.delivery.Pushes();
-  out.push_back(static_cast<char>(pushes ? EntryType::kPushTopic : EntryType::kTopic));
+void EncodeTopic(std::string& out, uint32_t number, const Topic& topic, std::span<const TopicSetting> settings) {
+  const auto more = settings.subspan(kFirstSettings);
+  const EntryType type = !more.empty()             ? EntryType::kSettings
+                         : topic.delivery.Pushes() ? EntryType::kPushTopic
+                                                   : EntryType::kTopic;
+  out.push_back(static_cast<char>(type));
   PutVarint(out, number);
   PutBytes(out, topic.name);
-  PutVarint(out, topic.slots);
-  PutVarint(out, topic.capacity_jobs);
-  PutVarint(out, topic.capacity_bytes);
-  PutVarint(out, static_cast<uint64_t>(topic.lease.count()));
-  PutVarint(out, topic.max_attempts);
-  PutVarint(out, static_cast<uint64_t>(topic.backoff_base.count()));
-  PutVarint(out, static_cast<uint64_t>(topic.backoff_max.count()));
-  PutVarint(out, topic.count_limit);
-  PutVarint(out, static_cast<uint64_t>(topic.retention.count()));
-  out.push_back(topic.paused ? '\1' : '\0');
+  for (const TopicSetting& setting : settings.first(kFirstSettings)) PutVarint(out, setting.get(topic));
   PutVarint(out, topic.version);
-  if (pushes) PutDelivery(out, topic.delivery);
+  if (type == EntryType::kSettings) {
+    PutVarint(out, more.size());
+    for (const TopicSetting& setting : more) PutVarint(out, setting.get(topic));
+  }
+  if (type != EntryType::kTopic) PutDelivery(out, topic.delivery);
 }
 
 void EncodeDropTopic(std::string& out, uint32_t number) {
@@ -231,7 +235,8 @@ void EncodeUids(std::string& out, Uid used) {
   PutFixed<uint64_t>(out, used);
 }
 
-bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor) {
+bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor,
+                   std::span<const TopicSetting> settings) {
   Reader reader(entries);
   while (!reader.done()) {
     const auto type = reader.Fixed<EntryType>();
@@ -258,7 +263,8 @@ bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visito
       }
       case EntryType::kTopic:
       case EntryType::kPushTopic:
-        good = ReadTopic(reader, type == EntryType::kPushTopic, visitor);
+      case EntryType::kSettings:
+        good = ReadTopic(reader, type, settings, visitor);
         break;
       case EntryType::kDropTopic:
         if (const auto number = static_cast<uint32_t>(reader.Varint()); reader.ok()) visitor.OnDropTopic(number);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -25,10 +26,11 @@ enum class EntryType : uint8_t {
   kDone = 4,   // these three end a job
   kCancelled = 5,
   kPurged = 6,
-  kTopic = 7,       // a topic's number and settings
+  kTopic = 7,       // a topic's number, name, first ten settings and version
   kDropTopic = 8,   // the topic and all its jobs are gone
   kUids = 9,        // ids up to this one were given out
-  kPushTopic = 10,  // as kTopic, and how its jobs are pushed; a topic that is pulled from has a kTopic
+  kPushTopic = 10,  // as kTopic, and its delivery
+  kSettings = 11,   // as kPushTopic, with the settings that came after the first ten; written if there are any
 };
 
 /// What few jobs have: kept aside in memory, and written only where there is some.
@@ -86,7 +88,8 @@ void EncodePut(std::string& out, const PutEntry& entry, Moment moment);
 void EncodeMove(std::string& out, const MoveEntry& entry, Moment moment);
 void EncodeCount(std::string& out, const CountEntry& entry);
 void EncodeEnd(std::string& out, const EndEntry& entry);
-void EncodeTopic(std::string& out, uint32_t number, const Topic& topic);
+void EncodeTopic(std::string& out, uint32_t number, const Topic& topic,
+                 std::span<const TopicSetting> settings = TopicSettings());
 void EncodeDropTopic(std::string& out, uint32_t number);
 void EncodeUids(std::string& out, Uid used);
 
@@ -103,6 +106,7 @@ class EntryVisitor {
 };
 
 /// Calls `visitor` for each entry in order. False, after the entries before it, at one that is malformed.
-bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor);
+bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor,
+                   std::span<const TopicSetting> settings = TopicSettings());
 
 }  // namespace tocsin::journal

@@ -143,6 +143,25 @@ TEST(Entries, ATopicWrittenBeforeThereWereSinksIsPulledFrom) {
   EXPECT_EQ(now, before) << "and those programs read it, as long as no topic pushes";
 }
 
+// What a program writes that has one setting more, and what it reads of one that has not.
+TEST(Entries, ASettingThatIsAddedNeedsNoNewFormat) {
+  std::vector<TopicSetting> later(TopicSettings().begin(), TopicSettings().end());
+  later.push_back(later[0]);  // the new one is another place for the slots
+  Topic topic = PushTopic();
+  topic.slots = 64;
+  std::string out;
+  EncodeTopic(out, 3, topic, later);
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(out, kMoment, notes, later));
+  EXPECT_EQ(notes.topics, std::vector{topic});
+  EXPECT_FALSE(DecodeEntries(out, kMoment, notes)) << "a program that does not know the setting must not drop it";
+  std::string before;
+  EncodeTopic(before, 3, topic);
+  Notes old;
+  ASSERT_TRUE(DecodeEntries(before, kMoment, old, later));
+  EXPECT_EQ(old.topics, std::vector{topic});
+}
+
 TEST(Entries, ADeliveryThatNoStoreWritesIsMalformed) {
   const auto refused = [](const Delivery& delivery) {
     Topic topic = PushTopic();

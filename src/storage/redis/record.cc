@@ -12,7 +12,10 @@ constexpr uint64_t kDelayed = uint64_t{1} << 52;
 constexpr int64_t kYear2020 = 1'577'836'800'000;
 constexpr int kBelowMs = 12;  // bits of a sequence number below its milliseconds since 2020
 constexpr size_t kNoteHead = 10;
-constexpr uint8_t kDeliveryVersion = 1;
+constexpr size_t kFirstSettings = 10;  // that stand at fixed places, behind the version
+// What a section behind them begins with.
+constexpr uint8_t kDeliverySection = 1;
+constexpr uint8_t kSettingsSection = 2;
 constexpr uint8_t kWaitsForEither = 4;  // a flag of the note
 
 void PutBig(std::string& out, uint64_t value, size_t bytes) {
@@ -55,34 +58,8 @@ Time DueIn(uint64_t sequence, std::string_view record) {
   return FromMs(kYear2020 + static_cast<int64_t>((sequence >> kBelowMs) + (due - kDelayed)));
 }
 
-/// The numbers of a topic, in the order in which they are stored.
-template <class Visit>
-void VisitTopic(Topic& topic, Visit visit) {
-  const auto millis = [&](Millis& value) {
-    auto number = static_cast<uint64_t>(value.count());
-    visit(number);
-    value = Millis(static_cast<int64_t>(number));
-  };
-  const auto number = [&](auto& value) {
-    auto wide = static_cast<uint64_t>(value);
-    visit(wide);
-    value = static_cast<std::remove_reference_t<decltype(value)>>(wide);
-  };
-  number(topic.version);  // first, and slots second: a script compares them
-  number(topic.slots);
-  number(topic.capacity_jobs);
-  number(topic.capacity_bytes);
-  millis(topic.lease);
-  number(topic.max_attempts);
-  millis(topic.backoff_base);
-  millis(topic.backoff_max);
-  number(topic.count_limit);
-  millis(topic.retention);
-  number(topic.paused);
-}
-
 void PutDelivery(std::string& out, const Delivery& delivery) {
-  PutBig(out, kDeliveryVersion, 1);
+  PutBig(out, kDeliverySection, 1);
   PutBig(out, delivery.sink.size(), 2);
   out += delivery.sink;
   for (const auto& [name, value] : delivery.settings) {
@@ -93,11 +70,11 @@ void PutDelivery(std::string& out, const Delivery& delivery) {
   }
 }
 
-/// False where the bytes are not whole or of another version.
+/// False if the bytes are not whole or not a delivery.
 bool ReadDelivery(std::string_view rest, Delivery& delivery) {
   std::string_view head;
   std::string_view sink;
-  if (!Cut(rest, 3, head) || Big(head, 0, 1) != kDeliveryVersion || !Cut(rest, Big(head, 1, 2), sink)) return false;
+  if (!Cut(rest, 3, head) || Big(head, 0, 1) != kDeliverySection || !Cut(rest, Big(head, 1, 2), sink)) return false;
   delivery.sink = sink;
   while (!rest.empty()) {
     std::string_view sizes;
@@ -107,6 +84,36 @@ bool ReadDelivery(std::string_view rest, Delivery& delivery) {
     delivery.settings.insert_or_assign(std::string(name), std::string(value));
   }
   return delivery.Pushes();
+}
+
+/// Takes u64 each from the front of `rest`. False if it is too short or a value is out of range.
+bool ReadSettings(std::string_view& rest, std::span<const TopicSetting> settings, Topic& topic) {
+  for (const TopicSetting& setting : settings) {
+    std::string_view number;
+    if (!Cut(rest, 8, number) || !CheckRange(setting, Big(number, 0, 8))) return false;
+    setting.set(topic, Big(number, 0, 8));
+  }
+  return true;
+}
+
+/// The settings that were added after the first ones; as many as the writer knew.
+bool ReadMoreSettings(std::string_view& rest, std::span<const TopicSetting> known, Topic& topic) {
+  std::string_view head;
+  if (rest.empty() || Big(rest, 0, 1) != kSettingsSection) return true;
+  return Cut(rest, 2, head) && Big(head, 1, 1) <= known.size() &&
+         ReadSettings(rest, known.first(Big(head, 1, 1)), topic);
+}
+
+bool ReadTopic(std::string_view rest, std::span<const TopicSetting> known, StoredTopic& topic) {
+  std::string_view version;
+  if (rest.size() < 16) return false;
+  topic.birth = Big(rest, rest.size() - 8, 8);
+  rest.remove_suffix(8);
+  Cut(rest, 8, version);
+  topic.version = Big(version, 0, 8);
+  return ReadSettings(rest, known.first(kFirstSettings), topic) &&
+         ReadMoreSettings(rest, known.subspan(kFirstSettings), topic) &&
+         (rest.empty() || ReadDelivery(rest, topic.delivery));
 }
 
 }  // namespace
@@ -184,10 +191,15 @@ Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view no
   return {};
 }
 
-std::string EncodeTopic(const Topic& topic) {
+std::string EncodeTopic(const Topic& topic, std::span<const TopicSetting> settings) {
   std::string out;
-  Topic copy = topic;
-  VisitTopic(copy, [&](uint64_t& number) { PutBig(out, number, 8); });
+  PutBig(out, topic.version, 8);  // first, and slots second: a script compares them
+  for (const TopicSetting& setting : settings.first(kFirstSettings)) PutBig(out, setting.get(topic), 8);
+  if (const auto more = settings.subspan(kFirstSettings); !more.empty()) {
+    PutBig(out, kSettingsSection, 1);
+    PutBig(out, more.size(), 1);
+    for (const TopicSetting& setting : more) PutBig(out, setting.get(topic), 8);
+  }
   if (topic.delivery.Pushes()) PutDelivery(out, topic.delivery);
   return out;
 }
@@ -198,20 +210,10 @@ std::string EncodeBirth(uint64_t birth) {
   return out;
 }
 
-Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text) {
+Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text, std::span<const TopicSetting> settings) {
   StoredTopic topic;
   topic.name = name;
-  size_t at = 0;
-  const auto read = [&](uint64_t& number) {
-    if (at + 8 <= text.size()) number = Big(text, at, 8);
-    at += 8;
-  };
-  VisitTopic(topic, read);
-  const size_t settings = at;
-  at = text.size() < settings + 8 ? text.size() : text.size() - 8;
-  const std::string_view delivery = at > settings ? text.substr(settings, at - settings) : std::string_view();
-  read(topic.birth);
-  if (at != text.size() || (!delivery.empty() && !ReadDelivery(delivery, topic.delivery))) {
+  if (!ReadTopic(text, settings, topic)) {
     return Fail(Code::kUnsupportedFormat, "the settings of topic {} in Redis, {} bytes, are not those of this program",
                 name, text.size());
   }

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,11 +52,13 @@ struct StoredTopic : Topic {
   uint64_t era() const { return birth + version; }
 };
 
-/// The topic's numbers, u64 each; where its jobs are pushed, u8 version | u16 sink size | sink | settings: u16 name
-/// size, u16 value size, both. Without the birth: that is the last 8 bytes of what Redis has, put there by the scripts.
-std::string EncodeTopic(const Topic& topic);
+/// u64 version | the first ten settings, u64 each | if there are more: u8 2, u8 count, u64 each | if its jobs are
+/// pushed: u8 1, u16 sink size, sink, settings of the sink: u16 name size, u16 value size, both. Without the birth:
+/// that is the last 8 bytes of what Redis has, put there by the scripts.
+std::string EncodeTopic(const Topic& topic, std::span<const TopicSetting> settings = TopicSettings());
 std::string EncodeBirth(uint64_t birth);
 /// kUnsupportedFormat for what this program does not know: a later one wrote it.
-Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text);
+Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text,
+                                std::span<const TopicSetting> settings = TopicSettings());
 
 }  // namespace tocsin::redis

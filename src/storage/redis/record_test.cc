@@ -126,6 +126,23 @@ TEST(RedisRecord, ATopicThatPushesComesBackWithItsDelivery) {
   }
 }
 
+// What a program writes that has one setting more, and what it reads of one that has not.
+TEST(RedisRecord, ASettingThatIsAddedNeedsNoNewFormat) {
+  std::vector<TopicSetting> later(TopicSettings().begin(), TopicSettings().end());
+  later.push_back(later[0]);  // the new one is another place for the slots
+  for (Topic topic : {DefaultTopic("t"), PushTopic()}) {
+    topic.slots = 64;
+    const std::string text = EncodeTopic(topic, later) + EncodeBirth(7);
+    const auto read = DecodeTopic("t", text, later);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(static_cast<const Topic&>(*read), topic);
+    EXPECT_FALSE(DecodeTopic("t", text)) << "a program that does not know the setting must not drop it";
+    const auto before = DecodeTopic("t", EncodeTopic(topic) + EncodeBirth(7), later);
+    ASSERT_TRUE(before);
+    EXPECT_EQ(static_cast<const Topic&>(*before), topic);
+  }
+}
+
 TEST(RedisRecord, Invariant18_ADeliveryOfALaterProgramIsRefusedLoudly) {
   Topic topic = PushTopic();
   topic.delivery.sink = "pigeon";
@@ -136,8 +153,8 @@ TEST(RedisRecord, Invariant18_ADeliveryOfALaterProgramIsRefusedLoudly) {
   topic.delivery.settings.emplace("colour", "blue");
   EXPECT_FALSE(DecodeTopic("t", EncodeTopic(topic) + EncodeBirth(7)));
   std::string later = EncodeTopic(PushTopic());
-  later[11 * 8] = 2;
-  EXPECT_FALSE(DecodeTopic("t", later + EncodeBirth(7))) << "another version";
+  later[11 * 8] = 3;
+  EXPECT_FALSE(DecodeTopic("t", later + EncodeBirth(7))) << "another section";
 }
 
 TEST(RedisRecord, MembersAreInTheOrderOfTheirNumbers) {

@@ -4,7 +4,7 @@ namespace tocsin::resp {
 namespace {
 
 void Pause(Call& call, bool paused) {
-  ChangeTopic(call, {std::string(call.topic()), {.paused = paused}, IfUnknown::kRefuse});
+  ChangeTopic(call, {std::string(call.topic()), TopicChange().Set("paused", paused ? 1 : 0), IfUnknown::kRefuse});
 }
 
 }  // namespace

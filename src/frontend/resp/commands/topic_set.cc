@@ -1,25 +1,22 @@
 #include <algorithm>
+#include <set>
 
-#include "base/check.h"
 #include "frontend/resp/commands/commands.h"
 
 namespace tocsin::resp {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-constexpr int64_t kMostMs = kMost / 1'000'000;
 constexpr std::string_view kSwitch[] = {"false", "true"};
 
-/// What else holds for the number is the topic's own to check.
-template <auto kMember, int64_t kMin = 0, int64_t kMax = kMost>
-Status Take(TopicChange& change, std::string_view word, Values values) {
-  return Put(change.*kMember, Number(word, values[0], kMin, kMax));
-}
-
-Status TakePaused(TopicChange& change, std::string_view word, Values values) {
-  bool paused = false;
-  TOCSIN_TRY(PutChoice(paused, word, values[0], kSwitch));
-  change.paused = paused;
+Status TakeSetting(TopicChange& change, const TopicSetting& setting, std::string_view word, std::string_view text) {
+  uint64_t number = 0;
+  if (setting.kind == SettingKind::kFlag) {
+    TOCSIN_TRY(PutChoice(number, word, text, kSwitch));
+  } else {
+    const auto max = static_cast<int64_t>(setting.max);
+    TOCSIN_TRY(Put(number, Number(word, text, static_cast<int64_t>(setting.min), max)));
+  }
+  change.settings.emplace_back(&setting, number);
   return {};
 }
 
@@ -38,55 +35,60 @@ const std::vector<std::string_view>& DeliveryNames() {
   return sinks;
 }
 
-Status TakeSink(TopicChange& change, std::string_view word, Values values) {
+Status TakeSink(TopicChange& change, std::string_view word, std::string_view text) {
   size_t sink = 0;
-  TOCSIN_TRY(PutChoice(sink, word, values[0], DeliveryNames()));
+  TOCSIN_TRY(PutChoice(sink, word, text, DeliveryNames()));
   DeliveryOf(change).sink = DeliveryNames()[sink];
   return {};
 }
 
-/// What the setting may be for the topic's sink is the topic's own to check.
-Status TakeSetting(TopicChange& change, std::string_view word, Values values) {
-  const auto field =
-      std::ranges::find_if(DeliveryFields(), [&](const auto& each) { return SameWord(word, each.name); });
-  std::string text(values[0]);
+/// Validate checks whether the topic's sink takes the setting.
+Status TakeSinkSetting(TopicChange& change, std::string_view name, std::string_view word, std::string_view text) {
+  const auto field = std::ranges::find(DeliveryFields(), name, &DeliveryField::name);
   if (field->kind == DeliveryFieldKind::kFlag) {
     bool flag = false;
-    TOCSIN_TRY(PutChoice(flag, word, values[0], kSwitch));
+    TOCSIN_TRY(PutChoice(flag, word, text, kSwitch));
     text = kSwitch[flag ? 1 : 0];
   }
-  DeliveryOf(change).settings.insert_or_assign(std::string(field->name), std::move(text));
+  DeliveryOf(change).settings.insert_or_assign(std::string(name), std::string(text));
   return {};
 }
 
-constexpr Option<TopicChange> kOptions[] = {
-    {"SLOTS", 1, Take<&TopicChange::slots, 1, kSlotsMax>},
-    {"CAPACITY_JOBS", 1, Take<&TopicChange::capacity_jobs>},
-    {"CAPACITY_BYTES", 1, Take<&TopicChange::capacity_bytes>},
-    {"LEASE_MS", 1, Take<&TopicChange::lease, 0, kMostMs>},
-    {"MAX_ATTEMPTS", 1, Take<&TopicChange::max_attempts, 1, kAttemptsMax>},
-    {"BACKOFF_BASE_MS", 1, Take<&TopicChange::backoff_base, 0, kMostMs>},
-    {"BACKOFF_MAX_MS", 1, Take<&TopicChange::backoff_max, 0, kMostMs>},
-    {"COUNT_LIMIT", 1, Take<&TopicChange::count_limit, 1, kCountMax>},
-    {"RETENTION_MS", 1, Take<&TopicChange::retention, 0, kMostMs>},
-    {"PAUSED", 1, TakePaused},
-    {"SINK", 1, TakeSink},
-};
-
-/// The settings of sinks behind those above: their names in capitals.
-const std::vector<Option<TopicChange>>& AllOptions() {
-  static const auto options = [] {
-    static const auto words = [] {
-      std::vector<std::string> capitals;
-      for (const std::string_view name : DeliverySettingNames()) capitals.push_back(Capitals(name));
-      return capitals;
-    }();
-    std::vector<Option<TopicChange>> all(std::begin(kOptions), std::end(kOptions));
-    for (const std::string& word : words) all.push_back({word, 1, TakeSetting});
-    TOCSIN_CHECK(all.size() <= 32);  // a bit for each: ReadOptions
+/// The names of all options: the topic's settings, the sink, and the settings of sinks.
+const std::vector<std::string>& Names() {
+  static const auto names = [] {
+    std::vector<std::string> all;
+    for (const TopicSetting& setting : TopicSettings()) all.emplace_back(setting.name);
+    all.emplace_back("sink");
+    for (const std::string_view name : DeliverySettingNames()) all.emplace_back(name);
     return all;
   }();
-  return options;
+  return names;
+}
+
+Status Take(TopicChange& change, const std::string& name, std::string_view text) {
+  const std::string word = Capitals(name);
+  if (const TopicSetting* const setting = FindTopicSetting(name)) return TakeSetting(change, *setting, word, text);
+  if (name == "sink") return TakeSink(change, word, text);
+  return TakeSinkSetting(change, name, word, text);
+}
+
+Result<TopicChange> ReadChange(Values args) {
+  TopicChange change;
+  std::set<std::string_view> seen;
+  for (; !args.empty(); args = args.subspan(2)) {
+    const auto name = std::ranges::find_if(Names(), [&](const auto& each) { return SameWord(args[0], each); });
+    if (name == Names().end()) {
+      std::vector<std::string> words;
+      for (const std::string& each : Names()) words.push_back(Capitals(each));
+      return UnknownWord("option", args[0], std::vector<std::string_view>(words.begin(), words.end()));
+    }
+    const std::string word = Capitals(*name);
+    if (!seen.insert(*name).second) return FailField(Code::kInvalidArgument, word, "{} is given twice", word);
+    if (args.size() == 1) return MissingValue(word, 1, 0);
+    TOCSIN_TRY(Take(change, *name, args[1]));
+  }
+  return change;
 }
 
 std::string_view ValueOf(DeliveryFieldKind kind) {
@@ -103,12 +105,18 @@ std::string_view ValueOf(DeliveryFieldKind kind) {
   return "text";
 }
 
+std::string_view ValueOf(SettingKind kind) {
+  if (kind == SettingKind::kFlag) return "true|false";
+  return kind == SettingKind::kMillis ? "ms" : "n";
+}
+
 std::string_view Syntax() {
   static const std::string syntax = [] {
-    std::string text = fmt::format(
-        "topic [SLOTS n] [CAPACITY_JOBS n] [CAPACITY_BYTES n] [LEASE_MS ms] [MAX_ATTEMPTS n] [BACKOFF_BASE_MS ms] "
-        "[BACKOFF_MAX_MS ms] [COUNT_LIMIT n] [RETENTION_MS ms] [PAUSED true|false] [SINK {}]",
-        fmt::join(DeliveryNames(), "|"));
+    std::string text = "topic";
+    for (const TopicSetting& setting : TopicSettings()) {
+      text += fmt::format(" [{} {}]", Capitals(setting.name), ValueOf(setting.kind));
+    }
+    text += fmt::format(" [SINK {}]", fmt::join(DeliveryNames(), "|"));
     for (const std::string_view name : DeliverySettingNames()) {
       const auto field = std::ranges::find(DeliveryFields(), name, &DeliveryField::name);
       text += fmt::format(" [{} {}]", Capitals(name), ValueOf(field->kind));
@@ -119,11 +127,9 @@ std::string_view Syntax() {
 }
 
 void Run(Call& call) {
-  ChangeTopicRequest request{.topic = std::string(call.topic()), .change = {}};
-  if (const Status status = ReadOptions<TopicChange>(request.change, call.args.subspan(1), AllOptions()); !status) {
-    return call.Fail(status.error());
-  }
-  ChangeTopic(call, std::move(request));
+  auto change = ReadChange(call.args.subspan(1));
+  if (!change) return call.Fail(change.error());
+  ChangeTopic(call, {.topic = std::string(call.topic()), .change = *std::move(change)});
 }
 
 }  // namespace
@@ -133,7 +139,7 @@ const Command kTopicSet = {
     .syntax = Syntax(),
     .summary = "Creates a topic or changes its settings; what is not named keeps its value.",
     .args_min = 1,
-    .args_max = 1 + 2 * AllOptions().size(),
+    .args_max = 1 + 2 * Names().size(),
     .access = auth::Access::kTopicAdmin,
     .holds = true,
     .writes = true,

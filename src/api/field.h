@@ -1,0 +1,98 @@
+// Field: one value that a call takes: its names on each wire, its kind, bounds and meaning. The doors, the command
+// line, the OpenAPI document and the documents read the same rows.
+//
+// Arguments: what a call was given, decoded and checked against its fields. Its views point into the caller's bytes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "model/job.h"
+
+namespace tocsin::api {
+
+struct Arguments {
+  NewJob job;  // its id and key also name the job that a call is about; its due time and payload are those below
+  std::optional<int64_t> delay_ms;
+  std::optional<int64_t> due_ms;
+  std::optional<std::string_view> payload;
+  std::string_view event;
+  std::optional<int64_t> by;
+  std::optional<int64_t> max;
+  std::optional<int64_t> wait_ms;
+  std::optional<int64_t> lease_ms;
+  bool dead = false;
+  std::string_view reason;
+  State state = State::kScheduled;
+  std::optional<int64_t> limit;
+  std::string_view cursor;
+  std::optional<int64_t> advance_ms;
+};
+
+enum class FieldKind : uint8_t {
+  kText,
+  kName,  // a text that is not empty
+  kNumber,
+  kMillis,  // a span
+  kMoment,  // milliseconds since 1970, UTC
+  kFlag,
+  kChoice,      // one of `choices`, kept as its index
+  kBareChoice,  // the same; in RESP each choice after the first, the default, is a word by itself
+  kPayload,
+  kBase64,  // the payload, for wires that know only text
+  kHeaders,
+  kTokens,  // delivery tokens; each door reads them itself
+};
+
+enum class In : uint8_t { kBody, kQuery };
+
+struct Field {
+  std::string_view name;  // in JSON and in a query
+  FieldKind kind = FieldKind::kText;
+  /// Of a number, or of the bytes of a text.
+  int64_t min = 0;
+  int64_t max = std::numeric_limits<int64_t>::max();
+  std::string_view doc;
+  std::string_view fallback = {};  // as JSON; empty: none, or the topic's
+  std::span<const std::string_view> choices = {};
+  std::string_view word = {};  // of RESP; empty: none, or a positional argument if it is required
+  std::string_view flag = {};  // of the command line; empty: none, or a positional argument
+  In in = In::kBody;
+  bool required = false;
+  bool excludes_next = false;  // at most one of this field and the next is given
+  std::variant<std::monostate, std::string_view NewJob::*, uint32_t NewJob::*, Trigger NewJob::*, OnConflict NewJob::*,
+               std::string_view Arguments::*, std::optional<std::string_view> Arguments::*,
+               std::optional<int64_t> Arguments::*, State Arguments::*, bool Arguments::*>
+      member = {};
+};
+
+/// Who calls: errors use the names of the caller's wire.
+enum class Wire : uint8_t { kJson, kResp };
+std::string_view Label(const Field& field, Wire wire);
+
+Status PutNumber(const Field& field, Wire wire, int64_t value, Arguments& to);
+Status PutText(const Field& field, Wire wire, std::string_view text, Arguments& to);
+void PutFlag(const Field& field, bool value, Arguments& to);
+bool IsNumber(FieldKind kind);
+
+/// What no single field shows: two that exclude each other are given, or a required one is missing. Tokens are the
+/// door's to check.
+Status CheckTogether(std::span<const Field> fields, Wire wire, const Arguments& arguments);
+
+// Arguments -> what the use cases take.
+
+/// Completes `arguments.job` with its due time and payload.
+Status FinishJob(Wire wire, Arguments& arguments);
+/// A new due time, a new payload or both.
+Result<Amendment> AmendmentOf(Wire wire, const Arguments& arguments);
+/// Without its token.
+Settlement SettlementOf(SettleKind kind, const Arguments& arguments);
+CountEvent EventOf(const Arguments& arguments);
+inline JobRef JobOf(const Arguments& arguments) { return {.id = arguments.job.id, .key = arguments.job.key}; }
+
+}  // namespace tocsin::api

@@ -1,0 +1,81 @@
+// The table of verbs: all that a server can be asked to do, with its names on every wire, the access that it needs, the
+// fields that it takes and its answer. It drives the routes of HTTP, the commands of RESP, the commands of the command
+// line, the OpenAPI document, and the tables in docs/http.md and docs/resp.md.
+//
+// To add a verb: an enumerator here and its row in verbs.cc; the use case in core; a handler in frontend/shared, or one
+// for each door if it needs batches of its own. CONTRIBUTING.md names the files.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "api/field.h"
+#include "auth/access.h"
+
+namespace tocsin::api {
+
+enum class VerbId : uint8_t {
+  // The router takes the first row that matches, so what is called most stands first.
+  kSubmitJobs,
+  kReserveJobs,
+  kAckJobs,
+  kNackJobs,
+  kExtendJobs,
+  kCancelJob,
+  kShowJob,
+  kAmendJob,
+  kFireJob,
+  kCountJob,
+  kListJobs,
+  kPutTopic,
+  kShowTopic,
+  kDropTopic,
+  kListTopics,
+  kPauseTopic,
+  kResumeTopic,
+  kTestTopic,
+  kPurgeTopic,
+  kRedriveDead,
+  kPurgeDead,
+  kShowStats,
+  kShowCluster,
+  kAdvanceClock,
+  kShowOpenApi,
+  kShowHealth,
+  kShowReady,
+  kShowMetrics,
+};
+
+/// The answer of HTTP to a call that worked.
+struct AnswerDoc {
+  std::string_view schema;  // its name in the OpenAPI document
+  std::string_view doc;
+  int status = 200;
+};
+
+struct Verb {
+  VerbId id;
+  std::string_view name;     // of the operation in the OpenAPI document
+  std::string_view method;   // of HTTP
+  std::string_view path;     // with {topic} and {id}
+  std::string_view command;  // of RESP; empty: none
+  std::string_view cli;      // of the command line; empty: none
+  auth::Access access;
+  std::string_view summary;  // one sentence, without its full stop
+  std::string_view details;  // further sentences, or nothing
+  AnswerDoc answer;
+  std::span<const Field> fields = {};
+  bool takes_settings = false;       // of a topic (model/topic.h), besides its fields
+  bool takes_body = false;           // of HTTP; one that takes none refuses fields
+  bool needs_virtual_clock = false;  // it is not there otherwise
+
+  bool HasTopic() const { return path.contains("{topic}"); }
+  bool HasId() const { return path.contains("{id}"); }
+  bool Changes() const { return method != "GET"; }
+};
+
+/// In the order of VerbId.
+std::span<const Verb> Verbs();
+const Verb& VerbOf(VerbId id);
+
+}  // namespace tocsin::api
