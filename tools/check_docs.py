@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+"""Checks the documents: their form, and that every file and test that they name exists.
+
+- README.md has at most 120 lines and shows the two commands in the first 30.
+- No cell of a table is longer than 120 characters: it holds a few words or a number.
+- Every relative link leads to a file.
+- Every file named in `backticks` exists: with its folder (`src/core/service.h`), or by its name alone (`wheel.h`).
+  <name> stands for anything, {a,b} for each of both.
+- Every test that docs/reliability.md names exists.
+
+tests/e2e/test_docs.py checks the rest: what the documents show is what the programs do.
+"""
+
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+README_LINES_MAX = 120
+COMMANDS_WITHIN = 30
+CELL_MAX = 120
+GENERATED = {"docs/cli.md", "docs/configuration.md", "docs/errors.md"}  # their tables are the programs' own
+FOLDERS = ("src", "tests", "tools", "docs", "bench", "deploy", "cmake", "examples", ".ci", "proto", "web")
+SUFFIXES = ("h", "cc", "py", "sh", "lua", "json", "toml", "txt", "md", "in", "yml", "js", "service", "cmake")
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+SPAN = re.compile(r"`([^`\n]+)`")
+TEST = re.compile(r"(?:test_\w+|(?:Invariant|PeerBug)\d\d_\w*|\w+\.[A-Z]\w+)\*?")
+ROW_OF_A_COMMAND = re.compile(r"\| `[A-Z][A-Z.]+[ `]")  # of docs/resp.md: a cell holds the whole syntax
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL)
+
+
+def without_generated(text):
+    """Without what a program writes, between <!-- name:begin --> and <!-- name:end -->."""
+    part = re.compile(r"<!-- (\w+):begin.*?<!-- \1:end", re.DOTALL)
+    return part.sub(lambda found: "\n" * found[0].count("\n"), text)
+
+
+def expanded(path):
+    """a/{b,c}.h as a/b.h and a/c.h."""
+    found = re.search(r"\{([^{}]*)\}", path)
+    if not found:
+        return [path]
+    return [each for choice in found[1].split(",") for each in expanded(path[: found.start()] + choice + path[found.end() :])]
+
+
+def is_a_path(span):
+    return re.fullmatch(rf"(?:{'|'.join(map(re.escape, FOLDERS))})/[\w./{{}},*<>-]*", span) is not None
+
+
+def is_a_file_name(span):
+    return re.fullmatch(rf"[a-z][\w.-]*\.(?:{'|'.join(SUFFIXES)})", span) is not None
+
+
+class Documents:
+    def __init__(self, root, files):
+        self.root, self.files = root, files
+        self.names = {pathlib.PurePath(file).name for file in files}
+        self.known = set(files) | {str(parent) for file in files for parent in pathlib.PurePath(file).parents}
+
+    def text(self, page):
+        return (self.root / page).read_text()
+
+    def exists(self, path):
+        pattern = re.sub(r"<\w+>", "*", path.rstrip("/"))
+        return any(fnmatch.fnmatchcase(known, pattern) for known in self.known) if "*" in pattern else pattern in self.known
+
+    def problems(self):
+        yield from self.readme()
+        pages = [file for file in self.files if file.endswith(".md")]
+        for page in pages:
+            yield from self.links(page)
+            yield from self.names_of_files(page)
+            if page not in GENERATED:
+                yield from self.cells(page)
+        if "docs/reliability.md" in pages:
+            yield from self.tests("docs/reliability.md")
+
+    def readme(self):
+        lines = self.text("README.md").splitlines()
+        if len(lines) > README_LINES_MAX:
+            yield f"README.md: {len(lines)} lines; at most {README_LINES_MAX}"
+        for command in ("make run", "make test"):
+            if not any(command in line for line in lines[:COMMANDS_WITHIN]):
+                yield f"README.md: {command} is not in the first {COMMANDS_WITHIN} lines"
+
+    def links(self, page):
+        for target in LINK.findall(without_code(self.text(page))):
+            path = target.partition("#")[0]
+            if not path or re.match(r"[a-z]+:", target):
+                continue
+            file = (self.root / page).parent / path
+            if not file.exists():
+                yield f"{page}: the link {target} leads nowhere"
+
+    def names_of_files(self, page):
+        for span in SPAN.findall(without_code(self.text(page))):
+            if is_a_path(span):
+                yield from (f"{page}: there is no {path}" for path in expanded(span) if not self.exists(path))
+            elif is_a_file_name(span) and span not in self.names:
+                yield f"{page}: there is no file called {span}"
+
+    def cells(self, page):
+        text = without_generated(without_code(self.text(page)))
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.startswith("|") or ROW_OF_A_COMMAND.match(line):
+                continue
+            for cell in re.split(r"(?<!\\)\|", line.strip().strip("|")):
+                shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).strip()
+                if len(shown) > CELL_MAX:
+                    yield f"{page}:{number}: a cell of {len(shown)} characters (at most {CELL_MAX}): \"{shown[:40]}...\""
+
+    def tests(self, page):
+        sources = "\n".join(self.text(file) for file in self.files if re.search(r"(_test|contract\w*)\.(cc|h)$|tests/.*\.(py|cc|h)$|/contract/", file))
+        words = set(re.findall(r"\w+", sources))
+        for span in SPAN.findall(without_code(self.text(page))):
+            if not TEST.fullmatch(span) or is_a_file_name(span):
+                continue
+            name = span.rpartition(".")[2]
+            found = any(word.startswith(name[:-1]) for word in words) if name.endswith("*") else name in words
+            if name and not found and name != "*":
+                yield f"{page}: there is no test {span}"
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parents[1]
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True)
+    files = sorted(file for file in listed.stdout.splitlines() if (root / file).is_file())
+    found = list(Documents(root, files).problems())
+    for problem in found:
+        print(problem)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
