@@ -7,6 +7,7 @@
 - Every file named in `backticks` exists: with its folder (`src/core/service.h`), or by its name alone (`wheel.h`).
   <name> stands for anything, {a,b} for each of both.
 - Every test that docs/reliability.md names exists.
+- Every thread that the code names is in docs/architecture.md.
 
 tests/e2e/test_docs.py checks the rest: what the documents show is what the programs do.
 """
@@ -26,7 +27,7 @@ SUFFIXES = ("h", "cc", "py", "sh", "lua", "json", "toml", "txt", "md", "in", "ym
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([^`\n]+)`")
-TEST = re.compile(r"(?:test_\w+|(?:Invariant|PeerBug)\d\d_\w*|\w+\.[A-Z]\w+)\*?")
+TEST = re.compile(r"(?:test_\w+|(?:Invariant|PeerBug)\d\d_\w*|\w+\.[A-Z]\w+|(?:[A-Z][a-z]*){3,})\*?")
 ROW_OF_A_COMMAND = re.compile(r"\| `[A-Z][A-Z.]+[ `]")  # of docs/resp.md: a cell holds the whole syntax
 
 
@@ -79,6 +80,8 @@ class Documents:
                 yield from self.cells(page)
         if "docs/reliability.md" in pages:
             yield from self.tests("docs/reliability.md")
+        if "docs/architecture.md" in pages:
+            yield from self.threads("docs/architecture.md")
 
     def readme(self):
         lines = self.text("README.md").splitlines()
@@ -124,6 +127,17 @@ class Documents:
             found = any(word.startswith(name[:-1]) for word in words) if name.endswith("*") else name in words
             if name and not found and name != "*":
                 yield f"{page}: there is no test {span}"
+
+
+    def threads(self, page):
+        """Every thread that the code names has a row."""
+        text = self.text(page)
+        for file in self.files:
+            if not file.startswith("src/") or not file.endswith((".cc", ".h")) or file.endswith("_test.cc"):
+                continue
+            for name in re.findall(r'pthread_setname_np\([^;]*"([\w-]+)"\)', self.text(file)):
+                if f"| `{name}` |" not in text:
+                    yield f"{page}: the thread {name} of {file} has no row"
 
 
 def main():
