@@ -15,9 +15,10 @@ from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, Server, run
 EXAMPLES = {
     "order_timeout.sh": [
         r"accepted A-1, due .* \(in 30m\)",
-        r"A-1 paid, time-out: cancelled",
-        r"delivered: cancel order A-2",
-        r"A-2 paid too late, time-out: in_flight",
+        r"A-1 paid, timeout: cancelled",
+        r"delivered: close order A-2",
+        r"A-2 paid too late, timeout: in_flight",
+        r"A-2 paid even later, timeout: finished",
         r"nothing else is delivered",
     ],
     "reminders.py": [
