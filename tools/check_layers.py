@@ -62,7 +62,9 @@ TEST_LIBRARIES = ("gtest/", "gmock/", "benchmark/")
 TEST_SUPPORT = {"real", "sim"}
 # Tests of back ends run on the server's own loop.
 TEST_LOOP = "net/asio_loop.h"
-TEST_FILE = re.compile(r"(_test|_bench|_suite|contract)\w*\.(cc|h)$")
+# The contract suites and the model store, which only tests use.
+CONTRACTS = "spi/contract/"
+TEST_FILE = re.compile(r"(_test|_bench|_suite)\w*\.(cc|h)$|/test_\w+\.h$|^" + CONTRACTS)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 
@@ -79,6 +81,8 @@ def project_violation(path, included):
     target_layer, target_folder = folder_of(included)
     if target_layer in TEST_SUPPORT:
         return None if TEST_FILE.search(path) else f"tests/{target_layer} belongs in tests"
+    if included.startswith(CONTRACTS) and not TEST_FILE.search(path):
+        return "contract suites belong in tests"
     if included == TEST_LOOP and TEST_FILE.search(path):
         return None
     if folder == target_folder or layer == COMPOSITION_ROOT or (layer, included) in EXCEPTIONS:

@@ -56,7 +56,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_forbidden("base/id.cc", "<boost/json.hpp>", "base may include the standard library")
         self.assert_forbidden("core/service.cc", "<gtest/gtest.h>", "belong in tests")
         self.assert_allowed("core/service_test.cc", "<gtest/gtest.h>")
-        self.assert_allowed("spi/store_contract.h", "<gtest/gtest.h>")
+        self.assert_allowed("spi/contract/store_contract.h", "<gtest/gtest.h>")
 
     def test_real_servers_and_simulations_are_for_tests(self):
         self.assert_allowed("clients/redis/client_test.cc", '"real/redis_servers.h"')
@@ -64,6 +64,10 @@ class CheckLayers(unittest.TestCase):
         self.assert_forbidden("metrics/scraper.cc", '"sim/manual_loop.h"', "belongs in tests")
         self.assert_forbidden("clients/redis/client.cc", '"real/redis_servers.h"', "belongs in tests")
         self.assert_forbidden("server/main.cc", '"real/redis_servers.h"', "belongs in tests")
+
+    def test_contracts_are_for_tests(self):
+        self.assert_allowed("core/test_node.h", '"spi/contract/memory_store.h"')
+        self.assert_forbidden("core/service.cc", '"spi/contract/memory_store.h"', "belong in tests")
 
     def test_tests_may_run_on_the_loop_of_the_server(self):
         self.assert_allowed("coordination/redis/coordinator_test.cc", '"net/asio_loop.h"')

@@ -96,7 +96,7 @@ TEST_P(AwayTest, APartThatIsAwayHoldsNothingUpAndLeavesItReady) {
   EXPECT_TRUE(node.service->Ready()) << "some are back";
 }
 
-TEST_P(AwayTest, AnAdvanceThatTakesLongIsHastened) {
+TEST_P(AwayTest, AnAdvanceThatTakesLongHasToFinish) {
   TestNode::Reply<JobBatch> waiting;
   Wait(waiting);
   ASSERT_TRUE(node.Submit("t", {NewJob{.delay = Millis(100)}}));
@@ -109,17 +109,17 @@ TEST_P(AwayTest, AnAdvanceThatTakesLongIsHastened) {
   EXPECT_LE(node.stores[0]->advances, before + 21) << "and not all the time";
   for (auto& store : node.stores) {
     store->slow = false;
-    store->Hasten();
+    store->FinishAdvance();
   }
 }
 
-TEST_P(AwayTest, AStoreThatCannotBeHastenedIsNotToldAllTheTime) {
+TEST_P(AwayTest, AStoreThatCannotFinishIsNotToldAllTheTime) {
   for (auto& store : node.stores) store->slow = store->deaf = true;
   node.Pass(Millis(10'000));
   for (auto& store : node.stores) {
-    EXPECT_EQ(store->hastens, 1U);
+    EXPECT_EQ(store->finishes, 1U);
     store->slow = store->deaf = false;
-    store->Hasten();
+    store->FinishAdvance();
   }
   node.Pass(Millis(1000));
   EXPECT_TRUE(node.Submit("t", {NewJob{}}));
@@ -133,7 +133,7 @@ TEST_P(AwayTest, ItIsAskedEverySecondAndAtOnceWhenItSaysSo) {
   EXPECT_GE(node.stores[0]->advances, before + 5);
   EXPECT_LE(node.stores[0]->advances, before + 6) << "and not all the time";
   ComeBack();
-  for (auto& store : node.stores) store->news();
+  for (auto& store : node.stores) store->changed();
   node.Run();
   EXPECT_TRUE(node.service->Ready()) << "no time has passed";
 }
@@ -161,7 +161,7 @@ TEST_P(AwayTest, AReserveWhoseClaimFailsStaysParkedAndIsAskedAgain) {
   EXPECT_FALSE(waiting.got);
   EXPECT_GT(Claims(), 0U);
   ComeBack();
-  for (auto& store : node.stores) store->news();
+  for (auto& store : node.stores) store->changed();
   node.Pass(Millis(1000));
   ASSERT_TRUE(waiting.got);
   EXPECT_EQ((*waiting.got)->jobs.size(), 1U);

@@ -13,7 +13,8 @@ void LoneNode::Describe(Loop&, Done<ClusterReport> done) {
                        .servers = {}};
   if (clock_ != nullptr) report.members[0].member.heard = clock_->Now().utc;
   for (uint32_t group = 0; group < kGroups; ++group) {
-    report.groups.push_back({.group = group, .owner = self_.id, .epoch = {}, .slots = {}, .next_due = {}});
+    report.groups.push_back(
+        {.group = group, .mine = true, .owner = self_.id, .epoch = {}, .slots = {}, .next_due = {}});
   }
   done(std::move(report));
 }

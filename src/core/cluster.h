@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "spi/coordinator.h"
+#include "spi/shared_store.h"
 
 namespace tocsin {
 
@@ -24,30 +25,13 @@ struct ClusterMember {
   std::optional<uint64_t> slots;  // with jobs, in those groups
 };
 
-struct ClusterGroup {
-  uint32_t group = 0;
-  std::string owner;              // a member's id; empty: nobody yet
-  std::optional<uint64_t> epoch;  // rises whenever the owner changes
-  std::optional<uint64_t> slots;  // with jobs
-  std::optional<Time> next_due;   // of those jobs, in UTC
-};
-
-/// A server of the store.
-struct ClusterServer {
-  std::string endpoint;
-  std::string role;
-  bool connected = false;
-  std::string state;  // for people: "connected", or why not
-  Millis round_trip{0};
-};
-
 struct ClusterReport {
   std::string store;  // journal, redis
   std::string node;   // the id of the one that reports
   std::vector<ClusterMember> members;
-  std::vector<ClusterGroup> groups;
+  std::vector<GroupState> groups;
   CoordinatorHealth coordinator;
-  std::vector<ClusterServer> servers;
+  std::vector<StoreServer> servers;
 };
 
 class Cluster {

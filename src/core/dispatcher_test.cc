@@ -309,8 +309,8 @@ TEST_P(DispatcherTest, ATopicThatAnotherNodeDropsAndMakesAgainGetsAnotherSink) {
   again.version = 1;
   shared["t"] = again;
   node.memory[0]->PutTopic(again, [](Result<void>) {});
-  node.stores[0]->told = {.topics = {again}, .dropped = {"t"}};
-  node.stores[0]->news();
+  node.stores[0]->topic_changes = {.changed = {again}, .dropped = {"t"}};
+  node.stores[0]->changed();
   node.Run();
   EXPECT_EQ(sinks.made, 2U);
   EXPECT_THAT(node.metrics.RenderPrometheus(), HasSubstr("tocsin_push_in_flight{topic=\"t\""));

@@ -20,18 +20,18 @@ class ManyNodesTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
     shared[topic.name] = topic;
     if (!told) return;
     node.memory[0]->PutTopic(topic, [](Result<void>) {});
-    node.stores[0]->told.topics.push_back(topic);
+    node.stores[0]->topic_changes.changed.push_back(topic);
     Tell();
   }
   void OtherDrops(const std::string& name) {
     shared.erase(name);
     node.stores[0]->ForgetTopic(name);
-    node.stores[0]->told.dropped.push_back(name);
+    node.stores[0]->topic_changes.dropped.push_back(name);
     Tell();
   }
   void Tell() {
     node.Run();
-    node.stores[0]->news();
+    node.stores[0]->changed();
     node.Run();
   }
   static Topic WithLease(int64_t lease_ms, std::string name = "t") {
@@ -84,8 +84,8 @@ TEST_P(ManyNodesTest, NewSettingsOfAnotherNodeTakeEffectAndOldOnesDoNot) {
   ASSERT_TRUE(node.PutTopic(WithLease(1000)));
   OtherPuts(WithLease(2000), 2);
   EXPECT_EQ(node.Topics()[0].topic.lease, Millis(2000));
-  node.stores[0]->told.topics.push_back(WithLease(1000));
-  node.stores[0]->told.topics.back().version = 1;  // an old word that comes late
+  node.stores[0]->topic_changes.changed.push_back(WithLease(1000));
+  node.stores[0]->topic_changes.changed.back().version = 1;  // an old word that comes late
   node.stores[0]->before_put = [](const Topic&) { ADD_FAILURE() << "an old word is not even worth asking the store"; };
   Tell();
   EXPECT_EQ(node.Topics()[0].topic.lease, Millis(2000));
@@ -121,7 +121,7 @@ TEST_P(ManyNodesTest, ATopicThatAnotherNodeDropsIsForgottenButNotWhoWaits) {
 
 TEST_P(ManyNodesTest, ADropThatIsHeardOfAfterTheTopicWasMadeAgainHereChangesNothing) {
   ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
-  node.stores[0]->told.dropped.push_back("t");
+  node.stores[0]->topic_changes.dropped.push_back("t");
   Tell();
   EXPECT_TRUE(EveryShardKnows("t"));
 }
@@ -131,7 +131,7 @@ TEST_P(ManyNodesTest, ATopicThatAnotherNodeDropsAndMakesAgainHasItsNewSettings) 
   ASSERT_TRUE(node.PutTopic(WithLease(2000)));
   Topic again = WithLease(3000);
   again.slots = 1;
-  node.stores[0]->told.dropped.push_back("t");
+  node.stores[0]->topic_changes.dropped.push_back("t");
   OtherPuts(again, 1);
   EXPECT_TRUE(EveryShardKnows("t"));
   EXPECT_EQ(node.Topics()[0].topic.lease, Millis(3000));
@@ -253,12 +253,12 @@ TEST_P(ManyNodesTest, ATopicThatAStoreCannotTakeNowIsTakenWhenItCan) {
 TEST_P(ManyNodesTest, StopWaitsForWhatIsTaken) {
   ASSERT_TRUE(node.PutTopic(DefaultTopic("u")));
   node.stores[0]->ForgetTopic("u");
-  node.stores[0]->told.dropped.push_back("u");
+  node.stores[0]->topic_changes.dropped.push_back("u");
   shared["t"] = WithLease(1234);
-  node.stores[0]->told.topics.push_back(WithLease(1234));
-  node.stores[0]->told.topics.back().version = 1;
-  node.stores[0]->news();
-  while (!node.stores[0]->told.topics.empty()) ASSERT_TRUE(node.loops[0]->RunOne());
+  node.stores[0]->topic_changes.changed.push_back(WithLease(1234));
+  node.stores[0]->topic_changes.changed.back().version = 1;
+  node.stores[0]->changed();
+  while (!node.stores[0]->topic_changes.changed.empty()) ASSERT_TRUE(node.loops[0]->RunOne());
   EXPECT_TRUE(node.Stop());
   node.service.reset();
   node.Run();
@@ -277,7 +277,7 @@ TEST_P(ManyNodesTest, NewsOfTheStoreAreLookedAtAtOnce) {
   }
   node.Run();
   EXPECT_FALSE(waiting.got);
-  for (auto& store : node.stores) store->news();
+  for (auto& store : node.stores) store->changed();
   node.Run();
   ASSERT_TRUE(waiting.got);
   EXPECT_EQ((*waiting.got)->jobs.size(), 1U);

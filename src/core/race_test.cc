@@ -13,7 +13,7 @@
 #include "base/codec.h"
 #include "core/figures.h"
 #include "core/service.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 #include "spi/sink.h"
 
 namespace tocsin {

@@ -73,7 +73,7 @@ class Service::Impl final : public Node {
   template <class T, class Change>
   void ChangeTopics(Call<T> call, Change change);
   /// On shard 0's thread: what other nodes did to topics, and what of it is still owed.
-  void TakeNews(std::vector<Topic> topics, std::vector<std::string> dropped);
+  void TakeTopicChanges();
   /// Whether calls are taken.
   Status TakesCalls() const;
   void ListNext(std::shared_ptr<Listing> listing);
@@ -90,12 +90,13 @@ Service::Impl::Impl(const std::vector<ShardParts>& parts, Clock& the_clock, metr
       registry_(everywhere_, the_limits.topics, the_sinks),
       missing_(parts.size()) {
   TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kLanesMax);
-  on_advanced = [this](Advanced& advanced) { TakeNews(std::move(advanced.topics), std::move(advanced.dropped)); };
+  on_advanced = [this] { TakeTopicChanges(); };
   // A crash between two stores leaves a change of a topic in some of them only: the newest version holds everywhere.
   std::map<std::string, Topic> newest;
   std::vector<std::map<std::string, uint64_t>> versions(parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {
-    shards.push_back(std::make_unique<Shard>(*this, static_cast<uint32_t>(i), *parts[i].loop, *parts[i].store));
+    shards.push_back(
+        std::make_unique<Shard>(*this, static_cast<uint32_t>(i), *parts[i].loop, *parts[i].store, parts[i].shared));
     for (TopicFigures& figures : parts[i].store->Topics()) {
       versions[i][figures.topic.name] = figures.topic.version;
       Topic& topic = newest[figures.topic.name];
@@ -177,17 +178,18 @@ void Service::Impl::ClockMoved(Loop& caller, Task done) {
           [call = std::move(*call)](Result<void> result) mutable { call.Answer(std::move(result)); });
 }
 
-void Service::Impl::TakeNews(std::vector<Topic> topics, std::vector<std::string> dropped) {
-  if (topics.empty() && dropped.empty() && !registry_.Owes()) return;
-  // As calls: the shard is not quiet before they are done.
+void Service::Impl::TakeTopicChanges() {
   Shard& first = *shards[0];
+  TopicChanges changes = first.shared_store() == nullptr ? TopicChanges{} : first.shared_store()->TakeTopicChanges();
+  if (changes.changed.empty() && changes.dropped.empty() && !registry_.Owes()) return;
+  // As calls: the shard is not quiet before they are done.
   const auto taken = [&first] { first.CloseCall(); };
-  for (std::string& topic : dropped) {
+  for (std::string& topic : changes.dropped) {
     first.OpenCall();
     registry_.TakeDropped(std::move(topic), taken);
   }
   std::vector<Topic> owed = registry_.TakeOwed();
-  for (auto* const list : {&owed, &topics}) {
+  for (auto* const list : {&owed, &changes.changed}) {
     for (Topic& topic : *list) {
       first.OpenCall();
       registry_.Take(std::move(topic), taken);
@@ -283,7 +285,7 @@ void Service::Impl::Submit(Loop& caller, SubmitRequest request, Done<std::vector
   Call<Topic> made{&shard, [this, &shard, request = std::move(request), call = std::move(*call)](auto result) mutable {
                      if (!result) return Refuse(std::move(call), std::move(result).error());
                      TopicEntry* entry = shard.topics().Find(request.topic);
-                     if (entry == nullptr) return call.Answer(NoTopic(request.topic));  // dropped at once
+                     if (entry == nullptr) return call.Answer(NoSuchTopic(request.topic));  // dropped at once
                      Scatter<SubmitUse>(*this, *entry, std::move(request), std::move(call));
                    }};
   ChangeTopics(std::move(made),
@@ -297,7 +299,7 @@ void Service::Impl::OnKnownTopic(Loop& caller, typename Use::Request request, St
   if (!call) return;
   if (!valid) return Refuse(std::move(*call), std::move(valid).error());
   TopicEntry* entry = call->caller->topics().Find(request.topic);
-  if (entry == nullptr) return call->Answer(NoTopic(request.topic));
+  if (entry == nullptr) return call->Answer(NoSuchTopic(request.topic));
   Scatter<Use>(*this, *entry, std::move(request), std::move(*call));
 }
 
@@ -390,7 +392,7 @@ void Service::Impl::List(Loop& caller, ListRequest request, Done<Page> done) {
   if (!call) return;
   if (Status valid = Validate(request, limits); !valid) return Refuse(std::move(*call), std::move(valid).error());
   const TopicEntry* entry = call->caller->topics().Find(request.topic);
-  if (entry == nullptr) return call->Answer(NoTopic(request.topic));
+  if (entry == nullptr) return call->Answer(NoSuchTopic(request.topic));
   const uint32_t spread = placement.SpreadOf(entry->topic.slots);
   auto at = ParseCursor(start_, request.cursor, spread);
   if (!at) return Refuse(std::move(*call), std::move(at).error());
@@ -425,7 +427,7 @@ void Service::Impl::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<
   auto call = Admit(caller, done);
   if (!call) return;
   const TopicEntry* entry = call->caller->topics().Find(topic);
-  if (entry == nullptr) return call->Answer(NoTopic(topic));
+  if (entry == nullptr) return call->Answer(NoSuchTopic(topic));
   auto total = std::make_shared<std::vector<size_t>>(shards.size());
   const auto sweep = [total, topic, kind](Shard& shard, Done<void> swept) {
     SweepAll(shard, topic, kind, [total, &shard, swept = std::move(swept)](Result<size_t> result) mutable {
@@ -447,7 +449,7 @@ void Service::Impl::Probe(Loop& caller, const std::string& topic, Done<Probed> d
   auto admitted = Admit(caller, done);
   if (!admitted) return;
   Shard& here = *admitted->caller;
-  if (here.topics().Find(topic) == nullptr) return admitted->Answer(NoTopic(topic));
+  if (here.topics().Find(topic) == nullptr) return admitted->Answer(NoSuchTopic(topic));
   Shard& home = *shards[placement.HomeOf(topic)];
   auto call = std::make_shared<Call<Probed>>(std::move(*admitted));
   auto probe = [&here, &home, topic, call] {

@@ -28,6 +28,7 @@
 #include "metrics/registry.h"
 #include "model/job.h"
 #include "model/topic.h"
+#include "spi/shared_store.h"
 #include "spi/sink.h"
 #include "spi/store.h"
 
@@ -141,6 +142,7 @@ class Service {
   struct ShardParts {
     Loop* loop = nullptr;
     Store* store = nullptr;
+    SharedStore* shared = nullptr;  // the same object, where many nodes share the store
   };
 
   /// The topics that the stores hold are known from the start. What is passed outlives the service. Without `sinks` a

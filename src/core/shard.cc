@@ -32,11 +32,12 @@ void Node::NoteFailure(const Error& error) {
   if (on_failed) on_failed(error);
 }
 
-Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store)
+Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* shared)
     : node_(node),
       index_(index),
       loop_(loop),
       store_(store),
+      shared_(shared),
       topics_(node.placement, node.metrics),
       waiters_(*this, node.limits.waiters),
       stalls_(node.metrics.GetHistogram("tocsin_shard_stall_seconds",
@@ -70,7 +71,7 @@ void Shard::EndBundle() {
 
 void Shard::Begin(std::vector<Topic> missing) {
   loop_.OnAlarm([this] { OnAlarm(); });
-  store_.OnNews([this] { Changed(); });
+  if (shared_ != nullptr) shared_->OnChanged([this] { Changed(); });
   missing_ = std::move(missing);
   PutMissing();
   Advance();
@@ -94,7 +95,7 @@ void Shard::PutMissing() {
 void Shard::Stop(Task quiet) {
   TOCSIN_CHECK(!stopped_);
   stopped_ = true;
-  store_.OnNews([] {});
+  if (shared_ != nullptr) shared_->OnChanged([] {});
   quiet_ = std::move(quiet);
   for (auto& [topic, dispatcher] : dispatchers_) dispatcher->Stop();
   waiters_.Close();
@@ -128,9 +129,9 @@ void Shard::OnAlarm() {
   if (now > alarm_at_) stalls_->Record(now - alarm_at_);
   alarm_at_ = IoTime::max();
   WakeDispatchers(now);
-  if (now >= hasten_at_) {
-    hasten_at_ = IoTime::max();
-    store_.Hasten();
+  if (now >= finish_at_) {
+    finish_at_ = IoTime::max();
+    if (shared_ != nullptr) shared_->FinishAdvance();
   }
   Advance();
   waiters_.Expire(now);  // after it: a job that is due at the deadline is still delivered
@@ -146,14 +147,14 @@ void Shard::Advance() {
   changed_ = false;
   advancing_ = true;
   ++started_;
-  hasten_at_ = node_.clock.IoNow() + kPatience;
+  finish_at_ = node_.clock.IoNow() + kPatience;
   store_.Advance(Now(), kAdvanceBudget, [this](Result<Advanced> result) { OnAdvanced(std::move(result)); });
-  if (advancing_ && alarm_at_ > hasten_at_) Rearm();
+  if (advancing_ && alarm_at_ > finish_at_) Rearm();
 }
 
 void Shard::OnAdvanced(Result<Advanced> result) {
   advancing_ = false;
-  hasten_at_ = IoTime::max();
+  finish_at_ = IoTime::max();
   --started_;
   Note(result);
   if (stopped_) return CheckQuiet();
@@ -166,7 +167,7 @@ void Shard::OnAdvanced(Result<Advanced> result) {
     const Millis wait = std::min(in(result->next_steady, now.steady), in(result->next_utc, now.utc));
     if (wait < kScanEvery) next_due_ = node_.clock.IoNow() + wait;
     if (!result->ready.empty()) Announce(result->ready);
-    if (index_ == 0) node_.on_advanced(*result);
+    if (index_ == 0) node_.on_advanced();
   }
   if (node_.clock.IoNow() >= next_scan_) Scan();
   if ((result && result->more) || changed_) {
@@ -242,7 +243,7 @@ void Shard::Rearm() {
   if (stopped_ && wake == IoTime::max()) return;
   // An Advance that is under way sets the alarm again.
   IoTime work = std::min(next_due_, next_scan_);
-  if (advancing_) work = std::min(hasten_at_, now + kScanEvery);
+  if (advancing_) work = std::min(finish_at_, now + kScanEvery);
   if (stopped_) work = now + kScanEvery;
   const IoTime at = std::min({work, wake, waiters_.NextDeadline()});
   const auto delay = std::chrono::ceil<Millis>(at - now);
@@ -294,7 +295,7 @@ void Shard::RunSoon(Task task) {
 
 void Shard::Settle(SettleRequest request, Done<std::vector<SettleOutcome>> done) {
   TopicEntry* const entry = topics_.Find(request.topic);
-  if (entry == nullptr) return done(NoTopic(request.topic));
+  if (entry == nullptr) return done(NoSuchTopic(request.topic));
   OpenCall();
   Scatter<SettleUse>(node_, *entry, std::move(request), Call<std::vector<SettleOutcome>>{this, std::move(done)});
 }

@@ -6,7 +6,7 @@
 // Threads: Send and TrySend are thread-safe; everything else belongs to the shard's own thread.
 //
 // Invariants: after any change of the store an Advance follows before the loop rests; one Advance is under way at most,
-// and it is hastened where it takes long. A shard is quiet when it has stopped, its callers have their answers and
+// and it has to finish where it takes long. A shard is quiet when it has stopped, its callers have their answers and
 // nothing that it started is under way; then it starts nothing any more.
 #pragma once
 
@@ -53,7 +53,7 @@ struct Node {
   std::vector<std::unique_ptr<Shard>> shards;
   std::move_only_function<void(const Error&)> on_failed;
   /// On shard 0's thread, whenever its store has advanced: other nodes may have changed topics.
-  std::move_only_function<void(Advanced&)> on_advanced;
+  std::move_only_function<void()> on_advanced;
   Troubles troubles;
   std::atomic<bool> stopping = false;
   std::atomic<bool> failed = false;
@@ -61,7 +61,7 @@ struct Node {
 
 class Shard final : private Waiters::Claims, private Dispatcher::Home {
  public:
-  Shard(Node& node, uint32_t index, Loop& loop, Store& store);
+  Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* shared);
   ~Shard() override = default;
 
   /// Runs `work` on the shard's thread.
@@ -84,6 +84,8 @@ class Shard final : private Waiters::Claims, private Dispatcher::Home {
   uint32_t index() const { return index_; }
   Loop& loop() override { return loop_; }
   Store& store() { return store_; }
+  /// Null where this node alone uses the store.
+  SharedStore* shared_store() { return shared_; }
   TopicTable& topics() { return topics_; }
   Moment Now() const { return node_.clock.Now(); }
 
@@ -166,6 +168,7 @@ class Shard final : private Waiters::Claims, private Dispatcher::Home {
   const uint32_t index_;
   Loop& loop_;
   Store& store_;
+  SharedStore* const shared_;
   TopicTable topics_;
   Waiters waiters_;
   const std::shared_ptr<metrics::Histogram> stalls_;
@@ -179,7 +182,7 @@ class Shard final : private Waiters::Claims, private Dispatcher::Home {
   IoTime next_due_ = IoTime::max();
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();
-  IoTime hasten_at_ = IoTime::max();  // while an Advance is under way
+  IoTime finish_at_ = IoTime::max();  // while an Advance is under way
   bool begun_ = false;
   TextMap<std::unique_ptr<Dispatcher>> dispatchers_;  // by topic
   std::set<std::pair<IoTime, Dispatcher*>> wakes_;    // when they have something to do

@@ -15,7 +15,7 @@
 #include "base/loop.h"
 #include "core/service.h"
 #include "metrics/registry.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin {
 
@@ -64,7 +64,7 @@ class TestLoop final : public Loop {
 using SharedTopics = std::map<std::string, Topic>;
 
 /// A store whose wake-ups can be lost, which can fail, and which can be one node's view of a shared one.
-class FaultyStore final : public Store {
+class FaultyStore final : public Store, public SharedStore {
  public:
   explicit FaultyStore(Store& inner) : inner_(inner) {}
 
@@ -78,14 +78,14 @@ class FaultyStore final : public Store {
   std::vector<Task>* held_settles = nullptr;
   bool cut_claims = false;  // a claim hands over one job and says that there are more
   SharedTopics* shared = nullptr;
-  Advanced told;                 // the next Advance says these topics and dropped too
+  TopicChanges topic_changes;    // by other nodes
   std::optional<Error> trouble;  // of a part of it, says every Advance,
   bool cut_off = false;          // or of all of it
-  bool slow = false;             // an Advance answers only when it is hastened
+  bool slow = false;             // an Advance answers only when it has to finish
   bool deaf = false;             // and not even then
   std::function<void(const Topic&)> before_put;
   std::function<Status(const std::string&)> before_drop;
-  std::function<void()> news;  // of the shard
+  std::function<void()> changed;  // of the shard
 
   void PutTopic(const Topic& topic, Done<void> done) override {
     if (before_put) before_put(topic);
@@ -112,7 +112,12 @@ class FaultyStore final : public Store {
   void ForgetTopic(std::string_view topic) override {
     inner_.DropTopic(topic, [](Result<void>) {});
   }
-  void OnNews(std::function<void()> heard) override { news = std::move(heard); }
+  TopicChanges TakeTopicChanges() override { return std::exchange(topic_changes, {}); }
+  void OnChanged(std::function<void()> wake) override { changed = std::move(wake); }
+  void OwnGroups(const std::vector<uint32_t>&) override {}
+  void OnGroupLost(std::function<void()>) override {}
+  std::vector<GroupState> Groups() const override { return {}; }
+  std::vector<StoreServer> Servers() const override { return {}; }
   std::vector<TopicFigures> Topics() const override {
     auto topics = inner_.Topics();
     for (TopicFigures& topic : topics) topic.ready = hide_ready ? 0 : topic.ready;
@@ -185,16 +190,14 @@ class FaultyStore final : public Store {
     if (Failed(done)) return;
     inner_.Advance(now, budget, [this, done = std::move(done)](Result<Advanced> result) mutable {
       if (lose_ready && result) result->ready.clear();
-      if (result) result->topics = std::exchange(told.topics, {});
-      if (result) result->dropped = std::exchange(told.dropped, {});
       if (result) result->trouble = trouble;
       if (result) result->cut_off = cut_off;
       if (!slow) return done(std::move(result));
       advancing_ = [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); };
     });
   }
-  void Hasten() override {
-    ++hastens;
+  void FinishAdvance() override {
+    ++finishes;
     if (advancing_ && !deaf) std::exchange(advancing_, nullptr)();
   }
 
@@ -206,7 +209,7 @@ class FaultyStore final : public Store {
   size_t counts = 0;
   size_t finds = 0;
   size_t advances = 0;
-  size_t hastens = 0;
+  size_t finishes = 0;
 
  private:
   template <class T>
@@ -236,7 +239,7 @@ class TestNode {
   /// Makes a new service over the same stores, as a restart does.
   void Open() {
     std::vector<Service::ShardParts> parts;
-    for (size_t i = 0; i < loops.size(); ++i) parts.push_back({loops[i].get(), stores[i].get()});
+    for (size_t i = 0; i < loops.size(); ++i) parts.push_back({loops[i].get(), stores[i].get(), stores[i].get()});
     service = std::make_unique<Service>(std::move(parts), clock, metrics, limits_, sinks_);
     service->Start();
     Run();

@@ -33,10 +33,6 @@ void TopicTable::Erase(std::string_view topic) {
   if (const auto at = entries_.find(topic); at != entries_.end()) entries_.erase(at);
 }
 
-std::unexpected<Error> NoTopic(std::string_view topic) {
-  return FailField(Code::kTopicNotFound, "topic", "no topic {}", topic);
-}
-
 void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
   auto changing = std::make_shared<Changing>();
   changing->topic = std::move(topic);
@@ -82,7 +78,7 @@ void TopicRegistry::Drain(const std::string& topic) {
 void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<Topic> done) {
   const auto at = topics_.find(topic);
   if (at == topics_.end() && !half_dropped_.contains(topic)) {
-    return Finish<Topic>(topic, NoTopic(topic), std::move(done));
+    return Finish<Topic>(topic, NoSuchTopic(topic), std::move(done));
   }
   if (at != topics_.end()) topics_.erase(at);
   half_dropped_.insert(topic);
@@ -118,7 +114,7 @@ Status TopicRegistry::CheckSink(const Topic& topic) const {
 }
 
 Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {
-  if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoTopic(changing.topic);
+  if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoSuchTopic(changing.topic);
   if (before == nullptr && topics_.size() >= topics_max_) {
     return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", topics_max_);
   }

@@ -65,8 +65,6 @@ class TopicTable {
   TextMap<TopicEntry> entries_;
 };
 
-std::unexpected<Error> NoTopic(std::string_view topic);
-
 class TopicRegistry {
  public:
   /// What the registry has done on all the shards.

@@ -52,7 +52,7 @@ void TopicsEverywhere::Drop(const std::string& topic, Done<void> done) {
 void TopicsEverywhere::Forget(const std::string& topic, Task done) {
   const auto forget = [topic](Shard& shard, Done<void> forgotten) {
     shard.ForgetTopic(topic);
-    shard.store().ForgetTopic(topic);
+    if (shard.shared_store() != nullptr) shard.shared_store()->ForgetTopic(topic);
     shard.Figures();
     forgotten({});
   };

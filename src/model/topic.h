@@ -81,6 +81,9 @@ struct TopicChange {
 };
 void Apply(const TopicChange& change, Topic& topic);
 
+/// The answer to a call for a topic that does not exist.
+std::unexpected<Error> NoSuchTopic(std::string_view topic);
+
 Status ValidateTopicName(std::string_view name);
 Status Validate(const Topic& topic);
 

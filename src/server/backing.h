@@ -18,6 +18,7 @@
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 #include "spi/coordinator.h"
+#include "spi/shared_store.h"
 #include "spi/store.h"
 
 namespace tocsin {
@@ -41,6 +42,8 @@ class Backing {
   /// this waits for somebody; where it says no, the answer is kShuttingDown.
   virtual Status Open(const std::function<bool()>& go_on) = 0;
   virtual Store& store(uint32_t shard) = 0;
+  /// Null for a store of this node alone.
+  virtual SharedStore* shared_store(uint32_t /*shard*/) { return nullptr; }
   virtual std::shared_ptr<Cluster> cluster() = 0;
   /// A line for the start-up message.
   virtual std::string Describe() const = 0;

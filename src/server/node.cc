@@ -128,7 +128,8 @@ Status ServerNode::MakeSinks() {
 void ServerNode::MakeShards() {
   std::vector<Service::ShardParts> parts;
   for (uint32_t shard = 0; shard < loops_.size(); ++shard) {
-    parts.push_back({.loop = loops_[shard].get(), .store = &backing_->store(shard)});
+    parts.push_back(
+        {.loop = loops_[shard].get(), .store = &backing_->store(shard), .shared = backing_->shared_store(shard)});
   }
   service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_), sinks_.get());
   service_->OnFailed([](const Error& error) {

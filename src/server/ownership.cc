@@ -23,37 +23,22 @@ std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
   return owned;
 }
 
-ClusterGroup ToReport(const redis::GroupState& state) {
-  ClusterGroup group{
-      .group = state.group, .owner = state.owner, .epoch = {}, .slots = state.busy_slots, .next_due = {}};
-  if (!state.owner.empty()) group.epoch = state.epoch;
-  if (state.busy_slots > 0 && state.next != kNever) group.next_due = state.next;
-  return group;
-}
-
-/// Several clients know the same server: the worst that one of them says counts.
-void Merge(std::vector<ClusterServer>& servers, const redis::ServerHealth& health) {
-  const std::string endpoint = health.endpoint.Text();
-  auto at = std::ranges::find(servers, endpoint, &ClusterServer::endpoint);
-  if (at == servers.end()) {
-    servers.push_back({.endpoint = endpoint,
-                       .role = health.role,
-                       .connected = health.connected,
-                       .state = health.state,
-                       .round_trip = health.last_round_trip});
-    return;
-  }
-  at->round_trip = std::max(at->round_trip, health.last_round_trip);
-  if (health.connected || !at->connected) return;
+/// Every shard's store has its own connection to the same server: the report shows the worst of them.
+void Merge(std::vector<StoreServer>& servers, const StoreServer& server) {
+  const auto at = std::ranges::find(servers, server.endpoint, &StoreServer::endpoint);
+  if (at == servers.end()) return servers.push_back(server);
+  at->round_trip = std::max(at->round_trip, server.round_trip);
+  if (server.connected || !at->connected) return;
   at->connected = false;
-  at->state = health.state;
+  at->state = server.state;
 }
 
 }  // namespace
 
-Ownership::Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards, std::unique_ptr<Coordinator> coordinator,
-                     Member self, metrics::Registry& metrics)
-    : main_loop_(main_loop),
+Ownership::Ownership(std::string store_kind, net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
+                     std::unique_ptr<Coordinator> coordinator, Member self, metrics::Registry& metrics)
+    : store_kind_(std::move(store_kind)),
+      main_loop_(main_loop),
       shards_(std::move(shards)),
       coordinator_(std::move(coordinator)),
       self_(std::move(self)),
@@ -68,7 +53,7 @@ Ownership::Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards, s
 
 void Ownership::Start() {
   for (const OwnedShard& shard : shards_) {
-    shard.store->OnRefused([this] { main_loop_.Post([this] { Refresh(); }); });
+    shard.store->OnGroupLost([this] { main_loop_.Post([this] { Refresh(); }); });
   }
   coordinator_->Join(self_, [this](const Members& members) { OnMembers(members); });
   Look();
@@ -115,7 +100,7 @@ void Ownership::Own(const std::vector<bool>& owned) {
       if (owned[group]) groups.push_back(group);
     }
     // Also where they are the same: one may have been refused.
-    shards_[shard].loop->Post([store = shards_[shard].store, groups = std::move(groups)] { store->Own(groups); });
+    shards_[shard].loop->Post([store = shards_[shard].store, groups = std::move(groups)] { store->OwnGroups(groups); });
   }
 }
 
@@ -127,7 +112,7 @@ void Ownership::Look() {
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     shards_[shard].loop->Post([store = shards_[shard].store, gauge = owned_slots_[shard]] {
       size_t slots = 0;
-      for (const redis::GroupState& group : store->Groups()) slots += group.mine ? group.busy_slots : 0;
+      for (const GroupState& group : store->Groups()) slots += group.mine ? group.slots.value_or(0) : 0;
       gauge->Set(static_cast<double>(slots));
     });
   }
@@ -168,7 +153,7 @@ void Ownership::Describe(Loop& caller, Done<ClusterReport> done) {
 
 void Ownership::DescribeHere(std::shared_ptr<Gathering> gathering) {
   ClusterReport& report = gathering->report;
-  report.store = "redis";
+  report.store = store_kind_;
   report.node = self_.id;
   report.coordinator = coordinator_->Health();
   for (Member& member : coordinator_->Current().members) {
@@ -181,18 +166,18 @@ void Ownership::DescribeHere(std::shared_ptr<Gathering> gathering) {
 }
 
 void Ownership::LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering) {
-  main_loop_.Post([gathering, groups = shards_[shard].store->Groups(), servers = shards_[shard].client->Health()] {
-    for (const redis::GroupState& group : groups) gathering->report.groups.push_back(ToReport(group));
-    for (const redis::ServerHealth& server : servers) Merge(gathering->report.servers, server);
+  main_loop_.Post([gathering, groups = shards_[shard].store->Groups(), servers = shards_[shard].store->Servers()] {
+    for (const GroupState& group : groups) gathering->report.groups.push_back(group);
+    for (const StoreServer& server : servers) Merge(gathering->report.servers, server);
     if (--gathering->left == 0) Finish(*gathering);
   });
 }
 
 void Ownership::Finish(Gathering& gathering) {
   ClusterReport& report = gathering.report;
-  std::ranges::sort(report.groups, {}, &ClusterGroup::group);
-  std::ranges::sort(report.servers, {}, &ClusterServer::endpoint);
-  for (const ClusterGroup& group : report.groups) {
+  std::ranges::sort(report.groups, {}, &GroupState::group);
+  std::ranges::sort(report.servers, {}, &StoreServer::endpoint);
+  for (const GroupState& group : report.groups) {
     const auto owner = std::ranges::find_if(
         report.members, [&](const ClusterMember& member) { return member.member.id == group.owner; });
     if (owner == report.members.end()) continue;

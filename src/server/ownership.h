@@ -1,38 +1,38 @@
-// Ownership: which groups of slots this node looks after on a Redis that it shares. It registers the node with the
-// coordinator, computes the assignment anew on every change of the members, and tells each shard's store what is its
-// own. Every node computes the same; while two differ, the epochs in Redis decide.
+// Ownership: which groups of slots this node owns in a store that many nodes share. It registers the node with the
+// coordinator, computes the assignment again on every change of the members, and tells each shard's store which groups
+// it owns. Every node computes the same assignment; while two differ, the epochs in the store decide.
 //
-// Threads: everything on the main loop, but Describe, which any shard may call. A store and its client are touched on
-// their shard's thread alone.
+// Threads: everything on the main loop, except Describe, which any shard may call. A store is used on its shard's
+// thread alone.
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <boost/asio/steady_timer.hpp>
 
-#include "clients/redis/client.h"
 #include "core/cluster.h"
 #include "metrics/registry.h"
 #include "model/assignment.h"
 #include "net/asio_loop.h"
 #include "server/cluster_metrics.h"
 #include "spi/coordinator.h"
-#include "storage/redis/store.h"
+#include "spi/shared_store.h"
 
 namespace tocsin {
 
 /// One shard's part. Group g belongs to shard g mod the number of shards.
 struct OwnedShard {
   net::AsioLoop* loop = nullptr;
-  redis::Client* client = nullptr;
-  redis::RedisStore* store = nullptr;
+  SharedStore* store = nullptr;
 };
 
 class Ownership final : public Cluster {
  public:
-  Ownership(net::AsioLoop& main_loop, std::vector<OwnedShard> shards, std::unique_ptr<Coordinator> coordinator,
-            Member self, metrics::Registry& metrics);
+  /// `store_kind` names the store in reports.
+  Ownership(std::string store_kind, net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
+            std::unique_ptr<Coordinator> coordinator, Member self, metrics::Registry& metrics);
 
   /// Before the loops run.
   void Start();
@@ -55,6 +55,7 @@ class Ownership final : public Cluster {
   void LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering);
   static void Finish(Gathering& gathering);
 
+  const std::string store_kind_;
   net::AsioLoop& main_loop_;
   const std::vector<OwnedShard> shards_;
   const std::unique_ptr<Coordinator> coordinator_;

@@ -52,10 +52,10 @@ Status RedisBacking::Open(const std::function<bool()>& go_on) {
   if (!coordinator) return std::unexpected(std::move(coordinator).error());
   std::vector<OwnedShard> shards;
   for (size_t i = 0; i < shards_.size(); ++i) {
-    shards.push_back({parts_.loops[i], shards_[i].client.get(), shards_[i].store.get()});
+    shards.push_back({parts_.loops[i], shards_[i].store.get()});
   }
-  ownership_ = std::make_shared<Ownership>(parts_.main_loop, std::move(shards), *std::move(coordinator), parts_.self,
-                                           parts_.metrics);
+  ownership_ = std::make_shared<Ownership>("redis", parts_.main_loop, std::move(shards), *std::move(coordinator),
+                                           parts_.self, parts_.metrics);
   return {};
 }
 

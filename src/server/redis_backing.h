@@ -21,6 +21,7 @@ class RedisBacking final : public Backing {
 
   Status Open(const std::function<bool()>& go_on) override;
   Store& store(uint32_t shard) override { return *shards_[shard].store; }
+  SharedStore* shared_store(uint32_t shard) override { return shards_[shard].store.get(); }
   std::shared_ptr<Cluster> cluster() override { return ownership_; }
   std::string Describe() const override;
   void Start() override { ownership_->Start(); }

@@ -1,5 +1,5 @@
 // Sink: where the jobs of one topic are pushed to. One Sink object serves one topic on one node; it is made anew when
-// the topic's delivery changes. Every sink passes the same contract suite (spi/sink_contract.h) against a real
+// the topic's delivery changes. Every sink passes the same contract suite (spi/contract/sink_contract.h) against a real
 // receiver.
 //
 // Threads: every method is called on the thread of the Loop that the sink was made with, and answers come on it too.

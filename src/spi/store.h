@@ -1,6 +1,6 @@
 // Store: where jobs live. One Store object serves the slots of one shard; a node has one for each shard. `journal` is
-// the embedded one, `redis` and `mysql` are for many nodes. Every store passes the same contract suite
-// (spi/store_contract.h).
+// the embedded one. A store that many nodes share, such as `redis`, also implements SharedStore (spi/shared_store.h).
+// Every store passes the same contract suite (spi/contract/store_contract.h).
 //
 // Threads: every method is called on the shard's thread, and `done` runs on it too: within the call, or later through
 // the shard's Loop. `done` runs exactly once, also after a failure.
@@ -14,7 +14,7 @@
 //  - `now` is the caller's clock; a store with a clock of its own (Redis) may use that instead.
 //
 // The unit is a batch of one topic. Views in requests need to live only until the call returns. Calls for a topic that
-// the store does not know answer kTopicNotFound.
+// the store does not know answer NoSuchTopic (model/topic.h).
 #pragma once
 
 #include <functional>
@@ -40,11 +40,6 @@ struct Advanced {
   bool more = false;             // the budget ran out: call again soon
   std::optional<Error> trouble;  // of a server behind the store: nothing is known of what that one has
   bool cut_off = false;          // with trouble: none of the servers behind the store answers
-
-  // What other nodes did to topics on a store that they share; from the store of shard 0 alone, once each. One that was
-  // dropped and made again is in both: it was dropped first.
-  std::vector<Topic> topics;         // made or changed, in their new versions
-  std::vector<std::string> dropped;  // Topics() has them no more
 };
 
 struct Page {
@@ -98,9 +93,6 @@ class Store {
   /// Topics() has it no more. kConflict where another node has dropped it and made it again: Topics() has that one
   /// then.
   virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
-  /// Another node has dropped the topic: what this object keeps of it in memory goes. What is stored is not touched:
-  /// the topic may have been made again.
-  virtual void ForgetTopic(std::string_view /*topic*/) {}
   /// The topics that it holds, each with its figures.
   virtual std::vector<TopicFigures> Topics() const = 0;
 
@@ -143,14 +135,6 @@ class Store {
   /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
   /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
-
-  /// An Advance that has been under way for long answers now, with what it has found; what is still on its way is news
-  /// when it comes. For stores that ask several servers: one that does not answer must not hold back the others.
-  virtual void Hasten() {}
-
-  /// `news` is called, on the shard's thread, when the store has found out that Advance has work before the time that
-  /// it said. It replaces the one before.
-  virtual void OnNews(std::function<void()> /*news*/) {}
 };
 
 }  // namespace tocsin

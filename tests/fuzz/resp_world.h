@@ -13,7 +13,7 @@
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 #include "net/budget.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin::resp {
 

@@ -11,7 +11,7 @@
 
 #include "sim/generator.h"
 #include "sim/sim_node.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin::sim {
 namespace {

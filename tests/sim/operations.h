@@ -1,6 +1,6 @@
 // Operations on a store as values, so that the same one can be given to the store under test and to the oracle
-// (spi/memory_store.h), now or again after a crash. Each answers with a text in which everything that the two have to
-// agree on is spelled out; tokens, which differ, are known by the order in which they were given out.
+// (spi/contract/memory_store.h), now or again after a crash. Each answers with a text in which everything that the two
+// have to agree on is spelled out; tokens, which differ, are known by the order in which they were given out.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,7 @@
 
 #include "sim/operations.h"
 #include "sim/sim_node.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin::sim {
 

@@ -4,7 +4,7 @@
 
 #include "net/asio_loop.h"
 #include "real/redis_servers.h"
-#include "spi/coordinator_contract.h"
+#include "spi/contract/coordinator_contract.h"
 
 namespace tocsin {
 namespace {

@@ -1,7 +1,7 @@
 #include "coordination/zookeeper/coordinator.h"
 #include "net/asio_loop.h"
 #include "real/zookeeper_server.h"
-#include "spi/coordinator_contract.h"
+#include "spi/contract/coordinator_contract.h"
 
 namespace tocsin {
 namespace {

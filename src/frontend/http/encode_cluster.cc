@@ -49,7 +49,7 @@ void AppendMember(std::string& out, const ClusterMember& each) {
   out += '}';
 }
 
-void AppendGroup(std::string& out, const ClusterGroup& each) {
+void AppendGroup(std::string& out, const GroupState& each) {
   out += '{';
   AppendNumber(out, "group", int64_t{each.group});
   if (each.owner.empty()) {
@@ -66,7 +66,7 @@ void AppendGroup(std::string& out, const ClusterGroup& each) {
   out += '}';
 }
 
-void AppendServer(std::string& out, const ClusterServer& each) {
+void AppendServer(std::string& out, const StoreServer& each) {
   out += '{';
   AppendText(out, "endpoint", each.endpoint);
   AppendText(out, "role", each.role);

@@ -10,7 +10,7 @@
 #include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
 #include "net/socket_test_site.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin::http {
 

@@ -55,7 +55,7 @@ void ShowTopic(Call& call) {
   call.context.service.Topics(call.loop, name, [answer = std::move(call.answer), name](auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     if (!result->topics.empty()) return answer.Send({.body = EncodeTopic(result->topics.front())});
-    answer.Fail({Code::kTopicNotFound, fmt::format("no topic {}", Shown(name)), "topic"});
+    answer.Fail(NoSuchTopic(name).error());
   });
 }
 

@@ -15,7 +15,7 @@
 #include "frontend/resp/server.h"
 #include "frontend/resp/test_replies.h"
 #include "net/asio_loop.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin::resp {
 namespace {

@@ -37,7 +37,7 @@ void WriteMember(Writer& writer, const ClusterMember& each) {
   WriteFlag(writer, "self", each.self);
 }
 
-void WriteGroup(Writer& writer, const ClusterGroup& each) {
+void WriteGroup(Writer& writer, const GroupState& each) {
   writer.Map(5);
   WriteNumber(writer, "group", each.group);
   writer.Bulk("owner");
@@ -47,7 +47,7 @@ void WriteGroup(Writer& writer, const ClusterGroup& each) {
   WriteNumber(writer, "next_due_ms", each.next_due ? std::optional(ToMs(*each.next_due)) : std::nullopt);
 }
 
-void WriteServer(Writer& writer, const ClusterServer& each) {
+void WriteServer(Writer& writer, const StoreServer& each) {
   writer.Map(5);
   WriteText(writer, "endpoint", each.endpoint);
   WriteText(writer, "role", each.role);

@@ -13,7 +13,7 @@
 #include "frontend/resp/server.h"
 #include "frontend/resp/test_replies.h"
 #include "net/socket_test_site.h"
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 namespace tocsin::resp {
 

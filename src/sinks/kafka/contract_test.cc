@@ -1,7 +1,7 @@
 #include "base/check.h"
 #include "real/kafka_server.h"
 #include "sinks/kafka/kafka_test_site.h"
-#include "spi/sink_contract.h"
+#include "spi/contract/sink_contract.h"
 
 namespace tocsin::kafka {
 namespace {

@@ -1,6 +1,6 @@
 // The contract of sinks, with a real broker that is killed, stopped and started again.
 #include "sinks/rabbitmq/rabbitmq_test_site.h"
-#include "spi/sink_contract.h"
+#include "spi/contract/sink_contract.h"
 
 namespace tocsin {
 namespace {

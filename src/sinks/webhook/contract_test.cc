@@ -10,7 +10,7 @@
 #include "real/process.h"
 #include "sinks/webhook/receiver_test_site.h"
 #include "sinks/webhook/sink_test_site.h"
-#include "spi/sink_contract.h"
+#include "spi/contract/sink_contract.h"
 
 namespace tocsin::webhook {
 namespace {

@@ -1,6 +1,6 @@
 // The embedded store passes the contract of Store on a simulated disk: every Crash is a power cut.
 #include "sim/sim_node.h"
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 namespace tocsin::journal {
 namespace {

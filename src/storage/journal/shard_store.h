@@ -154,7 +154,7 @@ bool ShardStore::Ready(std::string_view name, uint16_t& topic, Done<T>& done) {
   }
   topic = tier_.FindTopic(name);
   if (topic != kNoTopic) return true;
-  done(Fail(Code::kTopicNotFound, "there is no topic '{}'", name));
+  done(NoSuchTopic(name));
   return false;
 }
 

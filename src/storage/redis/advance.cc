@@ -42,7 +42,7 @@ std::shared_ptr<RedisStore::Advancing> RedisStore::MakeAdvancing(Moment now, Don
 }
 
 void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
-  LetGo();
+  GiveUpWaiting();
   auto advancing = MakeAdvancing(now, std::move(done));
   advancing->budget = budget;
   advancing->reports = true;
@@ -61,7 +61,7 @@ void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   LeaveAdvance(advancing);
 }
 
-void RedisStore::LetGo() {
+void RedisStore::GiveUpWaiting() {
   const IoTime now = clock_.IoNow();
   std::vector<std::shared_ptr<Advancing>> rounds;
   for (const auto& round : rounds_) {
@@ -71,7 +71,7 @@ void RedisStore::LetGo() {
     if (!round->error) round->error = NoAnswer();
     if (!round->answered) AnswerAdvance(std::move(round));
   }
-  LetClaimsGo();
+  GiveUpClaims();
 }
 
 void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advancing>& advancing, From from) {
@@ -114,7 +114,7 @@ void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared
   if (!group.mine || group.epoch == 0) return;
   // Where there are chores, their answers say so. Without any, a node that its coordinator has lost would go on
   // claiming what is pushed, beside the new owner.
-  if (reply[3].size() == 0 && group.seen_epoch > group.epoch) return Refused(group);
+  if (reply[3].size() == 0 && group.seen_epoch > group.epoch) return LoseGroup(group);
   if (!advancing || advancing->answered || !advancing->reports) {
     group.stale = group.stale || reply[3].size() > 0;
     return;
@@ -149,7 +149,7 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
     const ReplyView root = reply->root();
     const int64_t changed = root[1].integer();
     if (changed < 0) {
-      Refused(group);
+      LoseGroup(group);
     } else {
       LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
       group.Chore(root[4].integer());
@@ -165,8 +165,8 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
 void RedisStore::LeaveAdvance(const std::shared_ptr<Advancing>& advancing) {
   if (advancing && !advancing->answered) {
     if (--advancing->left == 0) AnswerAdvance(advancing);
-  } else if (news_) {
-    news_();
+  } else if (changed_) {
+    changed_();
   }
 }
 
@@ -197,8 +197,6 @@ void RedisStore::AnswerAdvance(std::shared_ptr<Advancing> advancing) {
   advanced.more = advancing->more;
   advanced.trouble = Trouble();
   advanced.cut_off = std::ranges::all_of(groups_, [](const auto& group) { return !group || group->trouble; });
-  advanced.topics = std::exchange(told_topics_, {});
-  advanced.dropped = std::exchange(told_dropped_, {});
   advancing->done(std::move(advanced));
 }
 
@@ -255,7 +253,7 @@ void RedisStore::ReadTopics(int64_t version, const std::shared_ptr<Advancing>& a
 }
 
 void RedisStore::TakeTopics(const ReplyView& reply) {
-  told_topics_.clear();  // those that were not handed over are told again, as they are now
+  topic_changes_.changed.clear();  // those that were not handed over are told again, as they are now
   std::set<std::string_view> stored;
   for (size_t i = 0; i + 1 < reply.size(); i += 2) {
     const std::string_view name = reply[i].text();
@@ -270,10 +268,10 @@ void RedisStore::TakeTopics(const ReplyView& reply) {
     if (same_life && shelf->topic == *topic) continue;
     // Made again, or set back by a failover that lost a change: what is known here is not what this one was made from.
     if (shelf != nullptr && (!same_life || shelf->topic.version >= topic->version)) {
-      told_dropped_.emplace_back(name);
+      topic_changes_.dropped.emplace_back(name);
       ForgetTopic(name);
     }
-    told_topics_.push_back(*std::move(topic));
+    topic_changes_.changed.push_back(*std::move(topic));
   }
   std::vector<std::string> gone;
   for (const auto& [name, shelf] : shelves_) {
@@ -281,7 +279,7 @@ void RedisStore::TakeTopics(const ReplyView& reply) {
   }
   for (std::string& name : gone) {
     ForgetTopic(name);
-    told_dropped_.push_back(std::move(name));
+    topic_changes_.dropped.push_back(std::move(name));
   }
 }
 
@@ -311,7 +309,7 @@ void RedisStore::RefreshFigures() {
 void RedisStore::Heard(std::string_view message) {
   if (message == "topics") {
     topics_stale_ = true;
-    if (options_.shard == 0 && news_) news_();
+    if (options_.shard == 0 && changed_) changed_();
     return;
   }
   const size_t space = message.find(' ');
@@ -321,10 +319,10 @@ void RedisStore::Heard(std::string_view message) {
   Group& group = *groups_[static_cast<size_t>(number)];
   ++group.messages;
   group.Due(ParseMs(message.substr(space + 1)));
-  if (news_) news_();
+  if (changed_) changed_();
 }
 
-void RedisStore::Own(const std::vector<uint32_t>& groups) {
+void RedisStore::OwnGroups(const std::vector<uint32_t>& groups) {
   for (const auto& group : groups_) {
     if (!group) continue;
     const bool mine = std::ranges::find(groups, group->number) != groups.end();
@@ -357,27 +355,40 @@ void RedisStore::TakeGroup(Group& group) {
     take_failed_ = false;
     group.epoch = static_cast<uint64_t>(reply->root().integer());
     group.stale = true;
-    if (news_) news_();
+    if (changed_) changed_();
   });
 }
 
-void RedisStore::Refused(Group& group) {
+void RedisStore::LoseGroup(Group& group) {
   LogInfo("group {} was taken by another node", group.number);
   group.epoch = 0;
   group.mine = false;
-  if (refused_) refused_();
+  if (group_lost_) group_lost_();
 }
 
 std::vector<GroupState> RedisStore::Groups() const {
   std::vector<GroupState> all;
   for (const auto& group : groups_) {
     if (!group) continue;
-    all.push_back({.group = group->number,
-                   .mine = group->mine && group->epoch != 0,
-                   .owner = group->owner,
-                   .epoch = group->seen_epoch,
-                   .busy_slots = group->busy_slots,
-                   .next = group->next_ms < 0 ? kNever : FromMs(group->next_ms)});
+    GroupState& state = all.emplace_back();
+    state.group = group->number;
+    state.mine = group->mine && group->epoch != 0;
+    state.owner = group->owner;
+    if (!group->owner.empty()) state.epoch = group->seen_epoch;
+    state.slots = group->busy_slots;
+    if (group->busy_slots > 0 && group->next_ms >= 0) state.next_due = FromMs(group->next_ms);
+  }
+  return all;
+}
+
+std::vector<StoreServer> RedisStore::Servers() const {
+  std::vector<StoreServer> all;
+  for (const ServerHealth& server : client_.Health()) {
+    all.push_back({.endpoint = server.endpoint.Text(),
+                   .role = server.role,
+                   .connected = server.connected,
+                   .state = server.state,
+                   .round_trip = server.last_round_trip});
   }
   return all;
 }

@@ -63,7 +63,7 @@ void InPortions(std::span<const Item> items, const Topic& topic, const Portion<O
 void RedisStore::Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
                        Done<std::vector<Amended>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoTopic(topic));
+  if (shelf == nullptr) return done(NoSuchTopic(topic));
   Amending like;
   like.topic = topic;
   like.now = now;
@@ -75,7 +75,7 @@ void RedisStore::Amend(std::string_view topic, std::span<const Amendment> amendm
 void RedisStore::AmendSome(std::shared_ptr<Amending> amending) {
   Shelf* shelf = FindShelf(amending->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(amending->slot);
-  if (slot == nullptr) return amending->gather->Fail(NoTopic(amending->topic).error());
+  if (slot == nullptr) return amending->gather->Fail(NoSuchTopic(amending->topic).error());
   Command command = slot->keys.Call(
       scripts::Amend(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
                          Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
@@ -126,7 +126,7 @@ void RedisStore::GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t la
 void RedisStore::Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                        Done<std::vector<Counted>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoTopic(topic));
+  if (shelf == nullptr) return done(NoSuchTopic(topic));
   Counting like;
   like.topic = topic;
   like.now = now;
@@ -138,7 +138,7 @@ void RedisStore::Count(std::string_view topic, std::span<const CountEvent> event
 void RedisStore::CountSome(std::shared_ptr<Counting> counting) {
   Shelf* shelf = FindShelf(counting->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(counting->slot);
-  if (slot == nullptr) return counting->gather->Fail(NoTopic(counting->topic).error());
+  if (slot == nullptr) return counting->gather->Fail(NoSuchTopic(counting->topic).error());
   Command command = slot->keys.Call(
       scripts::Count(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
                          Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
@@ -179,7 +179,7 @@ Status RedisStore::ShowFound(const ReplyView& found, size_t at, uint32_t slot, J
 
 void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoTopic(topic));
+  if (shelf == nullptr) return done(NoSuchTopic(topic));
   auto found = std::make_shared<JobBatch>();
   found->jobs.resize(jobs.size());
   Finding like;
@@ -196,7 +196,7 @@ void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mome
 void RedisStore::FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found) {
   Shelf* shelf = FindShelf(finding->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(finding->slot);
-  if (slot == nullptr) return finding->gather->Fail(NoTopic(finding->topic).error());
+  if (slot == nullptr) return finding->gather->Fail(NoSuchTopic(finding->topic).error());
   Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
                                                       Part::kEnded, Part::kId, Part::kNote, Part::kCount});
   AddNow(command, finding->now);

@@ -328,7 +328,7 @@ TEST_F(RedisBounds, Invariant16_ABacklogInTheGroupKeepsNoNodeAsleep) {
   Advance(*b);
   io_.poll();
   bool news = false;
-  b->store().OnNews([&] { news = true; });
+  b->store().OnChanged([&] { news = true; });
   ASSERT_EQ(Submit(*a, Job("near", 5s)), SubmitOutcome::kAccepted);
   AwaitNews(news);
   EXPECT_LE(Advance(*b).next_utc, clock_.Now().utc + 5s);
@@ -349,7 +349,7 @@ TEST_F(RedisBounds, AJobWhoseLeaseRanOutWakesOtherNodesWhenItIsDueAgain) {
   Advance(*b);
   io_.poll();
   bool news = false;
-  b->store().OnNews([&] { news = true; });
+  b->store().OnChanged([&] { news = true; });
   clock_.Advance(10s);
   Advance(*a);
   AwaitNews(news);

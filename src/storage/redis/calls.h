@@ -16,10 +16,6 @@
 
 namespace tocsin::redis {
 
-inline std::unexpected<Error> NoTopic(std::string_view topic) {
-  return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", topic);
-}
-
 /// What is said for a server that somebody has waited for long enough.
 inline Error NoAnswer() { return {Code::kUnavailable, "Redis does not answer", {}}; }
 

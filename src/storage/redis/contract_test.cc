@@ -1,7 +1,7 @@
 // The Redis store passes the contract of Store on a real Redis: a single server that is killed by every Crash, one
 // behind Sentinel, and a Cluster of 3 masters and 3 replicas, where a Crash is the end of the Tocsin node alone.
 #include "real/redis_servers.h"
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 #include "storage/redis/nodes_test_world.h"
 
 namespace tocsin::redis {

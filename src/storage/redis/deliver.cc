@@ -99,7 +99,7 @@ struct RedisStore::Claiming {
 };
 
 void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
-  if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
+  if (FindShelf(topic) == nullptr) return done(NoSuchTopic(topic));
   auto claiming = std::make_shared<Claiming>();
   claiming->topic = topic;
   claiming->max = max;
@@ -168,7 +168,7 @@ void RedisStore::SlotAnswered(Claiming& claiming, uint32_t number, const Result<
   Claimed(claiming, number, root);
 }
 
-void RedisStore::LetClaimsGo() {
+void RedisStore::GiveUpClaims() {
   const IoTime now = clock_.IoNow();
   std::vector<std::shared_ptr<Claiming>> slow;
   for (const auto& claiming : claims_) {
@@ -275,7 +275,7 @@ struct RedisStore::Settling : Gather<SettleOutcome> {
 void RedisStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                         Done<std::vector<SettleOutcome>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoTopic(topic));
+  if (shelf == nullptr) return done(NoSuchTopic(topic));
   const auto settling = std::make_shared<Settling>(topic, settlements, now, std::move(done));
   // A token of no lease, or with numbers that no token has, is stale; so is one of a slot that is not there.
   const auto slot_of = [](const Settlement& each) {
@@ -298,7 +298,7 @@ void RedisStore::Settle(std::string_view topic, std::span<const Settlement> sett
 void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places) {
   Shelf* shelf = FindShelf(settling->topic);
   const Slot* found = shelf == nullptr ? nullptr : shelf->Find(number);
-  if (found == nullptr) return settling->Fail(NoTopic(settling->topic).error());
+  if (found == nullptr) return settling->Fail(NoSuchTopic(settling->topic).error());
   const Slot& slot = *found;
   const Topic& topic = shelf->topic;
   const std::span<const Settlement> settlements = settling->settlements;

@@ -80,6 +80,10 @@ class RedisNodes : public testing::Test {
     EXPECT_TRUE(outcomes) << outcomes.error().message;
     return outcomes ? (*outcomes)[0].outcome : SubmitOutcome::kOverloaded;
   }
+  TopicChanges ChangesSeenBy(TestNode& node) {
+    Advance(node);
+    return node.store().TakeTopicChanges();
+  }
   Advanced Advance(TestNode& node) {
     auto advanced =
         Await<Advanced>(node, [&](auto done) { node.store().Advance(clock_.Now(), 1000, std::move(done)); });

@@ -94,7 +94,7 @@ class TestNode {
   void OwnAll() {
     std::vector<uint32_t> all;
     for (uint32_t group = 0; group < kGroups; ++group) all.push_back(group);
-    store_->Own(all);
+    store_->OwnGroups(all);
     Pump();
   }
   RedisStore& store() { return *store_; }

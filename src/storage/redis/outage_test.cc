@@ -29,7 +29,7 @@ class RedisOutage : public RedisNodes {
   }
 };
 
-TEST_F(RedisOutage, AnAdvanceThatIsHastenedTellsWhatTheOthersAnswered) {
+TEST_F(RedisOutage, AnAdvanceThatHasToFinishTellsWhatTheOthersAnswered) {
   const auto a = Node("a");
   const auto b = Node("b");
   ASSERT_TRUE(Put(*a, topic_));
@@ -44,7 +44,7 @@ TEST_F(RedisOutage, AnAdvanceThatIsHastenedTellsWhatTheOthersAnswered) {
   b->Pump();
   EXPECT_FALSE(told);
   clock_.Advance(500ms);
-  b->store().Hasten();
+  b->store().FinishAdvance();
   ASSERT_TRUE(told);
   EXPECT_THAT(told->ready, ElementsAre("orders"));
   EXPECT_EQ(Claim(*b).size(), 1U);
@@ -52,7 +52,7 @@ TEST_F(RedisOutage, AnAdvanceThatIsHastenedTellsWhatTheOthersAnswered) {
   EXPECT_THAT(Advance(*b).ready, IsEmpty()) << "nobody waits for it any more";
   EXPECT_EQ(b->client().held(), held) << "nor is it asked again";
   int news = 0;
-  b->store().OnNews([&] { ++news; });
+  b->store().OnChanged([&] { ++news; });
   b->client().GoOn();
   b->Pump();
   EXPECT_GT(news, 0);
@@ -116,7 +116,7 @@ TEST_F(RedisOutage, AClaimIsNotHeldByASlotThatHangsAndWhatThatGivesLaterIsGivenB
   a->Pump();
   EXPECT_FALSE(claimed);
   clock_.Advance(500ms);
-  a->store().Hasten();
+  a->store().FinishAdvance();
   while (!claimed) ASSERT_GT(io_.run_one(), 0U);
   EXPECT_EQ(claimed->jobs.size(), 1U);
   a->client().GoOn();
@@ -138,7 +138,7 @@ TEST_F(RedisOutage, WhoLooksFirstDoesNotWaitForASlowServer) {
   a->Pump();
   EXPECT_FALSE(claimed);
   clock_.Advance(500ms);
-  a->store().Hasten();
+  a->store().FinishAdvance();
   ASSERT_TRUE(claimed);
   EXPECT_FALSE(*claimed);
   claimed.reset();
@@ -183,7 +183,7 @@ TEST_F(RedisOutage, AMasterOfAClusterThatStandsStillHoldsBackItsOwnSlotsAlone) {
     const auto asked = std::chrono::steady_clock::now();
     while (!told) {
       io_.run_one_for(50ms);
-      if (std::chrono::steady_clock::now() - asked > 500ms) node.store().Hasten();
+      if (std::chrono::steady_clock::now() - asked > 500ms) node.store().FinishAdvance();
     }
     ASSERT_TRUE(*told);
     ready = (*told)->ready;

@@ -78,7 +78,7 @@ struct RedisStore::Listing {
 
 void RedisStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                       Done<Page> done) {
-  if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
+  if (FindShelf(topic) == nullptr) return done(NoSuchTopic(topic));
   auto listing = std::make_shared<Listing>();
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
@@ -95,7 +95,7 @@ void RedisStore::List(std::string_view topic, State state, std::string_view curs
 
 void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
   Shelf* shelf = FindShelf(listing->topic);
-  if (shelf == nullptr) return listing->done(NoTopic(listing->topic));
+  if (shelf == nullptr) return listing->done(NoSuchTopic(listing->topic));
   const auto at = shelf->slots.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(listing->slot, kSlotsMax)));
   if (at == shelf->slots.end()) return listing->done(std::move(listing->page));
   if (at->first != listing->slot) {
@@ -158,7 +158,7 @@ void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
   if (found.empty()) return ListNext(std::move(listing));
   Shelf* shelf = FindShelf(listing->topic);
   const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(static_cast<uint32_t>(listing->slot));
-  if (slot == nullptr) return listing->done(NoTopic(listing->topic));
+  if (slot == nullptr) return listing->done(NoSuchTopic(listing->topic));
   Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
                                                       Part::kEnded, Part::kId, Part::kNote, Part::kCount});
   AddNow(command, listing->now);
@@ -203,7 +203,7 @@ struct RedisStore::Sweeping {
 
 void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
                        Done<Swept> done) {
-  if (FindShelf(topic) == nullptr) return done(NoTopic(topic));
+  if (FindShelf(topic) == nullptr) return done(NoSuchTopic(topic));
   auto sweeping = std::make_shared<Sweeping>();
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
@@ -223,7 +223,7 @@ void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view 
 
 void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
   Shelf* shelf = FindShelf(sweeping->topic);
-  if (shelf == nullptr) return sweeping->done(NoTopic(sweeping->topic));
+  if (shelf == nullptr) return sweeping->done(NoSuchTopic(sweeping->topic));
   const auto at = shelf->slots.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(sweeping->slot, kSlotsMax)));
   if (at == shelf->slots.end()) return sweeping->done(std::move(sweeping->swept));
   if (at->first != sweeping->slot) {

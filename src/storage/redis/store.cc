@@ -89,7 +89,7 @@ void RedisStore::Open(Done<void> done) {
     // Another server may have lost changes, and the numbers that they had.
     topics_version_ = -1;
     topics_stale_ = true;
-    if (news_) news_();
+    if (changed_) changed_();
   });
   client_.Subscribe(keys_.channel, [this](std::string_view, std::string_view message) { Heard(message); });
   Send(Command("HGETALL", keys_.topics), [this, done = std::move(done)](Result<Reply> reply) mutable {
@@ -267,7 +267,7 @@ void RedisStore::CheckLife(std::string_view slot_name) {
 void RedisStore::TopicsAreStale() {
   topics_version_ = -1;
   topics_stale_ = true;
-  if (options_.shard == 0 && news_) news_();
+  if (options_.shard == 0 && changed_) changed_();
 }
 
 std::vector<TopicFigures> RedisStore::Topics() const {

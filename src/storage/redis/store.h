@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "clients/redis/client.h"
+#include "spi/shared_store.h"
 #include "spi/store.h"
 #include "storage/redis/gather.h"
 #include "storage/redis/rooms.h"
@@ -43,31 +44,15 @@ struct StoreOptions {
   ClockSource clock = ClockSource::kRedis;
 };
 
-/// One group, for people.
-struct GroupState {
-  uint32_t group = 0;
-  bool mine = false;
-  std::string owner;
-  uint64_t epoch = 0;
-  size_t busy_slots = 0;
-  Time next{};  // of Redis' clock; kNever: nothing is due
-};
-
-class RedisStore final : public Store {
+class RedisStore final : public Store, public SharedStore {
  public:
   RedisStore(Client& client, const Clock& clock, StoreOptions options);
 
   /// Reads the topics and their figures. Before it has answered, nothing else is called.
   void Open(Done<void> done);
-  /// These groups of this shard are this node's from now on, and no others.
-  void Own(const std::vector<uint32_t>& groups);
-  /// Redis refused this node's epoch: another node has taken a group. Who owns what has to be asked anew.
-  void OnRefused(std::function<void()> refused) { refused_ = std::move(refused); }
-  std::vector<GroupState> Groups() const;
 
   void PutTopic(const Topic& topic, Done<void> done) override;
   void DropTopic(std::string_view topic, Done<void> done) override;
-  void ForgetTopic(std::string_view topic) override;
   std::vector<TopicFigures> Topics() const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
@@ -84,8 +69,15 @@ class RedisStore final : public Store {
   void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
              Done<Swept> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
-  void Hasten() override { LetGo(); }
-  void OnNews(std::function<void()> news) override { news_ = std::move(news); }
+
+  TopicChanges TakeTopicChanges() override { return std::exchange(topic_changes_, {}); }
+  void ForgetTopic(std::string_view topic) override;
+  void FinishAdvance() override { GiveUpWaiting(); }
+  void OnChanged(std::function<void()> changed) override { changed_ = std::move(changed); }
+  void OwnGroups(const std::vector<uint32_t>& groups) override;
+  void OnGroupLost(std::function<void()> lost) override { group_lost_ = std::move(lost); }
+  std::vector<GroupState> Groups() const override;
+  std::vector<StoreServer> Servers() const override;
 
  private:
   using Submitting = Portion<Submitted, 6>;
@@ -163,8 +155,8 @@ class RedisStore final : public Store {
   void TellNext(Advanced& advanced, Moment now) const;
   std::optional<Error> Trouble() const;
   /// Rounds and claims that have waited for long go on without the servers that do not answer.
-  void LetGo();
-  void LetClaimsGo();
+  void GiveUpWaiting();
+  void GiveUpClaims();
   /// A scan of the group, from the slot that the script before it ended with, where there were too many for one.
   struct From {
     std::string_view last;
@@ -181,7 +173,7 @@ class RedisStore final : public Store {
   void TakeGroup(Group& group);
   /// Those that are this node's and not taken yet.
   void TakeGroups();
-  void Refused(Group& group);
+  void LoseGroup(Group& group);
 
   void ListNext(std::shared_ptr<Listing> listing);
   void ListFound(std::shared_ptr<Listing> listing, const ReplyView& scanned);
@@ -208,16 +200,15 @@ class RedisStore final : public Store {
   bool checking_topics_ = false;
   std::optional<Error> topics_trouble_;  // where the last check failed
   int64_t topics_version_ = -1;
-  std::vector<Topic> told_topics_;               // what the next Advance tells of other nodes
-  std::vector<std::string> told_dropped_;        // already forgotten here
+  TopicChanges topic_changes_;                   // by other nodes; the dropped ones are forgotten here already
   std::set<std::shared_ptr<Advancing>> rounds_;  // under way
   std::set<std::shared_ptr<Claiming>> claims_;   // that wait for a slot
   std::set<std::string, std::less<>>
       to_report_;  // topics that have, or had, ready slots and may not have been reported
   std::pair<std::string, uint32_t> refresh_from_;  // the slot whose figures are read next, with its topic
   size_t figures_share_ = 0;  // of a node's readings of figures: what is left of this shard's, in parts of a reading
-  std::function<void()> news_;
-  std::function<void()> refused_;
+  std::function<void()> changed_;
+  std::function<void()> group_lost_;
 };
 
 }  // namespace tocsin::redis

@@ -139,7 +139,7 @@ TEST_F(RedisNodes, ANodeThatSleepsLongerIsWokenByAnEarlierJob) {
   EXPECT_EQ(Submit(*a, Job("far", 1h)), SubmitOutcome::kAccepted);
   EXPECT_LE(Advance(*b).next_utc, clock_.Now().utc + 1h);
   bool news = false;
-  b->store().OnNews([&] { news = true; });
+  b->store().OnChanged([&] { news = true; });
   EXPECT_EQ(Submit(*a, Job("near", 5s)), SubmitOutcome::kAccepted);
   while (!news) ASSERT_GT(io_.run_one_for(10s), 0U) << "no news";
   EXPECT_LE(Advance(*b).next_utc, clock_.Now().utc + 5s);
@@ -152,7 +152,7 @@ TEST_F(RedisNodes, PeerBug02_AfterALostConnectionTheScanComesFirst) {
   ASSERT_TRUE(Put(*b, topic_));
   Advance(*b);
   int news = 0;
-  b->store().OnNews([&] { ++news; });
+  b->store().OnChanged([&] { ++news; });
   ASSERT_TRUE(Server().Ask({"CLIENT", "KILL", "TYPE", "pubsub"}));
   ASSERT_TRUE(Server().Ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}));
   while (news == 0) ASSERT_GT(io_.run_one_for(10s), 0U) << "it does not look after its connection is back";
@@ -172,7 +172,7 @@ TEST_F(RedisNodes, Invariant08_AStaleOwnerIsRefused) {
   ASSERT_EQ(Claim(*a, 1, 10s).size(), 1U);
   b->OwnAll();  // a does not know
   bool refused = false;
-  a->store().OnRefused([&] { refused = true; });
+  a->store().OnGroupLost([&] { refused = true; });
   clock_.Advance(10s);
   Advance(*a);
   EXPECT_TRUE(refused);
@@ -189,7 +189,7 @@ TEST_F(RedisNodes, AnOwnerLearnsWithoutChoresThatAnotherTookItsGroups) {
   ASSERT_TRUE(Put(*a, topic_));
   a->OwnAll();
   bool refused = false;
-  a->store().OnRefused([&] { refused = true; });
+  a->store().OnGroupLost([&] { refused = true; });
   clock_.Advance(1s);
   Advance(*a);
   EXPECT_FALSE(refused);
@@ -214,7 +214,7 @@ TEST_F(RedisNodes, Invariant08_TheSameEpochInAnotherNodesHandsIsRefused) {
   const SlotKeys keys("tocsin", GroupOf("orders", 0), "orders/0");
   ASSERT_TRUE(Server().Ask({"HSET", keys.Of(Part::kOwner), "node", "b"}));
   bool refused = false;
-  a->store().OnRefused([&] { refused = true; });
+  a->store().OnGroupLost([&] { refused = true; });
   clock_.Advance(10s);
   Advance(*a);
   EXPECT_TRUE(refused);
@@ -244,7 +244,7 @@ TEST_F(RedisNodes, ASlotOfAPushedTopicIsClaimedByItsOwnerAlone) {
   const auto a = Node("a");
   const auto b = Node("b");
   const auto own = [](TestNode& node, const std::vector<uint32_t>& groups) {
-    node.store().Own(groups);
+    node.store().OwnGroups(groups);
     node.Pump();
   };
   own(*a, some);
@@ -294,7 +294,7 @@ TEST_F(RedisNodes, TopicsOfOtherNodesAreSeen) {
   Advance(*b);
   ASSERT_TRUE(Put(*a, topic_));
   clock_.Advance(1s);
-  EXPECT_THAT(Advance(*b).topics, ElementsAre(topic_));
+  EXPECT_THAT(ChangesSeenBy(*b).changed, ElementsAre(topic_));
   ASSERT_TRUE(Put(*b, topic_));
   Topic here = topic_;
   here.version = 1;
@@ -309,10 +309,10 @@ TEST_F(RedisNodes, TopicsOfOtherNodesAreSeen) {
   there.version = 2;
   ASSERT_TRUE(Put(*b, there));
   clock_.Advance(1s);
-  EXPECT_THAT(Advance(*a).topics, ElementsAre(there));
+  EXPECT_THAT(ChangesSeenBy(*a).changed, ElementsAre(there));
   ASSERT_TRUE(Await<void>(*a, [&](Done<void> done) { a->store().DropTopic("orders", std::move(done)); }));
   clock_.Advance(1s);
-  EXPECT_THAT(Advance(*b).dropped, ElementsAre("orders"));
+  EXPECT_THAT(ChangesSeenBy(*b).dropped, ElementsAre("orders"));
   EXPECT_THAT(b->store().Topics(), IsEmpty());
 }
 

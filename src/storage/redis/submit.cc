@@ -70,12 +70,12 @@ size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
 void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                         Done<std::vector<Submitted>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoTopic(topic));
+  if (shelf == nullptr) return done(NoSuchTopic(topic));
   auto gather = std::make_shared<Gather<Submitted>>(jobs.size(), std::move(done));
   for (const auto& [number, all] : BySlot(jobs, [](const NewJob& job) { return job.slot; })) {
     const Slot* slot = shelf->Find(number);
     // The caller's topic has more slots: another one of the same name has taken its place.
-    if (slot == nullptr && !gather->error) gather->error = NoTopic(topic).error();
+    if (slot == nullptr && !gather->error) gather->error = NoSuchTopic(topic).error();
     if (slot == nullptr) continue;
     std::span<const uint32_t> places = all;
     while (!places.empty()) {
@@ -136,7 +136,7 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
 void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
   Shelf* shelf = FindShelf(submitting->topic);
   const Slot* known = shelf == nullptr ? nullptr : shelf->Find(submitting->slot);
-  if (known == nullptr) return submitting->gather->Fail(NoTopic(submitting->topic).error());
+  if (known == nullptr) return submitting->gather->Fail(NoSuchTopic(submitting->topic).error());
   const Slot& slot = *known;
   Command command = slot.keys.Call(
       scripts::Submit(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,

@@ -89,15 +89,15 @@ TEST_F(RedisTopics, OneThatIsDroppedAndMadeAgainIsSeenAsBothByANodeThatHeardOfNe
   again.slots = 2;
   ASSERT_TRUE(Put(*a, again));
   clock_.Advance(1s);
-  const Advanced told = Advance(*b);
-  EXPECT_THAT(told.dropped, ElementsAre("orders"));
-  EXPECT_THAT(told.topics, ElementsAre(again));
+  const TopicChanges changes = ChangesSeenBy(*b);
+  EXPECT_THAT(changes.dropped, ElementsAre("orders"));
+  EXPECT_THAT(changes.changed, ElementsAre(again));
   EXPECT_THAT(b->store().Topics(), IsEmpty());
   ASSERT_TRUE(Put(*b, again));
   EXPECT_EQ(Submit(*b, Job("x", 0ms, 1)), SubmitOutcome::kAccepted);
   EXPECT_EQ(b->store().Topics()[0].accepted, 1U) << "the counts of the earlier one are over";
   clock_.Advance(1s);
-  EXPECT_THAT(Advance(*b).dropped, IsEmpty());
+  EXPECT_THAT(ChangesSeenBy(*b).dropped, IsEmpty());
 }
 
 TEST_F(RedisTopics, TheSameSettingsMadeAgainAreAnotherTopicToo) {
@@ -109,7 +109,7 @@ TEST_F(RedisTopics, TheSameSettingsMadeAgainAreAnotherTopicToo) {
   ASSERT_TRUE(Drop(*a));
   ASSERT_TRUE(Put(*a, topic_));
   clock_.Advance(1s);
-  EXPECT_THAT(Advance(*b).dropped, ElementsAre("orders"));
+  EXPECT_THAT(ChangesSeenBy(*b).dropped, ElementsAre("orders"));
 }
 
 TEST_F(RedisTopics, AChangeOfATopicThatWasMadeAgainIsAConflict) {
@@ -246,7 +246,7 @@ TEST_F(RedisTopics, WhatOthersDidIsToldAlsoWhereAScanFails) {
   b->client().fails = Calls("scan", 0);
   clock_.Advance(1s);
   const Advanced told = Advance(*b);
-  EXPECT_THAT(told.topics, ElementsAre(topic_));
+  EXPECT_THAT(b->store().TakeTopicChanges().changed, ElementsAre(topic_));
   ASSERT_TRUE(told.trouble);
   EXPECT_EQ(told.trouble->code, Code::kUnavailable);
   b->client().fails = nullptr;
@@ -269,12 +269,12 @@ TEST_F(RedisTopics, AfterAFailoverThatLostAChangeTheTopicIsAsRedisHasIt) {
   // The new master does not have it; and its number is the one that b has seen, for all that b knows.
   ASSERT_TRUE(Server().Ask({"HSET", "{tocsin}topics", "orders", before->text}));
   int news = 0;
-  b->store().OnNews([&] { ++news; });
+  b->store().OnChanged([&] { ++news; });
   ASSERT_TRUE(Server().Ask({"CLIENT", "KILL", "TYPE", "pubsub"}));
   while (news == 0) ASSERT_GT(io_.run_one_for(10s), 0U);
-  const Advanced told = Advance(*b);
-  EXPECT_THAT(told.dropped, ElementsAre("orders"));
-  EXPECT_THAT(told.topics, ElementsAre(topic_));
+  const TopicChanges changes = ChangesSeenBy(*b);
+  EXPECT_THAT(changes.dropped, ElementsAre("orders"));
+  EXPECT_THAT(changes.changed, ElementsAre(topic_));
 }
 
 TEST_F(RedisTopics, ATopicOfAThousandIdleSlotsCostsFewCommands) {

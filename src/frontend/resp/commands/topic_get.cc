@@ -5,16 +5,14 @@ namespace {
 
 void Get(Call& call) {
   std::string name(call.topic());
-  ServiceOf(call).Topics(
-      LoopOf(call), name, [answer = call.session.pipeline().Hold(call), name](Result<Report> result) mutable {
-        if (!result) return answer.Fail(result.error());
-        if (result->topics.empty()) {
-          return answer.Fail({Code::kTopicNotFound, fmt::format("no topic {}", Shown(name)), "topic"});
-        }
-        Writer writer = answer.writer();
-        WriteTopic(writer, result->topics.front());
-        answer.Done();
-      });
+  ServiceOf(call).Topics(LoopOf(call), name,
+                         [answer = call.session.pipeline().Hold(call), name](Result<Report> result) mutable {
+                           if (!result) return answer.Fail(result.error());
+                           if (result->topics.empty()) return answer.Fail(NoSuchTopic(name).error());
+                           Writer writer = answer.writer();
+                           WriteTopic(writer, result->topics.front());
+                           answer.Done();
+                         });
 }
 
 void List(Call& call) {

@@ -1,4 +1,4 @@
-#include "spi/sink_contract.h"
+#include "spi/contract/sink_contract.h"
 
 #include <algorithm>
 #include <cstring>

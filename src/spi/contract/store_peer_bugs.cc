@@ -1,5 +1,5 @@
 // Contract of Store: the bugs of peers (docs/reliability.md) that can happen inside a store.
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 namespace tocsin {
 namespace {

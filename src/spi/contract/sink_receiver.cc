@@ -1,5 +1,5 @@
 // What holds while the receiver is down, hangs, or dies.
-#include "spi/sink_contract.h"
+#include "spi/contract/sink_contract.h"
 
 namespace tocsin {
 namespace {

@@ -19,8 +19,8 @@
 #include <gtest/gtest.h>
 
 #include "base/result.h"
-#include "spi/contract_member.h"
-#include "spi/contract_process.h"
+#include "spi/contract/coordinator_member.h"
+#include "spi/contract/coordinator_process.h"
 
 namespace tocsin {
 

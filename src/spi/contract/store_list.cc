@@ -1,7 +1,7 @@
 // Contract of Store: find, list, sweep, topics, retention, figures.
 #include <algorithm>
 
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 namespace tocsin {
 namespace {

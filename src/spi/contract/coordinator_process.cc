@@ -1,4 +1,4 @@
-#include "spi/contract_process.h"
+#include "spi/contract/coordinator_process.h"
 
 #include <array>
 #include <vector>

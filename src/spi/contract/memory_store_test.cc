@@ -1,7 +1,7 @@
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 #include "sim/manual_loop.h"
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 namespace tocsin {
 namespace {

@@ -1,14 +1,10 @@
-#include "spi/memory_store.h"
+#include "spi/contract/memory_store.h"
 
 #include <algorithm>
 #include <tuple>
 
 namespace tocsin {
 namespace {
-
-std::unexpected<Error> NoTopic(std::string_view topic) {
-  return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", topic);
-}
 
 std::pair<Timeline, Time> DueOf(Timeline timeline, Millis delay, Time due, Moment now) {
   if (timeline == Timeline::kSteady) return {timeline, now.steady + delay};
@@ -115,7 +111,7 @@ std::vector<TopicFigures> MemoryStore::Topics() const {
 void MemoryStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                          Done<std::vector<Submitted>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<Submitted>>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<std::vector<Submitted>>(std::move(done), NoSuchTopic(topic));
   std::vector<Submitted> outcomes;
   for (const NewJob& job : jobs) outcomes.push_back(SubmitOne(*shelf, job, now));
   Answer<std::vector<Submitted>>(std::move(done), std::move(outcomes));
@@ -167,7 +163,7 @@ Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) 
 
 void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<Job*> ready;
   if (!shelf->topic.paused) {
     for (auto& [uid, job] : shelf->jobs) {
@@ -192,7 +188,7 @@ void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment
 void MemoryStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                          Done<std::vector<SettleOutcome>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<SettleOutcome>>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<std::vector<SettleOutcome>>(std::move(done), NoSuchTopic(topic));
   std::vector<SettleOutcome> outcomes;
   for (const Settlement& settlement : settlements) outcomes.push_back(SettleOne(*shelf, settlement, now));
   Answer<std::vector<SettleOutcome>>(std::move(done), std::move(outcomes));
@@ -230,7 +226,7 @@ SettleOutcome MemoryStore::SettleOne(Shelf& shelf, const Settlement& settlement,
 void MemoryStore::Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
                         Done<std::vector<Amended>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<Amended>>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<std::vector<Amended>>(std::move(done), NoSuchTopic(topic));
   std::vector<Amended> outcomes;
   for (const Amendment& amendment : amendments) outcomes.push_back(AmendOne(*shelf, amendment, now));
   Answer<std::vector<Amended>>(std::move(done), std::move(outcomes));
@@ -276,7 +272,7 @@ Amended MemoryStore::AmendOne(Shelf& shelf, const Amendment& amendment, Moment n
 void MemoryStore::Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                         Done<std::vector<Counted>> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<Counted>>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<std::vector<Counted>>(std::move(done), NoSuchTopic(topic));
   std::vector<Counted> outcomes;
   for (const CountEvent& event : events) outcomes.push_back(CountOne(*shelf, event, now));
   Answer<std::vector<Counted>>(std::move(done), std::move(outcomes));
@@ -298,7 +294,7 @@ Counted MemoryStore::CountOne(Shelf& shelf, const CountEvent& event, Moment now)
 
 void MemoryStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<const Job*> found;
   for (const JobRef& ref : jobs) found.push_back(shelf->Find(ref));
   Answer<JobBatch>(std::move(done), Show(found, now, false));
@@ -307,7 +303,7 @@ void MemoryStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mom
 void MemoryStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                        Done<Page> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<Page>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<Page>(std::move(done), NoSuchTopic(topic));
   const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
   if (!after) return Answer<Page>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
   std::vector<const Job*> found;
@@ -327,7 +323,7 @@ void MemoryStore::List(std::string_view topic, State state, std::string_view cur
 void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
                         Done<Swept> done) {
   Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<Swept>(std::move(done), NoTopic(topic));
+  if (shelf == nullptr) return Answer<Swept>(std::move(done), NoSuchTopic(topic));
   const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
   if (!after) return Answer<Swept>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
   std::vector<Job*> found;

@@ -1,4 +1,4 @@
-#include "spi/contract_member.h"
+#include "spi/contract/coordinator_member.h"
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 #include <algorithm>
 

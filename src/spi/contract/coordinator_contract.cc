@@ -1,4 +1,4 @@
-#include "spi/coordinator_contract.h"
+#include "spi/contract/coordinator_contract.h"
 
 #include <algorithm>
 

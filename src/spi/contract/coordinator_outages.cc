@@ -1,5 +1,5 @@
 // What holds where nodes see each other, while the server or the way to it fails.
-#include "spi/coordinator_contract.h"
+#include "spi/contract/coordinator_contract.h"
 
 namespace tocsin {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 namespace tocsin {
 namespace {

@@ -1,5 +1,5 @@
 // What holds for a sink whose receiver is well.
-#include "spi/sink_contract.h"
+#include "spi/contract/sink_contract.h"
 
 namespace tocsin {
 namespace {

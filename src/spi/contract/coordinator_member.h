@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/loop.h"
-#include "spi/contract_process.h"
+#include "spi/contract/coordinator_process.h"
 #include "spi/coordinator.h"
 
 namespace tocsin {

@@ -1,5 +1,5 @@
 // What holds for every coordinator, also for one that knows no other nodes.
-#include "spi/coordinator_contract.h"
+#include "spi/contract/coordinator_contract.h"
 
 namespace tocsin {
 namespace {

@@ -1,5 +1,5 @@
 // Contract of Store: claim, settle, leases and retries.
-#include "spi/store_contract.h"
+#include "spi/contract/store_contract.h"
 
 namespace tocsin {
 namespace {

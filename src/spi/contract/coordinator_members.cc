@@ -1,5 +1,5 @@
 // What holds where nodes see each other: who is there, who has gone, and who is told when.
-#include "spi/coordinator_contract.h"
+#include "spi/contract/coordinator_contract.h"
 
 namespace tocsin {
 
