@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, ack, reserve, submit
+from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, ack, reserve, run, submit
 from resp_wire import Wire
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -132,6 +132,42 @@ def test_every_limit_is_explained():
     assert options
     for page in ("docs/http.md", "docs/resp.md", "docs/operations.md"):
         assert [option for option in options if f"`{option}`" not in read(page)] == [], page
+
+
+def commands_shown(program):
+    """What the pages show of a program: lines of code blocks, and `spans`. Without comments; the words of each."""
+    for page in PAGES:
+        text = page.read_text()
+        lines = [line for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()]
+        for line in [*lines, *re.findall(r"`([^`\n]+)`", without_code(text))]:
+            if found := re.match(rf"(?:sudo -u \w+ )?{program} (?!=)(.*)", line):
+                yield page.name, shlex.split(found[1].replace("...", " "), comments=True)
+
+
+def test_flags_that_a_page_shows_exist():
+    """Of tocsin by the help of its command, of tocsind by its own."""
+    helps = {}
+    def known(*command):
+        if command not in helps:
+            helps[command] = set(re.findall(r"--[\w-]+", run(*command, "--help").stdout))
+        return helps[command]
+    seen = 0
+    for page, words in commands_shown("tocsind"):
+        seen += 1
+        flags = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert flags <= known("tocsind") | {"--help", "--version"}, (page, words)
+    for page, words in commands_shown("tocsin"):
+        seen += 1
+        if "--" in words:
+            words = words[: words.index("--")]
+        flags = {word.partition("=")[0] for word in words if word.startswith("--")}
+        groups = {"topic", "dead", "token", "journal", "clock"}
+        command = words[:2] if words[0] in groups else words[:1]
+        if command[0].startswith("-") or command[0].isupper():
+            continue
+        assert run("tocsin", *command, "--help").returncode == 0, (page, words)
+        assert flags <= known("tocsin", *command) | known("tocsin") | {"--help", "--version"}, (page, words)
+    assert seen > 60
 
 
 def test_the_packages_that_the_programs_need_are_listed():
