@@ -3,6 +3,7 @@
 
 - README.md has at most 120 lines and shows the two commands in the first 30.
 - No cell of a table is longer than 120 characters: it holds a few words or a number.
+- Words that CONTRIBUTING.md's rules replace by common ones do not occur ("anew", "but for").
 - Every relative link leads to a file.
 - Every file named in `backticks` exists: with its folder (`src/core/service.h`), or by its name alone (`wheel.h`).
   <name> stands for anything, {a,b} for each of both.
@@ -24,6 +25,8 @@ CELL_MAX = 120
 GENERATED = {"docs/cli.md", "docs/configuration.md", "docs/errors.md"}  # their tables are the programs' own
 FOLDERS = ("src", "tests", "tools", "docs", "bench", "deploy", "cmake", "examples", ".ci", "proto", "web")
 SUFFIXES = ("h", "cc", "py", "sh", "lua", "json", "toml", "txt", "md", "in", "yml", "js", "service", "cmake")
+
+INSTEAD = {"anew": "again", "but for": "except", "besides": "also", "whilst": "while", "shall": "must"}
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -78,6 +81,7 @@ class Documents:
             yield from self.names_of_files(page)
             if page not in GENERATED:
                 yield from self.cells(page)
+                yield from self.words(page)
         if "docs/reliability.md" in pages:
             yield from self.tests("docs/reliability.md")
         if "docs/architecture.md" in pages:
@@ -116,6 +120,13 @@ class Documents:
                 shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).strip()
                 if len(shown) > CELL_MAX:
                     yield f"{page}:{number}: a cell of {len(shown)} characters (at most {CELL_MAX}): \"{shown[:40]}...\""
+
+    def words(self, page):
+        text = without_generated(without_code(self.text(page)))
+        for number, line in enumerate(text.splitlines(), 1):
+            for word, better in INSTEAD.items():
+                if re.search(rf"\b{word}\b", SPAN.sub("", line), re.IGNORECASE):
+                    yield f"{page}:{number}: \"{word}\": write \"{better}\""
 
     def tests(self, page):
         sources = "\n".join(self.text(file) for file in self.files if re.search(r"(_test|contract\w*)\.(cc|h)$|tests/.*\.(py|cc|h)$|/contract/", file))

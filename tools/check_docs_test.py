@@ -51,6 +51,10 @@ class CheckDocs(unittest.TestCase):
         self.assert_good(a=f"| {cell[1:]} | [{cell[1:]}](a.md) |\n```\n| {cell} |\n```\n")
         self.assert_good(a=f"<!-- x:begin -->\n| {cell} |\n<!-- x:end -->", cli=f"| {cell} |")
 
+    def test_words(self):
+        self.assert_bad("docs/a.md", "It begins\nanew.", 'docs/a.md:2: "anew": write "again"')
+        self.assert_good(a="`anew`\n```\nanew\n```\n", cli="anew")
+
     def test_tests(self):
         self.assert_good(reliability="`Service.NeverEarly`, `NeverEarly`, `Never*`")
         self.assert_bad("docs/reliability.md", "`Service.NeverLate`", "no test Service.NeverLate")
