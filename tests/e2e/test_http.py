@@ -8,7 +8,7 @@ import time
 import httpx
 import pytest
 
-from conftest import DEADLINE_S, await_metric, reserve, submit
+from conftest import DEADLINE_S, await_metric, reserve, run, submit
 
 TEN_YEARS_MS = 3653 * 86_400_000
 
@@ -251,6 +251,55 @@ def test_chunked_bodies_and_expect_continue(shared_server, client):
         assert wire.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         wire.sendall(body)
         assert read_all(wire).startswith(b"HTTP/1.1 201 ")
+
+
+LARGE = b"x" * 70_000
+
+# Chunked bodies, and the status of their answer; none where the body does not come to its end.
+CHUNKED = {
+    "a large trailer name": (b"0\r\n" + LARGE + b": x\r\n\r\n", 413),
+    "a large trailer value": (b"0\r\nx: " + LARGE + b"\r\n\r\n", 413),
+    "many trailers": (b"0\r\n" + b"x: y\r\n" * 10_000 + b"\r\n", 413),
+    "a large extension": (b"1;" + LARGE + b"\r\nx\r\n0\r\n\r\n", 413),
+    "a large name without an end": (b"0\r\n" + LARGE, 413),
+    "a chunk over any limit": (b"f" * 16 + b"\r\n", 413),
+    "a size with too many digits": (b"0" * 70_000 + b"\r\n\r\n", 400),
+    "a chunk that is longer than it says": (b"1\r\n" + LARGE, 400),
+    "a folded trailer": (b"0\r\nx: y\r\n z\r\n\r\n", 400),
+    "a trailer without a colon": (b"0\r\nx\r\n\r\n", 400),
+    "a trailer that ends in LF": (b"0\r\nx: y\n\r\n", 400),
+    "a trailer": (b"1;a=b\r\nx\r\n0\r\nx: y\r\n\r\n", 200),
+    "the largest trailer": (b"0\r\nx:" + b"y" * (16_384 - 6) + b"\r\n\r\n", 200),
+    "a trailer without an end": (b"0\r\nx: " + b"y" * 10_000, None),
+}
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_no_chunked_body_ends_the_server(start, tmp_path, guarded):
+    flags = []
+    if guarded:
+        file = tmp_path / "tokens"
+        assert run("tocsin", "token", "create", "--file", file, "--name", "a", "--scope", "admin").returncode == 0
+        flags = ["--auth-token-file", file]
+    server = start(*flags)
+    half_sent = []
+    for path in (b"/healthz", b"/readyz", b"/v1/openapi.json"):
+        for what, (body, status) in CHUNKED.items():
+            wire = connect(server)
+            wire.sendall(
+                b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+            )
+            if status is None:
+                half_sent.append(wire)
+                continue
+            answer = read_all(wire)
+            assert answer.startswith(b"HTTP/1.1 %d " % status), (path, what, answer[:300])
+            wire.close()
+    with connect(server) as wire:
+        wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert read_all(wire).startswith(b"HTTP/1.1 200 ")
+    for wire in half_sent:
+        wire.close()
 
 
 def test_connections_over_the_limit_are_told(start, client):

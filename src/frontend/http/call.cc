@@ -16,11 +16,14 @@ Answer::~Answer() = default;
 
 bool Answer::Wanted() const { return session_->open(); }
 
+std::shared_ptr<net::Connection> Answer::connection() const { return session_; }
+
 Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
 
 void Answer::Send(Response response) {
   TOCSIN_CHECK(session_ != nullptr);
-  std::exchange(session_, nullptr)->Send(std::move(response));
+  const auto session = std::exchange(session_, nullptr);
+  session->Guard([&] { session->Send(std::move(response)); });
 }
 
 std::shared_ptr<Document> Call::Body() {

@@ -17,6 +17,7 @@
 #include "metrics/registry.h"
 #include "metrics/scraper.h"
 #include "net/asio_loop.h"
+#include "net/connection.h"
 
 namespace tocsin::http {
 
@@ -59,6 +60,12 @@ class Answer {
   Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Fail(const Error& error) { Send(ErrorResponse(error)); }
+  /// The callback of a call to the service: runs `work(answer, result)`, and its exceptions end this connection alone.
+  template <class F>
+  auto Then(F work) {
+    return net::GuardedAnswer(std::move(*this), std::move(work));
+  }
+  std::shared_ptr<net::Connection> connection() const;
 
  private:
   std::shared_ptr<Session> session_;

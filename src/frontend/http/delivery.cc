@@ -21,10 +21,10 @@ void Settle(Call& call, SettleKind kind) {
     return call.answer.Fail(room.error());
   }
   call.context.service.Settle(call.loop, *std::move(request),
-                              [answer = std::move(call.answer), tokens = std::move(tokens)](auto result) mutable {
+                              call.answer.Then([tokens = std::move(tokens)](Answer& answer, auto result) mutable {
                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                 answer.Send({.body = EncodeSettled(tokens, *result)});
-                              });
+                              }));
 }
 
 }  // namespace
@@ -35,17 +35,17 @@ void ReserveJobs(Call& call) {
   auto request = DecodeReserve(call.params[0], *document, call.context.service.limits());
   if (!request) return call.answer.Fail(request.error());
 
-  auto deliver = [answer = std::move(call.answer), topic = call.params[0], &context = call.context,
-                  &loop = call.loop](auto result) mutable {
-    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    if (!answer.Wanted()) return context.service.Release(loop, topic, *result);
-    std::string body = EncodeDelivered(*result);
-    if (const Status room = answer.MakeRoom(body.size()); !room) {
-      context.service.Release(loop, topic, *result);
-      return answer.Fail(room.error());
-    }
-    answer.Send({.body = std::move(body)});
-  };
+  auto deliver = call.answer.Then(
+      [topic = call.params[0], &context = call.context, &loop = call.loop](Answer& answer, auto result) mutable {
+        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+        if (!answer.Wanted()) return context.service.Release(loop, topic, *result);
+        std::string body = EncodeDelivered(*result);
+        if (const Status room = answer.MakeRoom(body.size()); !room) {
+          context.service.Release(loop, topic, *result);
+          return answer.Fail(room.error());
+        }
+        answer.Send({.body = std::move(body)});
+      });
   const auto id = call.context.service.Reserve(call.loop, *std::move(request), std::move(deliver));
   call.Park(id);
 }

@@ -52,12 +52,12 @@ void AmendOne(Call& call, std::shared_ptr<Subject> subject, Amendment amendment,
   amendment.job = subject->Ref();
   AmendRequest request{.topic = std::move(call.params[0]), .amendments = {amendment}, .bytes = std::move(subject)};
   call.context.service.Amend(call.loop, std::move(request),
-                             [answer = std::move(call.answer), done](auto result) mutable {
+                             call.answer.Then([done](Answer& answer, auto result) mutable {
                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                if (const auto refusal = RefusalOf(result->front().outcome))
                                  return answer.Fail(*refusal);
                                answer.Send({.body = EncodeAmended(result->front(), done)});
-                             });
+                             }));
 }
 
 }  // namespace
@@ -77,10 +77,10 @@ void SubmitJobs(Call& call) {
   }
   call.context.service.Submit(
       call.loop, *std::move(request),
-      [answer = std::move(call.answer), ids = std::move(own_ids), document = std::move(document)](auto result) mutable {
+      call.answer.Then([ids = std::move(own_ids), document = std::move(document)](Answer& answer, auto result) mutable {
         if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
         answer.Send({.status = StatusOf(*result), .body = EncodeSubmitted(*result, ids)});
-      });
+      }));
 }
 
 void ListJobs(Call& call) {
@@ -96,12 +96,12 @@ void ListJobs(Call& call) {
   request.cursor = call.QueryOr("cursor", "");
   std::string reason(call.QueryOr("reason", ""));
   call.context.service.List(call.loop, std::move(request),
-                            [answer = std::move(call.answer), reason = std::move(reason)](auto result) mutable {
+                            call.answer.Then([reason = std::move(reason)](Answer& answer, auto result) mutable {
                               if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                               // Not by the store: a page may be empty, and the next one not.
                               if (!reason.empty()) KeepWithReason(result->jobs, reason);
                               answer.Send({.body = EncodePage(*result)});
-                            });
+                            }));
 }
 
 void ShowJob(Call& call) {
@@ -109,12 +109,12 @@ void ShowJob(Call& call) {
   if (subject == nullptr) return;
   FindRequest request{.topic = call.params[0], .jobs = {subject->Ref()}, .bytes = subject};
   call.context.service.Find(
-      call.loop, std::move(request), [answer = std::move(call.answer), subject](auto result) mutable {
+      call.loop, std::move(request), call.answer.Then([subject](Answer& answer, auto result) mutable {
         if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
         const JobView& job = result->jobs.front();
         if (job.uid != 0) return answer.Send({.body = EncodeJob(job)});
         answer.Fail({Code::kNotFound, fmt::format("no job {} is stored", Shown(subject->id)), "id"});
-      });
+      }));
 }
 
 void AmendJob(Call& call) {
@@ -146,13 +146,13 @@ void CountJob(Call& call) {
   if (const Status status = DecodeCount(*subject->document, event); !status) return call.answer.Fail(status.error());
   event.job = subject->Ref();
   CountRequest request{.topic = std::move(call.params[0]), .events = {event}, .bytes = std::move(subject)};
-  call.context.service.Count(call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
+  call.context.service.Count(call.loop, std::move(request), call.answer.Then([](Answer& answer, auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     if (result->front().outcome == CountOutcome::kOverloaded) {
       return answer.Fail({Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}});
     }
     answer.Send({.body = EncodeCounted(result->front())});
-  });
+  }));
 }
 
 }  // namespace tocsin::http

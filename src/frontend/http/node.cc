@@ -26,10 +26,10 @@ void ShowMetrics(Call& call) {
         response->body = std::move(text);
         response->gzipped = pack && PackAll(response->body);
       },
-      [response, answer = std::move(call.answer)](const Status& status) mutable {
+      call.answer.Then([response](Answer& answer, const Status& status) mutable {
         if (!status) return answer.Fail(status.error());
         answer.Send(std::move(*response));
-      });
+      }));
 }
 
 void ShowOpenApi(Call& call) { call.answer.Send({.body = std::string(OpenApiDocument())}); }
@@ -42,17 +42,17 @@ void ShowStats(Call& call) {
                         .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
                         .shards = context.node.shards,
                         .connections = context.node.connections->load(std::memory_order_relaxed)};
-  context.service.Topics(call.loop, "", [answer = std::move(call.answer), facts](auto result) mutable {
+  context.service.Topics(call.loop, "", call.answer.Then([facts](Answer& answer, auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     answer.Send({.body = EncodeStats(facts, *result)});
-  });
+  }));
 }
 
 void ShowCluster(Call& call) {
-  call.context.node.cluster->Describe(call.loop, [answer = std::move(call.answer)](auto result) mutable {
+  call.context.node.cluster->Describe(call.loop, call.answer.Then([](Answer& answer, auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     answer.Send({.body = EncodeCluster(*result)});
-  });
+  }));
 }
 
 void AdvanceClock(Call& call) {
@@ -61,9 +61,9 @@ void AdvanceClock(Call& call) {
   const auto by = DecodeAdvance(*document);
   if (!by) return call.answer.Fail(by.error());
   call.context.virtual_clock->Advance(*by);
-  call.context.service.ClockMoved(call.loop, [answer = std::move(call.answer), &clock = call.context.clock]() mutable {
+  call.context.service.ClockMoved(call.loop, call.answer.Then([&clock = call.context.clock](Answer& answer) mutable {
     answer.Send({.body = fmt::format("{{\"now_ms\":{}}}", ToMs(clock.Now().utc))});
-  });
+  }));
 }
 
 }  // namespace tocsin::http

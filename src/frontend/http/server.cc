@@ -23,6 +23,7 @@ Server::Server(const Context& context, const Router& router, net::Budget& budget
     : context_(context), router_(router), budget_(budget), loop_(loop), options_(options), tick_(loop.io()) {
   connections_ = context.metrics.GetGauge("tocsin_http_connections", "Open HTTP connections.");
   parked_ = context.metrics.GetGauge("tocsin_http_parked", "Long polls that wait for jobs.");
+  exceptions_ = net::ExceptionCounter(context.metrics, "http");
   for (size_t i = 0; i <= router.routes().size(); ++i) {
     const bool known = i < router.routes().size();
     const std::string route = known ? std::string(router.routes()[i].pattern) : "none";
@@ -50,7 +51,7 @@ void Server::Accept(net::Socket socket, net::ConnectionPass pass) {
   const auto session = std::make_shared<Session>(*this, std::move(socket), std::move(pass));
   sessions_.emplace(session.get(), session);
   connections_->Add(1);
-  session->Start();
+  session->Guard([&] { session->Start(); });
 }
 
 void Server::Remove(Session& session) {
@@ -68,13 +69,13 @@ void Server::Record(size_t route, int status, std::chrono::nanoseconds took) {
 void Server::Admit(std::shared_ptr<const auth::TokenSet> tokens) {
   tokens_ = std::move(tokens);
   const auto sessions = sessions_;  // one that is answered may remove itself
-  for (const auto& [session, owned] : sessions) session->TokensChanged();
+  for (const auto& [session, owned] : sessions) session->Guard([&] { session->TokensChanged(); });
 }
 
 void Server::Drain(Task done) {
   drained_ = std::move(done);
   const auto sessions = sessions_;  // closing one removes it
-  for (const auto& [session, owned] : sessions) session->Drain();
+  for (const auto& [session, owned] : sessions) session->Guard([&] { session->Drain(); });
   TellIfDrained();
 }
 
@@ -101,7 +102,7 @@ void Server::Expire() {
   for (const auto& [session, owned] : sessions_) {
     if (session->Expired(now)) expired.push_back(owned);
   }
-  for (const auto& session : expired) session->TimeOut();
+  for (const auto& session : expired) session->Guard([&] { session->TimeOut(); });
 }
 
 Error Server::NoRoom() const {

@@ -58,6 +58,7 @@ class Server {
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
   bool draining() const { return drained_ != nullptr; }
   void Remove(Session& session);
+  metrics::Counter& exceptions() { return *exceptions_; }
   void CountParked(int by) { parked_->Add(by); }
   /// `route`: its place in the router's table, or the table's size for requests that no route took.
   void Record(size_t route, int status, std::chrono::nanoseconds took);
@@ -82,6 +83,7 @@ class Server {
   std::vector<RouteFigures> figures_;
   std::shared_ptr<metrics::Gauge> connections_;
   std::shared_ptr<metrics::Gauge> parked_;
+  std::shared_ptr<metrics::Counter> exceptions_;
   Task drained_;
   std::shared_ptr<const auth::TokenSet> tokens_;
 };

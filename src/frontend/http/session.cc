@@ -1,6 +1,5 @@
 #include "frontend/http/session.h"
 
-#include <boost/beast/http/error.hpp>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -35,7 +34,8 @@ std::string_view View(const beast::flat_buffer& buffer) {
 }  // namespace
 
 Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
-    : server_(server),
+    : Connection(server.exceptions()),
+      server_(server),
       socket_(std::move(socket)),
       pass_(std::move(pass)),
       request_charge_(server.budget(), net::Charge::For::kRequest),
@@ -104,12 +104,11 @@ void Session::Read() {
   }
   size_t chunk = kReadChunk;
   if (phase_ == Phase::kBody) {
-    chunk = std::clamp<size_t>(request_->content_length_remaining().value_or(kReadChunk), kReadChunk, kBodyChunk);
+    chunk = std::clamp(body_bytes_ - std::min(body_.size(), body_bytes_), kReadChunk, kBodyChunk);
   }
   reading_ = true;
-  socket_.async_read_some(buffer_.prepare(chunk), [self = shared_from_this()](const error_code& error, size_t bytes) {
-    self->OnRead(error, bytes);
-  });
+  socket_.async_read_some(buffer_.prepare(chunk),
+                          Handler([this](const error_code& error, size_t bytes) { OnRead(error, bytes); }));
 }
 
 void Session::OnRead(const error_code& error, size_t bytes) {
@@ -156,11 +155,9 @@ void Session::TakeHeader() {
 
   request_.emplace();
   request_->header_limit(kHeaderMax);
-  body_bytes_max_ = server_.options().body_bytes_max;
-  request_->body_limit(body_bytes_max_);
+  request_->skip(true);  // the body is not for this parser
   error_code error;
   const size_t used = request_->put(buffer(bytes.data(), end + 4), error);
-  if (error == beast::http::error::body_limit) return Refuse(BodyTooLarge());
   if (error) return Refuse({Code::kInvalidArgument, fmt::format("malformed request: {}", error.message()), {}});
   buffer_.consume(used);
   head_ = request_->get().method() == Verb::head;
@@ -169,19 +166,21 @@ void Session::TakeHeader() {
 }
 
 void Session::ExpectBody() {
-  const auto length = request_->content_length();
-  // What is refused is not even read, unless it is here already: then the connection stays of use.
-  const bool more = !request_->is_done() && length.value_or(SIZE_MAX) > buffer_.size();
+  if (request_->chunked()) chunks_.emplace();
+  const uint64_t length = request_->content_length().value_or(0);
+  body_bytes_max_ = server_.options().body_bytes_max;
+  if (length > body_bytes_max_) return Refuse(BodyTooLarge());
+  body_bytes_ = length;
+  // A refused request's body is not read, unless it is here already: then the connection can go on.
+  const bool more = chunks_ || body_bytes_ > buffer_.size();
   if (refusal_ && more) return Refuse(*std::exchange(refusal_, std::nullopt));
   if (!refusal_ && match_.route->method == Verb::get) {
     body_bytes_max_ = std::min(body_bytes_max_, kBareBodyMax);
-    if (!request_->is_done() && length.value_or(0) > body_bytes_max_) return Refuse(BodyTooLarge());
-    if (request_->chunked()) request_->body_limit(body_bytes_max_);
+    if (body_bytes_ > body_bytes_max_) return Refuse(BodyTooLarge());
   }
-  if (!request_charge_.Reach(length.value_or(0))) return Refuse(server_.NoRoom());
-  request_->eager(true);
+  if (!request_charge_.Reach(body_bytes_)) return Refuse(server_.NoRoom());
   Enter(Phase::kBody, kBodyTime);
-  if (request_->is_done() || buffer_.size() > 0) return;
+  if (BodyIsComplete() || buffer_.size() > 0) return;
   AckNow();
   const auto& message = request_->get();
   if (message.version() >= 11 && message.count(beast::http::field::expect) > 0) Continue();
@@ -202,19 +201,29 @@ void Session::AckNow() {
 }
 
 void Session::TakeBody() {
-  while (!request_->is_done() && buffer_.size() > 0) {
-    // The length of a chunked body is known only as it comes.
-    if (request_->chunked() && !request_charge_.Reach(request_->get().body().size() + buffer_.size())) {
-      return Refuse(server_.NoRoom());
-    }
-    error_code error;
-    buffer_.consume(request_->put(buffer_.data(), error));
-    if (error == beast::http::error::need_more) break;
-    if (error == beast::http::error::body_limit) return Refuse(BodyTooLarge());
-    if (error) return Refuse({Code::kInvalidArgument, fmt::format("malformed request: {}", error.message()), {}});
+  if (chunks_) {
+    TakeChunks();
+  } else if (buffer_.size() > 0) {
+    body_.reserve(body_bytes_);
+    const std::string_view bytes = View(buffer_).substr(0, body_bytes_ - body_.size());
+    body_.append(bytes);
+    buffer_.consume(bytes.size());
   }
-  if (request_->is_done()) Dispatch();
+  if (phase_ == Phase::kBody && BodyIsComplete()) Dispatch();
 }
+
+void Session::TakeChunks() {
+  // The length of a chunked body is known only as it comes.
+  if (!request_charge_.Reach(body_.size() + buffer_.size())) return Refuse(server_.NoRoom());
+  std::string_view bytes = View(buffer_);
+  const auto step = chunks_->Decode(bytes, body_, body_bytes_max_);
+  buffer_.consume(buffer_.size() - bytes.size());
+  if (step == ChunkedDecoder::Step::kDone) return chunks_.reset();
+  if (step == ChunkedDecoder::Step::kBodyTooLarge) return Refuse(BodyTooLarge());
+  if (step == ChunkedDecoder::Step::kBad) return Refuse(Error(chunks_->problem()));
+}
+
+bool Session::BodyIsComplete() const { return !chunks_ && body_.size() >= body_bytes_; }
 
 void Session::Continue() {
   // The client waits for these few bytes before it sends more, so they fit into the socket's buffer.
@@ -237,9 +246,9 @@ void Session::Dispatch() {
             .parser = json_,
             .params = std::move(match_.params),
             .query = std::move(match_.query),
-            .body = request_->get().body(),
+            .body = body_,
             .grant = grant_,
-            .answer = Answer(shared_from_this()),
+            .answer = Answer(std::static_pointer_cast<Session>(shared_from_this())),
             .session = *this};
   match_.route->handler(call);
 }
@@ -294,9 +303,8 @@ void Session::Watch() {
     return;
   }
   reading_ = true;
-  socket_.async_read_some(buffer(watched_), [self = shared_from_this()](const error_code& error, size_t bytes) {
-    self->OnWatch(error, bytes);
-  });
+  socket_.async_read_some(buffer(watched_),
+                          Handler([this](const error_code& error, size_t bytes) { OnWatch(error, bytes); }));
 }
 
 void Session::CloseIfGone() {
@@ -317,9 +325,16 @@ void Session::OnWatch(const error_code& error, size_t bytes) {
   if (phase_ < Phase::kHandling) Advance();
 }
 
-void Session::Refuse(Response refusal) {
+void Session::DropRequest() {
   request_.reset();
+  chunks_.reset();
+  body_ = {};
+  body_bytes_ = 0;
   request_charge_.Clear();
+}
+
+void Session::Refuse(Response refusal) {
+  DropRequest();
   keep_alive_ = false;
   unread_ = true;
   began_ = server_.loop().clock().IoNow();

@@ -17,26 +17,28 @@
 #include <string>
 
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <boost/json/parser.hpp>
 
 #include "frontend/http/call.h"
+#include "frontend/http/chunked.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/router.h"
 #include "net/budget.h"
+#include "net/connection.h"
 #include "net/listener.h"
 
 namespace tocsin::http {
 
 class Server;
 
-class Session : public std::enable_shared_from_this<Session> {
+class Session final : public net::Connection {
  public:
   Session(Server& server, net::Socket socket, net::ConnectionPass pass);
 
   void Start();
-  void Close();
+  void Close() override;
   /// The server stops: closes now, or after the answer that is under way.
   void Drain();
   /// A reserve that waits, and that the new tokens no longer allow, is answered empty: no job leaves for it.
@@ -77,10 +79,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void TakeHeader();
   void ExpectBody();
   void TakeBody();
+  void TakeChunks();
+  bool BodyIsComplete() const;
   void AckNow();
   void Continue();
   Error BodyTooLarge() const;
   void Dispatch();
+  void DropRequest();
   /// Finds who answers the request, and whether its sender may ask. The answer where not.
   std::optional<Response> FindRoute();
   Status CheckCaller();
@@ -115,7 +120,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool reading_ = false;
   bool gone_ = false;  // the client closed its sending side
 
-  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> request_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> request_;  // parses its header
+  std::optional<ChunkedDecoder> chunks_;  // of a chunked body that is not complete
+  std::string body_;
+  size_t body_bytes_ = 0;       // by its Content-Length
   net::Charge request_charge_;  // its body, until it is answered
   size_t body_bytes_max_ = 0;
   Match match_;

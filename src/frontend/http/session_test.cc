@@ -379,6 +379,58 @@ TEST_F(SessionTest, LittleIsReadBehindAParkedReserve) {
   EXPECT_EQ(Metric("tocsin_http_connections"), 0);
 }
 
+TEST_F(SessionTest, AnExceptionEndsItsConnectionAndNoOther) {
+  constexpr std::string_view kCounter = "tocsin_connection_exceptions_total{door=\"http\"}";
+  EXPECT_EQ(Metric(kCounter), 0);
+  auto other = Connect();
+  auto at_once = Connect();
+  Send(at_once, "GET /throw HTTP/1.1\r\nHost: x\r\n\r\n" + kGetSmall);
+  EXPECT_EQ(ReadToEnd(at_once), "");
+  EXPECT_EQ(Metric(kCounter), 1);
+
+  auto late = Connect();
+  Send(late, "GET /throw_later HTTP/1.1\r\nHost: x\r\n\r\n");
+  RunWhile([&] { return later.empty(); });
+  loop_.Post(std::move(later.front()));
+  EXPECT_EQ(ReadToEnd(late), "");
+  EXPECT_EQ(Metric(kCounter), 2);
+
+  auto within = Connect();
+  Send(within, "GET /throw_within HTTP/1.1\r\nHost: x\r\n\r\n" + kGetSmall);
+  ReadToEnd(within);
+  EXPECT_EQ(Metric(kCounter), 3);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 1);
+  Send(other, kGetSmall);
+  EXPECT_THAT(ReadUntil(other, "small"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, ChunkedBodiesMayHaveTrailersOfTheSizeOfAHeader) {
+  const std::string post = "POST /length HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  auto client = Connect();
+  Send(client, post + "4;e=1\r\nfour\r\n0\r\nDigest: x\r\nX: " + std::string(16'000, 'x') + "\r\n\r\n" + kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("length 4")));
+  // Byte by byte, and the next request in the last piece.
+  const std::string slow = post + "4\r\nfour\r\n00\r\nA: b\r\n\r";
+  for (const char c : slow) Send(client, std::string_view(&c, 1));
+  Send(client, "\n" + kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), HasSubstr("length 4"));
+
+  const std::string large(70'000, 'x');
+  for (const std::string& bad : {"0\r\n" + large + ": x\r\n\r\n", "0\r\nx: " + large + "\r\n\r\n", "0\r\n" + large,
+                                 "4;" + large + "\r\nfour\r\n0\r\n\r\n"}) {
+    auto attacker = Connect();
+    Send(attacker, post + bad);
+    EXPECT_THAT(ReadToEnd(attacker), AllOf(StartsWith("HTTP/1.1 413 "), HasSubstr("\"too_large\"")));
+  }
+  for (const char* bad : {"x\r\n", "4\r\nfourfive", "4\nfour", "0\r\nno colon\r\n\r\n"}) {
+    auto attacker = Connect();
+    Send(attacker, post + bad);
+    EXPECT_THAT(ReadToEnd(attacker), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("\"invalid_argument\"")));
+  }
+  EXPECT_EQ(Metric("tocsin_connection_exceptions_total{door=\"http\"}"), 0);
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 0);
+}
+
 TEST_F(SessionTest, AnEmptyLineMayComeInTwoPieces) {
   auto client = Connect();
   Send(client, "\r");

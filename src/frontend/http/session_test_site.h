@@ -19,7 +19,10 @@ class TestSite : public net::SocketTest {
   static constexpr size_t kBudget = 4 << 20;
 
   TestSite() { service_.Start(); }
-  ~TestSite() override { held.clear(); }
+  ~TestSite() override {
+    held.clear();
+    later.clear();
+  }
 
   void Accept(net::Socket socket) override { server_->Accept(std::move(socket), nullptr); }
   void Expire() override { server_->Expire(); }
@@ -37,6 +40,7 @@ class TestSite : public net::SocketTest {
   }
 
   static inline std::vector<Answer> held;   // of requests to /hold
+  static inline std::vector<Task> later;    // the callbacks of requests to /throw_later
   static inline size_t large_bytes = 1024;  // of the answer to /large
 
   metrics::Registry metrics_;
@@ -53,6 +57,19 @@ class TestSite : public net::SocketTest {
        .pattern = "/{n}/number",
        .handler = [](Call& call) { call.answer.Send({.body = call.params[0]}); }},
       {.method = Verb::post, .pattern = "/hold", .handler = [](Call& call) { held.push_back(std::move(call.answer)); }},
+      {.method = Verb::get, .pattern = "/throw", .handler = [](Call&) { throw std::runtime_error("thrown"); }},
+      {.method = Verb::get,
+       .pattern = "/throw_later",
+       .handler = [](Call& call) { later.push_back(call.answer.Then([](Answer&) { throw 1; })); }},
+      {.method = Verb::get,
+       .pattern = "/throw_within",
+       .handler =
+           [](Call& call) {
+             call.answer.Then([](Answer& answer) {
+               answer.Send({.body = "not sent"});
+               throw std::runtime_error("thrown");
+             })();
+           }},
       {.method = Verb::post,
        .pattern = "/length",
        .handler = [](Call& call) { call.answer.Send({.body = fmt::format("length {}", call.body.size())}); }},

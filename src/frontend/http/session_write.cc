@@ -58,7 +58,7 @@ void Session::PackNext(Response response) {
   const bool pays = packing_->Pays() && answer_charge_.Reach(packing_->bytes());
   if (pays && !done) {
     return server_.loop().Post(
-        [self = shared_from_this(), response = std::move(response)]() mutable { self->PackNext(std::move(response)); });
+        Handler([this, response = std::move(response)]() mutable { PackNext(std::move(response)); }));
   }
   const auto packing = std::move(packing_);
   response.body = pays ? packing->TakePacked() : packing->TakeBody();
@@ -105,8 +105,7 @@ void Session::Write() {
   const size_t head_left = out_head_.size() - std::min(out_sent_, out_head_.size());
   const std::array<boost::asio::const_buffer, 2> out = {buffer(out_head_) + out_sent_,
                                                         buffer(out_body_) + (out_sent_ + head_left - out_head_.size())};
-  socket_.async_write_some(
-      out, [self = shared_from_this()](const error_code& error, size_t bytes) { self->OnWritten(error, bytes); });
+  socket_.async_write_some(out, Handler([this](const error_code& error, size_t bytes) { OnWritten(error, bytes); }));
 }
 
 void Session::OnWritten(const error_code& error, size_t bytes) {
@@ -119,8 +118,7 @@ void Session::OnWritten(const error_code& error, size_t bytes) {
   }
   out_body_ = {};
   answer_charge_.Clear();
-  request_.reset();
-  request_charge_.Clear();
+  DropRequest();
   if (keep_alive_) return Next();
   if (!unread_ && buffer_.size() == 0) return Close();
   Linger();

@@ -19,10 +19,10 @@ bool TakesNothing(Call& call) {
 
 void Change(Call& call, ChangeTopicRequest request) {
   call.context.service.ChangeTopic(
-      call.loop, std::move(request), [answer = std::move(call.answer)](auto result) mutable {
+      call.loop, std::move(request), call.answer.Then([](Answer& answer, auto result) mutable {
         if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
         answer.Send({.status = result->created ? 201 : 200, .body = EncodeTopic(result->topic)});
-      });
+      }));
 }
 
 void Pause(Call& call, bool paused) {
@@ -34,10 +34,10 @@ void Pause(Call& call, bool paused) {
 void Sweep(Call& call, SweepKind kind, std::string_view word) {
   if (!TakesNothing(call)) return;
   call.context.service.Sweep(call.loop, std::move(call.params[0]), kind,
-                             [answer = std::move(call.answer), word](auto result) mutable {
+                             call.answer.Then([word](Answer& answer, auto result) mutable {
                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                answer.Send({.body = fmt::format("{{\"{}\":{}}}", word, *result)});
-                             });
+                             }));
 }
 
 }  // namespace
@@ -52,38 +52,38 @@ void PutTopic(Call& call) {
 
 void ShowTopic(Call& call) {
   const std::string name = call.params[0];
-  call.context.service.Topics(call.loop, name, [answer = std::move(call.answer), name](auto result) mutable {
+  call.context.service.Topics(call.loop, name, call.answer.Then([name](Answer& answer, auto result) mutable {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     if (!result->topics.empty()) return answer.Send({.body = EncodeTopic(result->topics.front())});
     answer.Fail(NoSuchTopic(name).error());
-  });
+  }));
 }
 
 void ListTopics(Call& call) {
   std::string prefix = call.grant != nullptr ? call.grant->prefix : std::string();
   call.context.service.Topics(call.loop, "",
-                              [answer = std::move(call.answer), prefix = std::move(prefix)](auto result) mutable {
+                              call.answer.Then([prefix = std::move(prefix)](Answer& answer, auto result) mutable {
                                 if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                 answer.Send({.body = EncodeTopics(*result, prefix)});
-                              });
+                              }));
 }
 
 void DropTopic(Call& call) {
   if (!TakesNothing(call)) return;
   call.context.service.DropTopic(call.loop, std::move(call.params[0]),
-                                 [answer = std::move(call.answer)](auto result) mutable {
+                                 call.answer.Then([](Answer& answer, auto result) mutable {
                                    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                    answer.Send({.body = "{\"outcome\":\"dropped\"}"});
-                                 });
+                                 }));
 }
 
 void TestTopic(Call& call) {
   if (!TakesNothing(call)) return;
   call.context.service.Probe(call.loop, std::move(call.params[0]),
-                             [answer = std::move(call.answer)](auto result) mutable {
+                             call.answer.Then([](Answer& answer, auto result) mutable {
                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
                                answer.Send({.body = EncodeProbed(*result)});
-                             });
+                             }));
 }
 
 void PauseTopic(Call& call) { Pause(call, true); }

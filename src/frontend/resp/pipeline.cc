@@ -23,6 +23,8 @@ Answer::~Answer() = default;
 
 bool Answer::Wanted() const { return session_->open(); }
 
+std::shared_ptr<net::Connection> Answer::connection() const { return session_; }
+
 Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
 
 void Answer::Done() {
@@ -83,7 +85,7 @@ size_t Pipeline::ReadyBytes() {
 Answer Pipeline::Hold(const Call& call) {
   Flush();
   held_ = NewSlot();
-  return {session_.shared_from_this(), held_, call.command};
+  return {session_.Share(), held_, call.command};
 }
 
 bool Pipeline::Continues(const Command* command, std::string_view topic) const {
@@ -119,66 +121,64 @@ void Pipeline::Flush() {
 
 template <class R>
 Answer Pipeline::AnswerOf(const R& run, size_t commands) {
-  return {session_.shared_from_this(), NewSlot(), *run.command, commands};
+  return {session_.Share(), NewSlot(), *run.command, commands};
 }
 
 void Pipeline::Dispatch(SubmitRun run) {
   Server& server = session_.server();
-  auto answer = AnswerOf(run, run.parts.size());
-  auto done = [answer = std::move(answer), parts = std::move(run.parts),
-               bytes = run.request.bytes](Result<std::vector<Submitted>> result) mutable {
-    if (!result) return answer.Fail(result.error());
-    Writer writer = answer.writer();
-    std::span<const Submitted> jobs = *result;
-    for (const Submitted& job : jobs) {
-      if (!IsStored(job.outcome)) answer.CountError(CodeOf(job.outcome));
-    }
-    for (const SubmitRun::Part& part : parts) {
-      WriteSubmitted(writer, jobs.first(part.items), part.own_id, part.many);
-      jobs = jobs.subspan(part.items);
-    }
-    answer.Done();
-  };
+  auto done = AnswerOf(run, run.parts.size())
+                  .Then([parts = std::move(run.parts), bytes = run.request.bytes](
+                            Answer& answer, Result<std::vector<Submitted>> result) {
+                    if (!result) return answer.Fail(result.error());
+                    Writer writer = answer.writer();
+                    std::span<const Submitted> jobs = *result;
+                    for (const Submitted& job : jobs) {
+                      if (!IsStored(job.outcome)) answer.CountError(CodeOf(job.outcome));
+                    }
+                    for (const SubmitRun::Part& part : parts) {
+                      WriteSubmitted(writer, jobs.first(part.items), part.own_id, part.many);
+                      jobs = jobs.subspan(part.items);
+                    }
+                    answer.Done();
+                  });
   server.context().service.Submit(server.loop(), std::move(run.request), std::move(done));
 }
 
 void Pipeline::Dispatch(SettleRun run) {
   Server& server = session_.server();
-  auto answer = AnswerOf(run, run.parts.size());
-  auto done = [answer = std::move(answer),
-               parts = std::move(run.parts)](Result<std::vector<SettleOutcome>> result) mutable {
-    if (!result) return answer.Fail(result.error());
-    Writer writer = answer.writer();
-    std::span<const SettleOutcome> outcomes = *result;
-    for (const SettleRun::Part& part : parts) {
-      WriteSettled(writer, outcomes.first(part.items));
-      outcomes = outcomes.subspan(part.items);
-    }
-    answer.Done();
-  };
+  auto done = AnswerOf(run, run.parts.size())
+                  .Then([parts = std::move(run.parts)](Answer& answer, Result<std::vector<SettleOutcome>> result) {
+                    if (!result) return answer.Fail(result.error());
+                    Writer writer = answer.writer();
+                    std::span<const SettleOutcome> outcomes = *result;
+                    for (const SettleRun::Part& part : parts) {
+                      WriteSettled(writer, outcomes.first(part.items));
+                      outcomes = outcomes.subspan(part.items);
+                    }
+                    answer.Done();
+                  });
   server.context().service.Settle(server.loop(), std::move(run.request), std::move(done));
 }
 
 void Pipeline::Dispatch(AmendRun run) {
   Server& server = session_.server();
-  auto answer = AnswerOf(run, run.request.amendments.size());
-  auto done = [answer = std::move(answer),
-               kind = run.request.amendments.front().kind](Result<std::vector<Amended>> result) mutable {
-    if (!result) return answer.Fail(result.error());
-    Writer writer = answer.writer();
-    for (const Amended& amended : *result) {
-      if (const auto refusal = RefusalOf(amended.outcome)) answer.CountError(refusal->code);
-      WriteAmended(writer, amended, kind);
-    }
-    answer.Done();
-  };
+  auto done =
+      AnswerOf(run, run.request.amendments.size())
+          .Then([kind = run.request.amendments.front().kind](Answer& answer, Result<std::vector<Amended>> result) {
+            if (!result) return answer.Fail(result.error());
+            Writer writer = answer.writer();
+            for (const Amended& amended : *result) {
+              if (const auto refusal = RefusalOf(amended.outcome)) answer.CountError(refusal->code);
+              WriteAmended(writer, amended, kind);
+            }
+            answer.Done();
+          });
   server.context().service.Amend(server.loop(), std::move(run.request), std::move(done));
 }
 
 void Pipeline::Dispatch(CountRun run) {
   Server& server = session_.server();
-  auto answer = AnswerOf(run, run.request.events.size());
-  auto done = [answer = std::move(answer)](Result<std::vector<Counted>> result) mutable {
+  auto done = AnswerOf(run, run.request.events.size()).Then([](Answer& answer, Result<std::vector<Counted>> result) {
     if (!result) return answer.Fail(result.error());
     Writer writer = answer.writer();
     for (const Counted& counted : *result) {
@@ -186,7 +186,7 @@ void Pipeline::Dispatch(CountRun run) {
       WriteCounted(writer, counted);
     }
     answer.Done();
-  };
+  });
   server.context().service.Count(server.loop(), std::move(run.request), std::move(done));
 }
 

@@ -19,6 +19,7 @@
 #include "core/service.h"
 #include "frontend/resp/command.h"
 #include "frontend/resp/writer.h"
+#include "net/connection.h"
 
 namespace tocsin::resp {
 
@@ -48,6 +49,12 @@ class Answer {
   void Fail(const Error& error);
   /// One of its commands is answered with this.
   void CountError(Code code);
+  /// The callback of a call to the service: runs `work(answer, result)`, and its exceptions end this connection alone.
+  template <class F>
+  auto Then(F work) {
+    return net::GuardedAnswer(std::move(*this), std::move(work));
+  }
+  std::shared_ptr<net::Connection> connection() const;
 
  private:
   std::shared_ptr<Session> session_;

@@ -26,6 +26,7 @@ Server::Server(const Context& context, net::Budget& budget, net::AsioLoop& loop,
   connections_ = metrics.GetGauge("tocsin_resp_connections", "Open RESP connections.");
   parked_ = metrics.GetGauge("tocsin_resp_parked", "JOB.RESERVE commands that wait for jobs.");
   dropped_ = metrics.GetCounter("tocsin_resp_dropped_total", "RESP connections dropped because they spoke HTTP.");
+  exceptions_ = net::ExceptionCounter(metrics, "resp");
   for (const Command* command : Commands()) {
     seconds_[command] = metrics.GetHistogram("tocsin_resp_command_seconds",
                                              "From a whole command to its reply; long polls with their wait.",
@@ -49,7 +50,7 @@ void Server::Accept(net::Socket socket, net::ConnectionPass pass) {
                                                  context_.connection_ids->fetch_add(1, std::memory_order_relaxed) + 1);
   sessions_.emplace(session.get(), session);
   connections_->Add(1);
-  session->Start();
+  session->Guard([&] { session->Start(); });
 }
 
 void Server::Remove(Session& session) {
@@ -62,14 +63,14 @@ void Server::Wake(Session& session) {
   if (session.woken_ || !session.open()) return;
   session.woken_ = true;
   if (woken_.empty()) boost::asio::post(loop_.io(), [this] { Turn(); });
-  woken_.push_back(session.shared_from_this());
+  woken_.push_back(session.Share());
 }
 
 void Server::Turn() {
   turning_.swap(woken_);
   for (const auto& session : turning_) {
     session->woken_ = false;
-    session->Turn();
+    session->Guard([&] { session->Turn(); });
   }
   turning_.clear();
 }
@@ -86,14 +87,15 @@ uint64_t Server::CommandsAnswered() const {
 
 void Server::Admit(std::shared_ptr<const auth::TokenSet> tokens) {
   tokens_ = std::move(tokens);
-  for (const auto& [session, owned] : sessions_) session->TokensChanged();
+  const auto sessions = sessions_;  // one that fails is removed
+  for (const auto& [session, owned] : sessions) session->Guard([&] { session->TokensChanged(); });
 }
 
 void Server::Drain(Task done) {
   draining_ = true;
   drained_ = std::move(done);
   const auto sessions = sessions_;  // closing one removes it
-  for (const auto& [session, owned] : sessions) session->Drain();
+  for (const auto& [session, owned] : sessions) session->Guard([&] { session->Drain(); });
   TellIfDrained();
 }
 
@@ -120,7 +122,7 @@ void Server::Expire() {
   for (const auto& [session, owned] : sessions_) {
     if (session->IsLate(now)) late.push_back(owned);
   }
-  for (const auto& session : late) session->TimeOut();
+  for (const auto& session : late) session->Guard([&] { session->TimeOut(); });
 }
 
 Error Server::NoRoom() const {

@@ -72,6 +72,7 @@ class Server {
   void Remove(Session& session);
   void Record(const Command& command, size_t times, std::chrono::nanoseconds took);
   void CountErrors(Code code, size_t times) { errors_[static_cast<size_t>(code)]->Add(times); }
+  metrics::Counter& exceptions() { return *exceptions_; }
   void CountParked(int by) { parked_->Add(by); }
   /// Over all shards, as the metrics have them.
   size_t parked() const { return static_cast<size_t>(parked_->Value()); }
@@ -98,6 +99,7 @@ class Server {
   std::shared_ptr<metrics::Gauge> connections_;
   std::shared_ptr<metrics::Gauge> parked_;
   std::shared_ptr<metrics::Counter> dropped_;
+  std::shared_ptr<metrics::Counter> exceptions_;
   bool draining_ = false;
   Task drained_;
   std::shared_ptr<const auth::TokenSet> tokens_;

@@ -37,7 +37,8 @@ constexpr Millis kLingerTime{2'000};
 }  // namespace
 
 Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass, uint64_t id)
-    : server_(server),
+    : Connection(server.exceptions()),
+      server_(server),
       socket_(std::move(socket)),
       pass_(std::move(pass)),
       id_(id),
@@ -162,12 +163,11 @@ void Session::WaitToRead() {
   const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
   if (stalled_ && waiting >= (IsStranger() ? kStrangerMax : kAheadMax)) return;
   reading_ = true;
-  socket_.async_wait(net::Socket::wait_read, [self = shared_from_this()](const error_code& error) {
-    self->reading_ = false;
-    if (self->closed_) return;
-    if (error) return self->Close();
-    self->Receive();
-  });
+  socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) {
+                       reading_ = false;
+                       if (closed_) return;
+                       error ? Close() : Receive();
+                     }));
 }
 
 bool Session::MakeRoomToRead() {
@@ -435,12 +435,11 @@ void Session::WaitToWrite() {
     written_ = 0;
   }
   writing_ = true;
-  socket_.async_wait(net::Socket::wait_write, [self = shared_from_this()](const error_code& error) {
-    self->writing_ = false;
-    if (self->closed_) return;
-    if (error) return self->Close();
-    self->Turn();
-  });
+  socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
+                       writing_ = false;
+                       if (closed_) return;
+                       error ? Close() : Turn();
+                     }));
 }
 
 void Session::FinishIfDone() {

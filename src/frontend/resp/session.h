@@ -19,18 +19,19 @@
 #include "frontend/resp/frame.h"
 #include "frontend/resp/pipeline.h"
 #include "net/budget.h"
+#include "net/connection.h"
 #include "net/listener.h"
 
 namespace tocsin::resp {
 
 class Server;
 
-class Session : public std::enable_shared_from_this<Session> {
+class Session final : public net::Connection {
  public:
   Session(Server& server, net::Socket socket, net::ConnectionPass pass, uint64_t id);
 
   void Start();
-  void Close();
+  void Close() override;
   /// The server stops: closes now, or after the replies to what is under way.
   void Drain();
   /// Replies are ready, or there is room for more commands.
@@ -45,6 +46,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The client closed its sending side.
   bool gone() const { return gone_; }
   Server& server() { return server_; }
+  /// Keeps it alive.
+  std::shared_ptr<Session> Share() { return std::static_pointer_cast<Session>(shared_from_this()); }
 
   // For commands and their answers.
   Pipeline& pipeline() { return pipeline_; }

@@ -311,6 +311,43 @@ TEST_F(SessionTest, HttpIsDroppedWithoutAWord) {
   EXPECT_EQ(Metric("tocsin_resp_dropped_total"), 1);
 }
 
+TEST_F(SessionTest, AnExceptionEndsItsConnectionAndNoOther) {
+  constexpr std::string_view kCounter = "tocsin_connection_exceptions_total{door=\"resp\"}";
+  EXPECT_EQ(Metric(kCounter), 0);
+  auto other = Connect();
+  auto client = Connect();
+  Send(client, "PING\r\nNODES\r\nPING\r\n");
+  EXPECT_EQ(ReadToEnd(client), "");
+  EXPECT_EQ(Metric(kCounter), 1);
+  EXPECT_EQ(Metric("tocsin_resp_connections"), 1);
+  EXPECT_EQ(Ask(other, {"PING"}).text, "PONG");
+}
+
+/// Keeps the session of a connection, to answer its commands as the test wants.
+class AnswerTest : public TestSite {
+ protected:
+  void Accept(net::Socket socket) override {
+    session_ = std::make_shared<Session>(*server_, std::move(socket), nullptr, 1);
+    session_->Start();
+  }
+
+  std::shared_ptr<Session> session_;
+};
+
+TEST_F(AnswerTest, AnAnswerThatThrowsEndsItsConnection) {
+  auto client = Connect();
+  Task late = session_->pipeline().Hold({*FindCommand("JOB.GET"), {}, *session_}).Then([](Answer& answer) {
+    answer.writer().Simple("never sent");
+    throw 1;
+  });
+  Settle();
+  EXPECT_TRUE(session_->open());
+  loop_.Post(std::move(late));
+  EXPECT_EQ(ReadToEnd(client), "");
+  EXPECT_FALSE(session_->open());
+  EXPECT_EQ(Metric("tocsin_connection_exceptions_total{door=\"resp\"}"), 1);
+}
+
 TEST_F(SessionTest, CommandsInPiecesAreTheSame) {
   const std::string commands = Submit("t", "a") + "PING\r\n" + CommandText({"JOB.CANCEL", "t", "a"}) + "PING 'x y'\n";
   auto whole = Connect();

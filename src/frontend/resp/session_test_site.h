@@ -24,6 +24,12 @@ inline std::string CommandText(const std::vector<std::string>& args) {
   return text;
 }
 
+/// Makes NODES throw.
+class ThrowingCluster final : public Cluster {
+ public:
+  void Describe(Loop&, Done<ClusterReport>) override { throw std::runtime_error("thrown"); }
+};
+
 class TestSite : public net::SocketTest {
  protected:
   static constexpr size_t kBudget = 4 << 20;
@@ -119,7 +125,8 @@ class TestSite : public net::SocketTest {
                                        clock_,
                                        nullptr,
                                        metrics_,
-                                       {"test", 1, clock_.IoNow(), std::make_shared<const std::atomic<size_t>>(0)}},
+                                       {"test", 1, clock_.IoNow(), std::make_shared<const std::atomic<size_t>>(0),
+                                        std::make_shared<ThrowingCluster>()}},
                                budget_, loop_, Options{});
   bool stopping_ = false;  // the test has told the service to stop
 };

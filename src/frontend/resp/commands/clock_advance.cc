@@ -11,10 +11,10 @@ void Run(Call& call) {
   const auto by = Number("ms", call.args[0], 0, kDelayMax.count());
   if (!by) return call.Fail(by.error());
   context.virtual_clock->Advance(Millis(*by));
-  context.service.ClockMoved(LoopOf(call), [answer = call.session.pipeline().Hold(call), &context]() mutable {
+  context.service.ClockMoved(LoopOf(call), call.session.pipeline().Hold(call).Then([&context](Answer& answer) mutable {
     answer.writer().Integer(ToMs(context.clock.Now().utc));
     answer.Done();
-  });
+  }));
 }
 
 }  // namespace

@@ -100,14 +100,15 @@ void Run(Call& call) {
   const bool all =
       call.session.server().tokens() == nullptr || (grant != nullptr && grant->AllowsAll(auth::Scope::kAdmin));
   if (!all || !(totals || lateness || conservation)) return Reply(call).Bulk(text);
-  context.service.Topics(LoopOf(call), "",
-                         [answer = call.session.pipeline().Hold(call), text = std::move(text), totals, lateness,
-                          conservation](Result<Report> result) mutable {
-                           if (!result) return answer.Fail(result.error());
-                           AddTopics(text, *result, totals, lateness, conservation);
-                           answer.writer().Bulk(text);
-                           answer.Done();
-                         });
+  context.service.Topics(
+      LoopOf(call), "",
+      call.session.pipeline().Hold(call).Then(
+          [text = std::move(text), totals, lateness, conservation](Answer& answer, Result<Report> result) mutable {
+            if (!result) return answer.Fail(result.error());
+            AddTopics(text, *result, totals, lateness, conservation);
+            answer.writer().Bulk(text);
+            answer.Done();
+          }));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ void Run(Call& call) {
   if (const Status status = ReadOptions(job, call.args.subspan(2), kOptions); !status) return call.Fail(status.error());
   FindRequest request{.topic = std::string(call.topic()), .jobs = {job}, .bytes = call.session.bytes()};
   ServiceOf(call).Find(LoopOf(call), std::move(request),
-                       [answer = call.session.pipeline().Hold(call)](Result<JobBatch> result) mutable {
+                       call.session.pipeline().Hold(call).Then([](Answer& answer, Result<JobBatch> result) mutable {
                          if (!result) return answer.Fail(result.error());
                          if (const Status room = answer.MakeRoom(DeliveredBytesMax(*result)); !room) {
                            return answer.Fail(room.error());
@@ -22,7 +22,7 @@ void Run(Call& call) {
                          const JobView& found = result->jobs.front();
                          found.uid == 0 ? writer.Null() : WriteJob(writer, found);
                          answer.Done();
-                       });
+                       }));
 }
 
 }  // namespace

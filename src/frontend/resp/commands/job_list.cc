@@ -34,22 +34,22 @@ void Run(Call& call) {
     return call.Fail(status.error());
   }
   draft.request.limit = std::min(draft.request.limit, ServiceOf(call).limits().batch);
-  ServiceOf(call).List(
-      LoopOf(call), std::move(draft.request),
-      [answer = call.session.pipeline().Hold(call), reason = std::move(draft.reason)](Result<Page> result) mutable {
-        if (!result) return answer.Fail(result.error());
-        // Not by the store: a page may be empty, and the next one not.
-        if (!reason.empty()) KeepWithReason(result->jobs, reason);
-        if (const Status room = answer.MakeRoom(DeliveredBytesMax(result->jobs)); !room) {
-          return answer.Fail(room.error());
-        }
-        Writer writer = answer.writer();
-        writer.Array(2);
-        result->cursor.empty() ? writer.Null() : writer.Bulk(result->cursor);
-        writer.Array(result->jobs.jobs.size());
-        for (const JobView& job : result->jobs.jobs) WriteJob(writer, job);
-        answer.Done();
-      });
+  ServiceOf(call).List(LoopOf(call), std::move(draft.request),
+                       call.session.pipeline().Hold(call).Then(
+                           [reason = std::move(draft.reason)](Answer& answer, Result<Page> result) mutable {
+                             if (!result) return answer.Fail(result.error());
+                             // Not by the store: a page may be empty, and the next one not.
+                             if (!reason.empty()) KeepWithReason(result->jobs, reason);
+                             if (const Status room = answer.MakeRoom(DeliveredBytesMax(result->jobs)); !room) {
+                               return answer.Fail(room.error());
+                             }
+                             Writer writer = answer.writer();
+                             writer.Array(2);
+                             result->cursor.empty() ? writer.Null() : writer.Bulk(result->cursor);
+                             writer.Array(result->jobs.jobs.size());
+                             for (const JobView& job : result->jobs.jobs) WriteJob(writer, job);
+                             answer.Done();
+                           }));
 }
 
 }  // namespace

@@ -29,19 +29,19 @@ void Run(Call& call) {
     return call.Fail(status.error());
   }
   if (call.session.gone()) return Reply(call).Array(0);  // most often as a whole: nobody would settle the jobs
-  auto deliver = [answer = call.session.pipeline().Hold(call), session = call.session.shared_from_this(),
-                  topic = draft.request.topic](Result<JobBatch> result) mutable {
-    session->Unpark();
-    if (!result) return answer.Fail(result.error());
-    Server& server = session->server();
-    Status room;
-    if (answer.Wanted()) room = answer.MakeRoom(DeliveredBytesMax(*result));
-    if (!answer.Wanted() || !room) server.context().service.Release(server.loop(), topic, *result);
-    if (!room) return answer.Fail(room.error());
-    Writer writer = answer.writer();
-    WriteDelivered(writer, *result);
-    answer.Done();
-  };
+  auto deliver = call.session.pipeline().Hold(call).Then(
+      [session = call.session.Share(), topic = draft.request.topic](Answer& answer, Result<JobBatch> result) mutable {
+        session->Unpark();
+        if (!result) return answer.Fail(result.error());
+        Server& server = session->server();
+        Status room;
+        if (answer.Wanted()) room = answer.MakeRoom(DeliveredBytesMax(*result));
+        if (!answer.Wanted() || !room) server.context().service.Release(server.loop(), topic, *result);
+        if (!room) return answer.Fail(room.error());
+        Writer writer = answer.writer();
+        WriteDelivered(writer, *result);
+        answer.Done();
+      });
   const ReserveId id = ServiceOf(call).Reserve(LoopOf(call), std::move(draft.request), std::move(deliver));
   call.session.Park(id, call.topic());
 }

@@ -5,12 +5,12 @@ namespace {
 
 void Run(Call& call) {
   call.session.server().context().node.cluster->Describe(
-      LoopOf(call), [answer = call.session.pipeline().Hold(call)](Result<ClusterReport> result) mutable {
+      LoopOf(call), call.session.pipeline().Hold(call).Then([](Answer& answer, Result<ClusterReport> result) mutable {
         if (!result) return answer.Fail(result.error());
         Writer writer = answer.writer();
         WriteCluster(writer, *result);
         answer.Done();
-      });
+      }));
 }
 
 }  // namespace

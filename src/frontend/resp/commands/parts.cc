@@ -39,21 +39,22 @@ void Amend(Call& call, Amendment amendment) {
 
 void Sweep(Call& call, SweepKind kind) {
   ServiceOf(call).Sweep(LoopOf(call), std::string(call.topic()), kind,
-                        [answer = call.session.pipeline().Hold(call)](Result<size_t> result) mutable {
+                        call.session.pipeline().Hold(call).Then([](Answer& answer, Result<size_t> result) mutable {
                           if (!result) return answer.Fail(result.error());
                           answer.writer().Integer(static_cast<int64_t>(*result));
                           answer.Done();
-                        });
+                        }));
 }
 
 void ChangeTopic(Call& call, ChangeTopicRequest request) {
-  ServiceOf(call).ChangeTopic(LoopOf(call), std::move(request),
-                              [answer = call.session.pipeline().Hold(call)](Result<ChangedTopic> result) mutable {
-                                if (!result) return answer.Fail(result.error());
-                                Writer writer = answer.writer();
-                                WriteTopic(writer, result->topic);
-                                answer.Done();
-                              });
+  ServiceOf(call).ChangeTopic(
+      LoopOf(call), std::move(request),
+      call.session.pipeline().Hold(call).Then([](Answer& answer, Result<ChangedTopic> result) mutable {
+        if (!result) return answer.Fail(result.error());
+        Writer writer = answer.writer();
+        WriteTopic(writer, result->topic);
+        answer.Done();
+      }));
 }
 
 }  // namespace tocsin::resp

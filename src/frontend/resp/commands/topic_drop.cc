@@ -5,11 +5,11 @@ namespace {
 
 void Run(Call& call) {
   ServiceOf(call).DropTopic(LoopOf(call), std::string(call.topic()),
-                            [answer = call.session.pipeline().Hold(call)](Result<void> result) mutable {
+                            call.session.pipeline().Hold(call).Then([](Answer& answer, Result<void> result) mutable {
                               if (!result) return answer.Fail(result.error());
                               answer.writer().Simple("OK");
                               answer.Done();
-                            });
+                            }));
 }
 
 }  // namespace

@@ -5,12 +5,12 @@ namespace {
 
 void Run(Call& call) {
   ServiceOf(call).Probe(LoopOf(call), std::string(call.topic()),
-                        [answer = call.session.pipeline().Hold(call)](Result<Probed> result) mutable {
+                        call.session.pipeline().Hold(call).Then([](Answer& answer, Result<Probed> result) mutable {
                           if (!result) return answer.Fail(result.error());
                           Writer writer = answer.writer();
                           WriteProbed(writer, *result);
                           answer.Done();
-                        });
+                        }));
 }
 
 }  // namespace
