@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rules of style that a search can check: no file over 600 lines, no sleeping in tests, no broken comments.
+# Rules of style that a search can check: no file over 600 lines, no sleeping in tests, no broken comments, one version.
 #   tools/check_sources.sh [folder]    another tree than this one
 set -eu
 tools=$(cd "$(dirname "$0")" && pwd)
@@ -25,6 +25,14 @@ report "$sleeps" "move a clock or wait for an event instead"
 sleeps=$(find tests -name '*.py' -type f ! -path tests/e2e/programs.py \
   -exec grep -nHE '(^|[^a-z_."])(time\.|asyncio\.)?sleep\(|import .*\bsleep\b|Event\(\)\.wait\(|pause\w*\.wait\(|select\(\[\], *\[\], *\[\]' {} + || true)
 report "$sleeps" "call wait_for(condition); hold(seconds) only if the time itself is the fault or the measure"
+
+# The version has one home; the changelog's newest heading names it.
+version=$(sed -n 's/^project(tocsin VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt 2>/dev/null || true)
+heading=$(grep -m 1 '^## ' CHANGELOG.md 2>/dev/null || true)
+case " $heading " in
+  *[\ \(\[]"$version"[\ \)\]]*) ;;
+  *) report "CHANGELOG.md: $heading" "the first heading must name version $version of CMakeLists.txt" ;;
+esac
 
 "$tools/check_comments.py" "$root" || bad=1
 exit $bad

@@ -15,6 +15,8 @@ class CheckSources(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for name in ("src", "tests", "bench", "tools"):
                 (pathlib.Path(folder) / name).mkdir()
+            (pathlib.Path(folder) / "CMakeLists.txt").write_text("project(tocsin VERSION 1.2.3 LANGUAGES CXX)\n")
+            (pathlib.Path(folder) / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased (1.2.3)\n\n## 1.2.2\n")
             file = pathlib.Path(folder) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
@@ -49,6 +51,12 @@ class CheckSources(unittest.TestCase):
             self.assert_found("tests/e2e/test_a.py", line + "\n", "tests/e2e/test_a.py:1:")
             self.assert_fine("tests/e2e/programs.py", line + "\n")
         self.assert_fine("tests/e2e/test_a.py", 'wait_for(ready)\nstopped.wait(1)\nrun("sleep 600")\nselect([fd], [], [], 1)\n')
+
+    def test_version(self):
+        self.assert_fine("CHANGELOG.md", "## 1.2.3 - 2027-01-01\n")
+        self.assert_fine("CHANGELOG.md", "## [1.2.3]\n")
+        self.assert_found("CHANGELOG.md", "## 1.2.4\n## 1.2.3\n", "must name version 1.2.3")
+        self.assert_found("CHANGELOG.md", "## 11.2.3\n", "must name version 1.2.3")
 
     def test_comments_behind_code(self):
         self.assert_fine("src/core/a.h", "int a = 1;  // one\nint b = 2;  // two\n// three\nint c = 3;\n")

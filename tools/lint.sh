@@ -1,6 +1,8 @@
 #!/bin/bash
 # Formatting, layers, rules of style, clang-tidy. Goes on after a failure, so that one run shows everything.
-#   tools/lint.sh quick    without clang-tidy, which takes as long as a build: in seconds
+#   tools/lint.sh            everything; clang-tidy takes up to ten minutes the first time
+#   tools/lint.sh quick      without clang-tidy: in seconds
+#   tools/lint.sh changed    with clang-tidy for what changed (tools/tidy.py), for at most TIDY_SECONDS (300)
 set -u
 cd "$(dirname "$0")/.."
 bad=0
@@ -14,7 +16,7 @@ check() { # what it is, command
 tidy() {
   cmake --preset dev -B build/lint -DCCACHE=OFF >/dev/null &&
     cmake --build build/lint --target tocsin_pch tocsin_test_pch >/dev/null &&
-    tools/tidy.py
+    tools/tidy.py "$@"
 }
 
 check "formatting (make format repairs it)" tools/format.sh --check
@@ -25,5 +27,9 @@ check "documents: the check itself" tools/check_docs_test.py
 check "the count of the tests" tools/count_tests_test.py
 check "sizes, sleeps and comments" tools/check_sources.sh
 check "sizes, sleeps and comments: the check itself" tools/check_sources_test.py
-[ "${1:-}" = quick ] || check "clang-tidy (up to ten minutes for the whole tree; unchanged files are skipped)" tidy
+case ${1:-} in
+  quick) ;;
+  changed) check "clang-tidy for what changed" tidy --changed --seconds "${TIDY_SECONDS:-300}" ;;
+  *) check "clang-tidy (up to ten minutes for the whole tree; unchanged files are skipped)" tidy ;;
+esac
 exit $bad
