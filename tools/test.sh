@@ -1,6 +1,6 @@
 #!/bin/bash
 # All tests, in phases that each say what they do. A phase that fails does not stop the later ones. The last line is the
-# count: N passed, N failed, N skipped; the exit status is 0 only where nothing failed.
+# count: N passed, N failed, N skipped; the exit status is 0 only if nothing failed.
 #   tools/test.sh              everything
 #   tools/test.sh unit e2e     only these phases, of: unit fuzz tsan e2e
 #   FUZZ_SECONDS=600 tools/test.sh fuzz
@@ -12,17 +12,44 @@ phases=("$@")
 results=$PWD/build/test-results
 fuzz_seconds=${FUZZ_SECONDS:-15}
 failed_phases=0
+ahead= # the process that builds for later phases
+trap '[ -z "$ahead" ] || kill -- -"$ahead" 2>/dev/null' EXIT
 rm -rf "$results"
 mkdir -p "$results"
 
 say() { printf '\n== %s\n' "$*"; }
 
-# A step that has no tests of its own, such as a build, counts as one failed test where it fails.
+# A step that has no tests of its own, such as a build, counts as one failed test if it fails.
 must() {
   "$@" && return
   echo "FAILED: $*"
   failed_phases=$((failed_phases + 1))
   return 1
+}
+
+targets_of() { # phase
+  case $1 in
+    unit) echo asan unit_tests fuzzers ;;
+    fuzz) echo asan fuzzers ;;
+    tsan) echo tsan concurrency_tests ;;
+    e2e) echo release tocsind tocsin load_bench push_bench ;;
+  esac
+}
+
+build() { # phase
+  [ -z "$ahead" ] || wait "$ahead"
+  ahead=
+  # shellcheck disable=SC2046
+  must tools/build.sh $(targets_of "$1")
+}
+
+# Unit tests wait for servers about half of their time. Meanwhile what the later phases need is built, with the processor
+# time that nothing else wants. A build that fails here is repeated by its phase, which shows why.
+build_ahead() { # phase...
+  local phase commands=true
+  for phase in "$@"; do commands+=" && tools/build.sh $(targets_of "$phase")"; done
+  setsid chrt --idle 0 ionice -c 3 sh -c "$commands" >"$results/build-ahead.log" 2>&1 &
+  ahead=$!
 }
 
 run_ctest() { # folder, name of the report, further arguments
@@ -37,18 +64,22 @@ run_ctest() { # folder, name of the report, further arguments
 
 unit() {
   say "unit and contract tests with ASan and UBSan (a first build takes about ten minutes, the tests six)"
-  must tools/build.sh asan unit_tests || return
+  build unit || return
+  build_ahead "${phases[@]}"
   run_ctest build/asan unit -LE torture
 }
 
 fuzz() {
-  say "fuzzing: every target for $fuzz_seconds s (what the tests have not built takes a minute)"
-  must tools/build.sh asan fuzzers || return
-  local target
+  say "fuzzing: every target for $fuzz_seconds s, two at a time"
+  build fuzz || return
+  local target fuzzing=()
   for target in build/asan/fuzzers/*_fuzz; do
     [ -x "$target" ] || continue
-    fuzz_one "$target"
+    fuzz_one "$target" &
+    fuzzing+=($!)
+    [ ${#fuzzing[@]} -lt 2 ] || { wait "${fuzzing[0]}"; fuzzing=("${fuzzing[@]:1}"); }
   done
+  wait "${fuzzing[@]}"
 }
 
 fuzz_one() {
@@ -74,14 +105,14 @@ fuzz_one() {
 
 tsan() {
   say "the concurrency tests once more under TSan (a first build takes about four minutes, the tests one)"
-  must tools/build.sh tsan concurrency_tests || return
+  build tsan || return
   run_ctest build/tsan tsan -L concurrency -LE torture
 }
 
 e2e() {
   say "end-to-end tests against the release build (a first build takes about five minutes, the tests eight)"
-  must tools/build.sh release tocsind tocsin load_bench push_bench || return
-  # They mostly wait, hence two at a time; but for those that measure.
+  build e2e || return
+  # Two at a time, because they mostly wait; those that measure run alone.
   run_pytest e2e "not torture and not alone" -n 2 --dist loadfile
   run_pytest e2e-alone "not torture and alone"
 }
