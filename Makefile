@@ -1,5 +1,4 @@
-# Every target installs what it needs first (Debian packages; says so, and is silent where nothing is missing).
-# What a target does is in tools/.
+# Every target first installs the Debian packages that it needs and that are missing. The work is done in tools/.
 .PHONY: help run cluster build test torture torture-cluster bench bench-full format lint docs clean
 
 help:

@@ -43,14 +43,14 @@ class Row:
 
 
 def dig(mapping, *names):
-    """The value at a path of keys, or None where one of them is missing."""
+    """The value at a path of keys, or None if one of them is missing."""
     for name in names:
         mapping = mapping.get(name) if isinstance(mapping, dict) else None
     return mapping
 
 
 def ratio(value, reference, higher=True):
-    """How many times better than the reference a value is; None where there is nothing to compare."""
+    """How many times better than the reference a value is; None if there is nothing to compare."""
     if value is None or reference is None or value <= 0 or reference <= 0:
         return None
     return value / reference if higher else reference / value
@@ -235,7 +235,7 @@ def targets(results):
 
 
 def redis_targets(results):
-    """The promises of Tocsin on Redis; each peer runs on a Redis that is set in the same way. None where the results know no such
+    """The promises of Tocsin on Redis; each peer runs on a Redis that is set in the same way. None if the results know no such
     subject."""
     if not any(name in results["subjects"] for name in subjects.ON_REDIS.values()):
         return []
@@ -263,7 +263,7 @@ _PUSH_RAW = Metric("push-raw", "The receiver's limit", "jobs/s", "push-drain", l
 
 @dataclasses.dataclass
 class Pushed:
-    """What one sink did, over all runs; rows are None where nothing was measured."""
+    """What one sink did, over all runs; rows are None if nothing was measured."""
 
     subject: str
     drain: typing.Optional[Row]
@@ -292,7 +292,7 @@ def pushes(results):
 
 
 def push_targets(results):
-    """The promises of push; none where the results know no such subject."""
+    """The promises of push; none if the results know no such subject."""
     if not any(name in results["subjects"] for name in subjects.PUSHED.values()):
         return []
     measured = {each.subject: each for each in pushes(results)}
@@ -317,7 +317,7 @@ def _told(row, unit):
 
 @dataclasses.dataclass
 class Part:
-    """What one program of a subject with several took; medians, None where nothing was measured."""
+    """What one program of a subject with several took; medians, None if nothing was measured."""
 
     subject: str
     program: str

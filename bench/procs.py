@@ -25,7 +25,7 @@ def free_port():
 
 
 def _stat(pid):
-    """The fields of /proc/PID/stat from the third on, or None where the process is gone."""
+    """The fields of /proc/PID/stat from the third on, or None if the process is gone."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     except OSError:
@@ -142,7 +142,7 @@ class Process:
 
 
 def ask(port, request, limit_s=0.5):
-    """Sends a request to a loopback port and returns what one read answers; empty where nothing does."""
+    """Sends a request to a loopback port and returns what one read answers; empty if nothing does."""
     try:
         with socket.create_connection(("127.0.0.1", port), limit_s) as connection:
             connection.sendall(request)

@@ -22,12 +22,12 @@ LMSTFY = "github.com/bitleak/lmstfy"
 
 def _last_line(text):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # The words of a tool may name where it downloads from, which is this machine's business.
+    # A tool's message may name the server that it downloads from, which is private to this machine.
     return re.sub(r"https?://\S+", "(address)", lines[-1]) if lines else "no message"
 
 
 def _run(command, limit_s=INSTALL_S, **options):
-    """None where it works, else why not."""
+    """None if it works, else why not."""
     try:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=limit_s, **options)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""What a run with a sink finds besides the load's own figures: what the server counted, how late its confirmations were, what the
+"""What a run with a sink finds in addition to the figures of the load: what the server counted, how late its confirmations were, what the
 receiver has, and what the receiver takes from a client that does nothing but send. All but findings() is pure."""
 
 import re

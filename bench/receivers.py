@@ -94,7 +94,7 @@ class Kafka(Receiver):
 
 
 class RabbitMq(Receiver, servers.RabbitMq):
-    """`lazy`: the queue keeps its messages on the disk alone, as every classic queue does since RabbitMQ 3.12."""
+    """`lazy`: the queue keeps its messages only on disk, as every classic queue does since RabbitMQ 3.12."""
 
     kind = "rabbitmq"
 

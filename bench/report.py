@@ -1,4 +1,4 @@
-"""What people read of a results file: tables for the terminal and for docs/performance.md, and its pictures. Pure but for write()."""
+"""What people read of a results file: tables for the terminal and for docs/performance.md, and its pictures. Only write() has effects."""
 
 import pathlib
 import re

@@ -42,7 +42,7 @@ def minutes(seconds):
 
 
 def subject_table(missing, asked):
-    """What the results say of each subject, with the reason where it is skipped."""
+    """What the results say of each subject, with the reason if it is skipped."""
     table = {}
     for subject in subjects.SUBJECTS:
         reason = missing[subject.needs]

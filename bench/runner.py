@@ -53,7 +53,7 @@ def measure(server):
 
 
 def used(before, after):
-    """What a server used between two measurements: all its programs together and, where there are several, each of them."""
+    """What a server used between two measurements: all its programs together and, if there are several, each of them."""
     parts = {}
     for name, then in before.items():
         now = after[name]

@@ -16,7 +16,7 @@ class Server:
     """What all have in common. `settings` is what stands in the results beside the figures."""
 
     settings = ""
-    user = None  # a user to run as where we are root, for programs that refuse root
+    user = None  # a user to run as if we are root, for programs that refuse root
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)

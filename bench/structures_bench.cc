@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kStart = 1'800'000'000'000;
 
 struct Job : WheelNode {
-  uint64_t rest[3] = {};  // what a job has besides: 56 bytes in all
+  uint64_t rest[3] = {};  // the rest of a job: 56 bytes in all
   uint32_t used = 1;
 
   void MarkFree(uint32_t link) {

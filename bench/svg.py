@@ -142,7 +142,7 @@ def _panel(panel, y, values):
 
 
 def chart(title, panels, one_scale=False):
-    """The panels below each other, on one scale if asked; those without a row are left out. None where nothing is left."""
+    """The panels below each other, on one scale if asked; those without a row are left out. None if nothing is left."""
     panels = [panel for panel in panels if panel.rows and _values(panel)]
     if not panels:
         return None

@@ -1,6 +1,6 @@
 # tocsin_library(NAME x SRCS ... DEPS ...)   one library for each folder of src/, with explicit sources
 # tocsin_test(NAME x_test SRCS ... DEPS ... [LABELS unit|contract|concurrency ...] [ONE_PROCESS])   one GoogleTest program
-#   `unit` where no label is given. What has the label `concurrency` is run once more under TSan by `make test`.
+#   The label is `unit` unless given. `make test` runs tests with the label `concurrency` once more under TSan.
 #   ctest starts a process for each test; with ONE_PROCESS one for all, for tests that share servers which start slowly.
 # tocsin_fuzzer(NAME x_fuzz SRCS ... DEPS ...)   one libFuzzer program, only in the asan preset
 #   `make test` runs each for a few seconds, from the inputs in tests/fuzz/corpus/<name>/.
@@ -24,7 +24,7 @@ if(TOCSIN_FUZZ)
   set(tocsin_code_options -fsanitize=fuzzer-no-link)
 endif()
 if(TOCSIN_SANITIZE)
-  # The code of a test need not be fast: not to optimise it halves the time of its compilation.
+  # Tests need not be fast, and without optimisation they compile in half the time.
   set(tocsin_test_options -O0)
 endif()
 target_compile_options(tocsin_pch PRIVATE ${tocsin_code_options})

@@ -15,8 +15,8 @@ missing_servers() {
   done
 }
 
-# Debian starts the service of a package when it is installed, and again at every boot. A benchmark has no business to leave servers
-# running: a policy forbids the first while apt-get runs, and the services that came are disabled.
+# Debian starts the service of a package when it is installed, and again at every boot. A benchmark must leave no servers
+# running: a policy forbids the first while apt-get runs, and then we disable the new services.
 install_servers() {
   local missing ours= status=0
   missing=$(missing_servers)

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Adds up the reports in a folder, names what was skipped and why, and prints `N passed, N failed, N skipped`; exits with 1
-where anything failed.
+"""Adds up the reports in a folder, prints why tests were skipped, and last `N passed, N failed, N skipped`. Exits with 1 if
+anything failed, or if nothing passed.
 
-Reports are JUnit files (*.xml, from ctest and pytest) and *.count files that hold "passed failed skipped". A whole program
-that was one test of ctest has a report of its own tests, NAME.programs/PROGRAM.xml beside NAME.xml: those are counted in
-its place. A run in which nothing passed at all is a failure too.
+Reports are JUnit files (*.xml, from ctest and pytest) and *.count files with "passed failed skipped". A program that is one
+test of ctest writes a report of its own tests, NAME.programs/PROGRAM.xml beside NAME.xml: they are counted instead.
 """
 
 import collections

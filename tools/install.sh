@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages of the lists named (tools/packages-NAME.txt): tools/install.sh build test
-# Silent and instant where nothing is missing.
+# Silent and instant if nothing is missing.
 set -eu
 cd "$(dirname "$0")"
 

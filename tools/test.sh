@@ -86,7 +86,7 @@ fuzz_one() {
   local name log found corpus
   name=$(basename "$1")
   log=$results/$name.log
-  found=build/asan/corpus/$name # what earlier runs found is where this one begins
+  found=build/asan/corpus/$name # begin with what earlier runs found
   corpus=tests/fuzz/corpus/$name
   mkdir -p "$found"
   local arguments=(-max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$results/$name-")

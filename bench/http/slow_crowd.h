@@ -32,7 +32,7 @@ class SlowCrowd {
   };
 
   void Open(Client& client) const;
-  /// One more byte; false where the server has closed.
+  /// One more byte; false if the server has closed.
   static bool Trickle(const Client& client);
   void Run(Nanos interval);
 

@@ -127,7 +127,7 @@ class SteadyLoad {
     for (const auto& consumer : consumers_) sum += consumer->acked;
     return sum;
   }
-  /// On a connection that is free; waits for one where all are busy, and that wait counts.
+  /// On a connection that is free; waits for one if all are busy, and that wait counts.
   void SubmitAt(Instant due) {
     auto free = producers_.end();
     while ((free = std::ranges::find_if(producers_, [](const auto& each) { return !each->busy(); })) ==
@@ -152,7 +152,7 @@ class SteadyLoad {
   };
 };
 
-/// The server's own histogram of lateness, where it tells.
+/// The server's own histogram of lateness, if it tells.
 void AppendServerView(Figures& figures, const Endpoint& endpoint) {
   const auto [status, body] = Ask(endpoint, MakeRequest("GET", "/v1/stats"));
   const size_t at = body.find("\"lateness_ms\"");

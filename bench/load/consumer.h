@@ -21,7 +21,7 @@ class Consumer final : public Lane::Owner {
   Consumer(Poller& poller, const Endpoint& endpoint, Protocol& protocol, Ledger& ledger, const Settings& settings);
 
   void Start() { Reserve(); }
-  /// When it wants to ask again; Instant::max() where it waits for the server.
+  /// When it wants to ask again; Instant::max() if it waits for the server.
   Instant asks_at() const { return asks_at_; }
   void AskAgain();
 

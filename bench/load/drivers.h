@@ -8,7 +8,7 @@
 
 namespace tocsin::bench {
 
-/// Dies where there is no driver of that name.
+/// Dies if there is no driver of that name.
 std::unique_ptr<Protocol> MakeProtocol(const Options& options);
 /// "tocsin-resp, tocsin-http, ..."
 std::string DriverNames();

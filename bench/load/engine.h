@@ -11,11 +11,11 @@ namespace tocsin::bench {
 
 class Engine final : public Lane::Owner {
  public:
-  /// `window`: requests under way on each connection, where neither the command line nor the mode says otherwise.
+  /// `window`: requests under way on each connection, if neither the command line nor the mode says otherwise.
   Engine(const Options& options, Protocol& protocol, const std::vector<Endpoint>& endpoints, size_t jobs,
          size_t window);
 
-  /// False where every connection has all the requests under way that it may have.
+  /// False if every connection has all the requests under way that it may have.
   bool Submit(const Jobs& jobs, Instant since);
   /// Where the server pushes it has no consumers: then the server is asked, once all is stored.
   void StartConsumers();

@@ -34,10 +34,10 @@ class ProbeServer {
   void Serve();
   void Accept();
   void Synced();
-  /// Each returns false where the log is full: the frame is tried again after a sync.
+  /// Each returns false if the log is full: the frame is tried again after a sync.
   bool Submit(const probe::Head& head, std::string_view payloads);
   bool Ack(const probe::Head& head, std::string_view tokens);
-  /// Answers with what is due; false where nothing is.
+  /// Answers with what is due; false if nothing is.
   bool Deliver(Session& session, uint32_t most);
   void DeliverToWaiting();
   uint32_t Keep(std::string_view payload);

@@ -42,7 +42,7 @@ enum class Call : uint8_t { kSubmit, kReserve, kAck };
 struct Request {
   Call call = Call::kSubmit;
   uint32_t jobs = 0;   // submitted or acknowledged by it
-  uint32_t parts = 1;  // answers to come, where the server sees several commands
+  uint32_t parts = 1;  // answers to come, if the server sees several commands
   Instant since{};     // when it was sent, or should have been
   uint32_t items = 0;  // elements to come of the answer under way
   bool open = false;   // the head of that answer is read

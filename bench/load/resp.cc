@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kAskMs = 10'000;
 
-/// The number behind the first byte, and where its line ends; 0 where it is not whole.
+/// The number behind the first byte, and where its line ends; 0 if it is not whole.
 size_t ReadNumber(std::string_view in, int64_t& value) {
   const char* const end = in.data() + in.size();
   const auto [after, error] = std::from_chars(in.data() + 1, end, value);

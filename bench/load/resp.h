@@ -23,13 +23,13 @@ struct Element {
   std::string_view text;  // of + - $
 };
 
-/// Takes an element from the front; nothing, and `in` as it was, where it is not whole. Dies where it is malformed.
+/// Takes an element from the front; nothing, and `in` as it was, if it is not whole. Dies if it is malformed.
 std::optional<Element> Next(std::string_view& in);
 
-/// Takes the head of an array. Dies where the answer is an error or something else.
+/// Takes the head of an array. Dies if the answer is an error or something else.
 std::optional<size_t> NextArray(std::string_view& in, std::string_view command);
 
-/// Takes elements that nobody wants to see, with all that is inside of them. False where they are not whole.
+/// Takes elements that nobody wants to see, with all that is inside of them. False if they are not whole.
 bool Skip(std::string_view& in, size_t elements);
 
 /// One command and its answer, on a connection of its own.

@@ -25,7 +25,7 @@ struct Stamp {
   int64_t due_ms = 0;
 };
 
-/// Dies where `payload` is none of this run.
+/// Dies if `payload` is none of this run.
 Stamp ReadStamp(std::string_view payload);
 
 /// `value` in exactly `digits` decimal digits.

@@ -18,7 +18,7 @@ struct Answer {
   std::string_view body;
 };
 
-/// Takes an answer from the front; nothing where it is not whole.
+/// Takes an answer from the front; nothing if it is not whole.
 std::optional<Answer> NextAnswer(std::string_view& in) {
   constexpr std::string_view kLength = "\r\nContent-Length: ";
   const size_t head = in.find("\r\n\r\n");

@@ -48,7 +48,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// Asking makes the topic where there is none, which takes the broker a moment.
+  /// Asking makes the topic if there is none, which takes the broker a moment.
   int Partitions() const {
     for (int i = 0; i < kTopicTries; ++i) {
       const rd_kafka_metadata_t* found = nullptr;
@@ -73,7 +73,7 @@ class Client {
     return messages;
   }
 
-  /// False where its queue is full.
+  /// False if its queue is full.
   bool Send(std::string_view payload, const rd_kafka_headers_t* headers) const {
     std::array<rd_kafka_vu_t, 3> fields;
     fields[0].vtype = RD_KAFKA_VTYPE_RKT;

@@ -1,4 +1,4 @@
-// What push_bench does (push_bench.cc). Each load is one thread, with bytes made beforehand where the protocol allows.
+// What push_bench does (push_bench.cc). Each load is one thread, with bytes made beforehand if the protocol allows.
 #pragma once
 
 #include <string>

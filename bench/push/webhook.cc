@@ -30,7 +30,7 @@ size_t NumberOf(std::string_view head, std::string_view name, size_t otherwise) 
   return value;
 }
 
-/// One message of HTTP at the front: its head and all its bytes; nothing where it is not whole.
+/// One message of HTTP at the front: its head and all its bytes; nothing if it is not whole.
 struct Whole {
   std::string_view head;
   size_t bytes = 0;

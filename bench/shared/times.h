@@ -21,7 +21,7 @@ class Times {
   }
   void Reserve(size_t count) { values_.reserve(count); }
   size_t size() const { return values_.size(); }
-  /// `part`: 0.99 for p99, 1 for the largest. 0 where there are none.
+  /// `part`: 0.99 for p99, 1 for the largest. 0 if there are none.
   double Ms(double part);
 
  private:

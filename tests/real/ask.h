@@ -25,12 +25,12 @@ struct Answer {
 };
 
 struct Login {
-  std::string username;  // empty: AUTH with the password alone
+  std::string username;  // empty: AUTH with only the password
   std::string password;  // empty: no AUTH
   Millis timeout{5'000};
 };
 
-/// An Error where the server cannot be reached or does not answer in time. What Redis refuses is an Answer of kError.
+/// An Error if the server cannot be reached or does not answer in time. What Redis refuses is an Answer of kError.
 Result<Answer> Ask(uint16_t port, const std::vector<std::string>& command, const Login& login = {});
 
 /// As Ask, but a refusal of Redis is an Error too.
@@ -39,7 +39,7 @@ Result<Answer> MustAsk(uint16_t port, const std::vector<std::string>& command, c
 /// What a server that speaks plain text sends until it closes: ZooKeeper's four letter words.
 Result<std::string> AskText(uint16_t port, std::string_view text, Millis timeout);
 
-/// The value of `name:value` in an answer of INFO; empty where there is none.
+/// The value of `name:value` in an answer of INFO; empty if there is none.
 std::string InfoField(std::string_view info, std::string_view name);
 
 }  // namespace tocsin::real

@@ -31,7 +31,7 @@ class Maker {
   std::string Cert(std::string_view name) const { return (folder_ / name).string() + ".crt"; }
   std::string Key(std::string_view name) const { return (folder_ / name).string() + ".key"; }
 
-  /// A key and a certificate of `kind` (a section above), signed by `issuer`; by itself where that is empty.
+  /// A key and a certificate of `kind` (a section above), signed by `issuer`; by itself if that is empty.
   Status Make(const std::string& name, const std::string& kind, const std::string& issuer = {}) const {
     std::vector<std::string> words = {openssl_,
                                       "req",

@@ -1,5 +1,5 @@
-// Certificates for tests of TLS, made anew by the openssl command: an authority, a server's (127.0.0.1 and localhost),
-// a client's, and an authority that has signed neither.
+// Certificates for tests of TLS, made by the openssl command for each test: an authority, a server's (for 127.0.0.1 and
+// localhost), a client's, and an authority that signed neither.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ struct Certificates {
   std::string server_key_file;
   std::string client_cert_file;
   std::string client_key_file;
-  std::string wrong_ca_file;  // a client that trusts this one alone must refuse the server
+  std::string wrong_ca_file;  // a client that trusts only this one must refuse the server
 };
 
 Result<Certificates> MakeCertificates(const std::filesystem::path& folder);

@@ -15,7 +15,7 @@
 
 namespace tocsin::real {
 
-/// Empty where Kafka can be run; otherwise the reason for GTEST_SKIP.
+/// Empty if Kafka can be run; otherwise the reason for GTEST_SKIP.
 std::string WhyNoKafka();
 
 struct KafkaServerOptions {

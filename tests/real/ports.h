@@ -12,7 +12,7 @@ namespace tocsin::real {
 /// A TCP port of loopback that nobody listens on. Another program may take it before its user does.
 uint16_t FreePort();
 
-/// Runs `start`, which chooses its ports, and runs it again where another program took one of them meanwhile.
+/// Runs `start`, which chooses its ports, and runs it again if another program took one of them meanwhile.
 Status StartOnFreePorts(const std::function<Status()>& start);
 
 }  // namespace tocsin::real

@@ -186,7 +186,7 @@ void Process::Stop() {
 void Process::Kill() {
   if (pid_ < 0) return;
   kill(-pid_, SIGKILL);
-  kill(pid_, SIGKILL);  // where it has not become the leader of its group yet
+  kill(pid_, SIGKILL);  // if it is not the leader of its group yet
   TOCSIN_CHECK(Ended(kStopWithin));
 }
 

@@ -1,5 +1,5 @@
 // Process: one program that a test runs beside itself, in a folder of its own. It leads its own session and is killed
-// with the thread that started it, whatever ends the test; its output is a file, shown where a start fails.
+// with the thread that started it, whatever ends the test; its output is a file, shown if a start fails.
 //
 // Threads: one at a time. Start it on a thread that outlives it: the kernel kills it when that thread ends.
 #pragma once
@@ -31,7 +31,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// Where a program of the PATH (or of /usr/sbin) is; empty where it is not installed.
+/// Where a program of the PATH (or of /usr/sbin) is; empty if it is not installed.
 std::string FindProgram(std::string_view name);
 
 /// Tries until `condition` holds or the time is over; whether it held. A short wait lies between two tries.
@@ -47,13 +47,13 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Starts it, also again after it ended; returns when `ready` holds. An Error (with the end of its output) where it
+  /// Starts it, also again after it ended; returns when `ready` holds. An Error (with the end of its output) if it
   /// ends first, or is not ready in time: then it does not run.
   Status Start(const std::function<bool()>& ready, Millis within = Millis(30'000));
   /// Runs it to its end; an Error unless that is status 0.
   Status Run(Millis within = Millis(30'000));
 
-  /// SIGTERM, and waits for its end; SIGKILL after ten seconds. Nothing where it does not run.
+  /// SIGTERM, and waits for its end; SIGKILL after ten seconds. Nothing if it does not run.
   void Stop();
   void Kill();
   void Pause();     // SIGSTOP; returns when it stands still

@@ -15,7 +15,7 @@
 
 namespace tocsin::real {
 
-/// Empty where RabbitMQ can be run; otherwise the reason for GTEST_SKIP.
+/// Empty if RabbitMQ can be run; otherwise the reason for GTEST_SKIP.
 std::string WhyNoRabbitMq();
 
 class RabbitMqServer {

@@ -17,7 +17,7 @@ std::vector<ClusterNode> NodesSeenBy(RedisServer& node) {
   return answer && !answer->error() ? ParseClusterNodes(answer->text) : std::vector<ClusterNode>{};
 }
 
-/// The port of the node that serves the hash slot, as `node` sees it; 0 where it knows none.
+/// The port of the node that serves the hash slot, as `node` sees it; 0 if it knows none.
 uint16_t MasterSaidBy(RedisServer& node, int hash_slot) {
   for (const ClusterNode& one : NodesSeenBy(node)) {
     if (one.Serves(hash_slot)) return one.port;

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kServers = 3;
 constexpr size_t kSentinels = 3;
 
-/// The port of the master that a sentinel names; 0 where it names none.
+/// The port of the master that a sentinel names; 0 if it names none.
 uint16_t MasterSaidBy(RedisServer& sentinel) {
   if (!sentinel.awake()) return 0;
   const Result<Answer> answer = sentinel.Ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", RedisSentinels::kMasterName});

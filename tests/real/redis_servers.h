@@ -21,7 +21,7 @@
 
 namespace tocsin::real {
 
-/// Empty where redis-server can be run; otherwise the reason for GTEST_SKIP.
+/// Empty if redis-server can be run; otherwise the reason for GTEST_SKIP.
 std::string WhyNoRedis();
 
 struct RedisOptions {
@@ -29,7 +29,7 @@ struct RedisOptions {
   std::string append_fsync = "everysec";  // or always, no
   std::string password;                   // of the default user; empty: none is asked for
   std::vector<std::string> users;         // ACL: "alice on >secret ~tocsin:* &* +@all"
-  bool tls = false;                       // port() speaks TLS alone; Ask still works, over a port of its own
+  bool tls = false;                       // port() speaks only TLS; Ask still works, over a port of its own
   bool tls_client_certificates = false;   // refuses clients that have none of ours
   std::vector<std::string> lines;         // further ones of redis.conf
 };
@@ -83,7 +83,7 @@ class RedisServer {
 struct SentinelOptions {
   std::string password;           // of the servers
   std::string sentinel_password;  // of the sentinels
-  Millis down_after{1'000};       // less, and a busy machine alone makes for failovers
+  Millis down_after{1'000};       // with less, a busy machine causes failovers
   Millis failover_timeout{3'000};
   std::vector<std::string> lines;  // further ones of each server's redis.conf
 };
@@ -108,7 +108,7 @@ class RedisSentinels {
   Result<uint16_t> PauseMaster();
   /// Until all running sentinels name a master other than `old`, and that one takes writes; its port.
   Result<uint16_t> WaitForNewMaster(uint16_t old, Millis within = Millis(30'000));
-  /// Until every running server but the master follows it, and is in step: what is written now survives a failover.
+  /// Waits until all other running servers follow the master and are in step: writes up to now survive a failover.
   Status WaitUntilInStep(Millis within = Millis(30'000));
 
   Result<Answer> Ask(uint16_t port, const std::vector<std::string>& command);

@@ -8,7 +8,7 @@ namespace tocsin::real {
 
 namespace {
 
-/// ROLE: ["master", offset, replicas] or ["slave", host, port, state, offset]; empty where it does not answer.
+/// ROLE: ["master", offset, replicas] or ["slave", host, port, state, offset]; empty if it does not answer.
 std::vector<Answer> RoleOf(RedisServer& server) {
   if (!server.awake()) return {};
   Result<Answer> role = server.Ask({"ROLE"});

@@ -13,7 +13,7 @@
 
 namespace tocsin::real {
 
-/// Empty where ZooKeeper can be run; otherwise the reason for GTEST_SKIP.
+/// Empty if ZooKeeper can be run; otherwise the reason for GTEST_SKIP.
 std::string WhyNoZooKeeper();
 
 struct ZooKeeperOptions {
