@@ -25,6 +25,7 @@ check "layers: the check itself" tools/check_layers_test.py
 check "documents" tools/check_docs.py
 check "documents: the check itself" tools/check_docs_test.py
 check "the count of the tests" tools/count_tests_test.py
+check "the choice of changed files" tools/tidy_test.py
 check "sizes, sleeps and comments" tools/check_sources.sh
 check "sizes, sleeps and comments: the check itself" tools/check_sources_test.py
 case ${1:-} in
