@@ -1,5 +1,6 @@
 #!/bin/sh
-# Rules of style that a search can check: no file over 600 lines, no sleeping in tests, no broken comments, one version.
+# Rules of style that a search can check: no file over 600 lines, no Lua function over 70, no sleeping in tests, no broken
+# comments, one version.
 #   tools/check_sources.sh [folder]    another tree than this one
 set -eu
 tools=$(cd "$(dirname "$0")" && pwd)
@@ -14,9 +15,17 @@ long=$(find src tests bench tools \( -name '*.h' -o -name '*.cc' -o -name '*.py'
   -exec awk 'FNR == 601 { print FILENAME }' {} +)
 report "$long" "over 600 lines, split it"
 
+# What is outside all functions of a Lua file is a function too.
+long=$(find src -name '*.lua' -type f -exec awk '
+  FNR == 1 { begun = 0; outside = 0 }
+  /^local function / && !/ end$/ { begun = FNR }
+  begun && /^end$/ { if (FNR - begun >= 70) print FILENAME ":" begun; begun = 0; next }
+  !begun && !/^--/ && ++outside == 71 { print FILENAME ":" FNR }' {} +)
+report "$long" "a function over 70 lines, split it"
+
 # Tests, contract suites and what only they use. Waiting for a file or an event that comes is no sleep.
 sleeps=$(find src tests -type f \( -name '*_test.cc' -o -name '*_test_*.h' -o -name 'test_*.h' -o -path 'src/spi/contract*' \
-  -o -path 'src/spi/*_contract.*' -o -path 'tests/*.cc' -o -path 'tests/*.h' \) \
+  -o -path 'tests/*.cc' -o -path 'tests/*.h' \) \
   -exec grep -nHE 'sleep_for|sleep_until|[^a-z_](u|nano|clock_nano)?sleep\(|[^a-z_]p?poll\((nullptr|NULL|0),' {} + || true)
 report "$sleeps" "move a clock or wait for an event instead"
 

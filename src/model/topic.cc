@@ -11,7 +11,6 @@
 namespace tocsin {
 namespace {
 
-constexpr size_t kNameBytesMax = 256;
 constexpr Millis kPushLeaseMin = std::chrono::seconds(3);  // the server extends leases about once a second
 constexpr uint64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
@@ -147,15 +146,13 @@ Status Validate(const Topic& topic) {
 }
 
 Millis BackOff(const Topic& topic, uint32_t attempt, uint64_t seed) {
-  // 2^34 ms is past the largest back-off, so a larger shift could only overflow.
-  const uint32_t doublings = std::min(attempt == 0 ? 0 : attempt - 1, 34U);
+  const uint32_t doublings = std::min(attempt == 0 ? 0 : attempt - 1, back_off::kDoublingsMax);
   const int64_t base_ms = topic.backoff_base.count();
   const int64_t max_ms = topic.backoff_max.count();
   const int64_t rest_ms = base_ms > (max_ms >> doublings) ? max_ms : base_ms << doublings;
-  const auto spread = static_cast<uint64_t>(rest_ms / 4) + 1;
-  // Every product is below 2^53: a script of a store that has only doubles computes the same.
-  constexpr uint64_t kPrime = 2'147'483'647;
-  const uint64_t jitter = (seed % kPrime * 48'271 + uint64_t{attempt} * 69'621) % kPrime;
+  const auto spread = static_cast<uint64_t>(rest_ms / back_off::kJitterPart) + 1;
+  using namespace back_off;
+  const uint64_t jitter = (seed % kPrime * kSeedFactor + uint64_t{attempt} * kAttemptFactor) % kPrime;
   return Millis(rest_ms + static_cast<int64_t>(jitter % spread));
 }
 

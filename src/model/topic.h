@@ -90,6 +90,19 @@ Status Validate(const Topic& topic);
 /// 1-256 bytes without control characters: names of topics, ids, keys, events.
 Status ValidateName(std::string_view field, std::string_view name);
 
+/// The longest name of anything, in bytes.
+constexpr size_t kNameBytesMax = 256;
+
+/// The numbers of BackOff, for stores that compute it in a script.
+namespace back_off {
+constexpr uint32_t kDoublingsMax = 34;  // 2^34 ms is past the largest back-off: a larger shift could only overflow
+constexpr int64_t kJitterPart = 4;
+// Every product is below 2^53: a script that has only doubles computes the same.
+constexpr uint64_t kPrime = 2'147'483'647;
+constexpr uint64_t kSeedFactor = 48'271;
+constexpr uint64_t kAttemptFactor = 69'621;
+}  // namespace back_off
+
 /// How long a job rests after `attempt` failed: base * 2^(attempt - 1), capped, plus up to a quarter of jitter that is
 /// drawn from `seed`, so that a replay waits as long as the first time.
 Millis BackOff(const Topic& topic, uint32_t attempt, uint64_t seed);

@@ -1,4 +1,4 @@
-// RedisStore: what is due, what has to be looked after, and what other nodes have changed.
+// RedisStore: what is due, the upkeep of owned groups, and what other nodes have changed.
 #include <algorithm>
 #include <charconv>
 
@@ -14,18 +14,21 @@ namespace {
 constexpr Millis kScanEvery{1'000};
 constexpr int64_t kSlotsAtOnce = 1000;  // of one group in one script; the next one goes on from there
 constexpr size_t kChoresMax = 500;      // jobs in one script
-// Of a node, over all its shards: slots whose figures are read again, because other nodes change them too.
+constexpr auto kSlotPartsAndOwner = {Part::kMeta,  Part::kStore, Part::kJob,  Part::kNext, Part::kPrepare,
+                                     Part::kDead,  Part::kEnded, Part::kId,   Part::kNote, Part::kCount,
+                                     Part::kEvent, Part::kChore, Part::kOwner};
+// Slots whose figures a node reads again with every scan of all, because other nodes change them too.
 constexpr size_t kFiguresEachScan = 16;
 
 }  // namespace
 
-/// A round of scans under way, and of the chores that they found.
+/// A round of scans, and of the chores that they found.
 struct RedisStore::Advancing {
   Moment now;
   IoTime began{};
   size_t budget = 0;
-  bool reports = false;   // otherwise it only looks
-  bool answered = false;  // perhaps before all were in
+  bool reports = false;   // it answers an Advance; otherwise it only scans
+  bool answered = false;  // perhaps before all parts were
   bool more = false;
   size_t left = 1;
   std::optional<Error> error;
@@ -50,7 +53,7 @@ void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   if (all) scan_all_at_ = now.steady + kScanEvery;
   for (const auto& group : groups_) {
     if (!group || (!all && !group->Expects(RedisNow(*group, now)))) continue;
-    if (group->scans > 0 && group->Slow(advancing->began)) continue;  // its answer calls for the next round
+    if (group->scans > 0 && group->Slow(advancing->began)) continue;  // its answer calls for another round
     ScanGroup(*group, now, group->trouble ? nullptr : advancing, {});
   }
   if (options_.shard == 0 && (all || topics_stale_)) CheckTopics(advancing);
@@ -75,7 +78,7 @@ void RedisStore::GiveUpWaiting() {
 }
 
 void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advancing>& advancing, From from) {
-  Command command = group.keys.Call(scripts::Scan(), {Part::kNext, Part::kChore, Part::kOwner});
+  Command command = group.keys.Call(Lua<"scan">(), {Part::kNext, Part::kChore, Part::kOwner});
   AddNow(command, now);
   command.Add(kSlotsAtOnce).Add(from.last).Add(from.score);
   group.stale = false;
@@ -91,7 +94,7 @@ void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advan
     group.trouble.reset();
     const int64_t told_ms = messages == group.messages ? -1 : group.next_ms;
     Scanned(group, reply->root(), advancing);
-    // A message on its own connection may have overtaken an answer that does not know of its job yet.
+    // A message, which has its own connection, may have overtaken an answer that does not know of its job yet.
     group.Due(told_ms);
     const ReplyView due = reply->root()[1];
     const std::string_view full = reply->root()[8].text();
@@ -103,8 +106,8 @@ void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advan
 void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared_ptr<Advancing>& advancing) {
   LearnTime(group, reply[0].integer());
   for (size_t i = 0; i < reply[1].size(); ++i) {
-    const auto [shelf, slot] = FindSlot(reply[1][i].text());
-    if (slot != nullptr) MarkReady(*shelf, *slot);
+    const auto [slots, slot] = FindSlot(reply[1][i].text());
+    if (slot != nullptr) MarkReady(*slots, *slot);
   }
   group.next_ms = reply[2].integer();
   group.chore_ms = reply[4].integer();
@@ -112,8 +115,8 @@ void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared
   group.owner = reply[6].text();
   group.busy_slots = static_cast<size_t>(reply[7].integer());
   if (!group.mine || group.epoch == 0) return;
-  // Where there are chores, their answers say so. Without any, a node that its coordinator has lost would go on
-  // claiming what is pushed, beside the new owner.
+  // If there are chores, their answers tell of a new owner. If there are none, this has to: a node that its coordinator
+  // has lost would otherwise go on pushing beside the new owner.
   if (reply[3].size() == 0 && group.seen_epoch > group.epoch) return LoseGroup(group);
   if (!advancing || advancing->answered || !advancing->reports) {
     group.stale = group.stale || reply[3].size() > 0;
@@ -123,7 +126,7 @@ void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared
 }
 
 void RedisStore::DoChores(Group& group, std::string_view name, const std::shared_ptr<Advancing>& advancing) {
-  const auto [shelf, slot] = FindSlot(name);
+  const auto [slots, slot] = FindSlot(name);
   if (slot == nullptr) return;
   if (advancing->budget == 0) {
     group.stale = true;
@@ -132,14 +135,9 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   }
   const size_t most = std::min(advancing->budget, kChoresMax);
   advancing->budget -= most;
-  Command command = slot->keys.Call(
-      scripts::Chores(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                          Part::kId, Part::kNote, Part::kChore, Part::kOwner, Part::kCount, Part::kEvent});
-  AddNow(command, advancing->now);
-  command.Add(slot->name).Add(int64_t{slot->number}).Add(static_cast<int64_t>(group.epoch));
-  command.Add(static_cast<int64_t>(most));
-  command.Add(shelf->topic.backoff_base.count()).Add(shelf->topic.backoff_max.count()).Add(options_.node);
-  command.Add(keys_.channel).Add(int64_t{slot->group});
+  Command command = SlotCall(Lua<"chores">(), *slot, advancing->now, kSlotPartsAndOwner);
+  command.Add(int64_t{slot->number}).Add(static_cast<int64_t>(group.epoch)).Add(static_cast<int64_t>(most));
+  command.Add(slots->topic.backoff_base.count()).Add(slots->topic.backoff_max.count()).Add(options_.node);
   ++advancing->left;
   Send(std::move(command), [this, &group, advancing, name = slot->name, most](Result<Reply> reply) {
     if (!reply) {
@@ -175,7 +173,7 @@ void RedisStore::LeaveFailed(std::optional<Error>& trouble, Error error, const s
   trouble = std::move(error);
   const bool waits = advancing && !advancing->answered;
   if (waits && !advancing->error) advancing->error = trouble;
-  // Only the first failure is news: asking at once again and again would not help.
+  // Only the first failure calls for another round: asking again and again at once would not help.
   if (waits || !known) LeaveAdvance(advancing);
 }
 
@@ -188,22 +186,22 @@ void RedisStore::AnswerAdvance(std::shared_ptr<Advancing> advancing) {
     return advancing->done(std::move(advanced));
   }
   for (const std::string& name : std::exchange(to_report_, {})) {
-    Shelf* shelf = FindShelf(name);
-    if (shelf == nullptr || shelf->ready.empty() || shelf->topic.paused || shelf->reported) continue;
+    TopicSlots* slots = FindTopic(name);
+    if (slots == nullptr || slots->ready.empty() || slots->topic.paused || slots->reported) continue;
     advanced.ready.push_back(name);
-    shelf->reported = true;
+    slots->reported = true;
   }
-  TellNext(advanced, advancing->now);
+  SetNext(advanced, advancing->now);
   advanced.more = advancing->more;
   advanced.trouble = Trouble();
   advanced.cut_off = std::ranges::all_of(groups_, [](const auto& group) { return !group || group->trouble; });
   advancing->done(std::move(advanced));
 }
 
-void RedisStore::TellNext(Advanced& advanced, Moment now) const {
+void RedisStore::SetNext(Advanced& advanced, Moment now) const {
   const IoTime io_now = clock_.IoNow();
   for (const auto& group : groups_) {
-    if (!group || group->Slow(io_now)) continue;  // it is looked at when it has answered
+    if (!group || group->Slow(io_now)) continue;  // its answer will say
     const int64_t redis_ms = RedisNow(*group, now);
     for (const int64_t ms : {group->next_ms, group->mine ? group->chore_ms : -1}) {
       if (ms < 0) continue;
@@ -224,7 +222,7 @@ std::optional<Error> RedisStore::Trouble() const {
 void RedisStore::CheckTopics(std::shared_ptr<Advancing> advancing) {
   if (checking_topics_) return;
   checking_topics_ = true;
-  topics_stale_ = false;  // what changes from here on is told by a message, and by the number
+  topics_stale_ = false;  // later changes are seen by a message, and by the version
   if (topics_trouble_) advancing = nullptr;
   if (advancing) ++advancing->left;
   Send(Command("GET", keys_.topics_version), [this, advancing](Result<Reply> reply) {
@@ -246,35 +244,35 @@ void RedisStore::ReadTopics(int64_t version, const std::shared_ptr<Advancing>& a
       return LeaveFailed(topics_trouble_, std::move(reply).error(), advancing);
     }
     topics_trouble_.reset();
-    topics_version_ = version;  // what changed meanwhile has raised it again
+    topics_version_ = version;  // a change since then has raised it again
     TakeTopics(reply->root());
     LeaveAdvance(advancing);
   });
 }
 
 void RedisStore::TakeTopics(const ReplyView& reply) {
-  topic_changes_.changed.clear();  // those that were not handed over are told again, as they are now
+  topic_changes_.changed.clear();  // those that were not taken yet are found again below, as they are now
   std::set<std::string_view> stored;
   for (size_t i = 0; i + 1 < reply.size(); i += 2) {
     const std::string_view name = reply[i].text();
     stored.insert(name);
     auto topic = DecodeTopic(name, reply[i + 1].text());
     if (!topic) {
-      LogError("a topic that another node has written is left out: {}", topic.error().message);
+      LogError("cannot read a topic that another node has written: {}", topic.error().message);
       continue;
     }
-    const Shelf* shelf = FindShelf(name);
-    const bool same_life = shelf != nullptr && shelf->topic.birth == topic->birth;
-    if (same_life && shelf->topic == *topic) continue;
-    // Made again, or set back by a failover that lost a change: what is known here is not what this one was made from.
-    if (shelf != nullptr && (!same_life || shelf->topic.version >= topic->version)) {
+    const TopicSlots* slots = FindTopic(name);
+    const bool same_life = slots != nullptr && slots->topic.birth == topic->birth;
+    if (same_life && slots->topic == *topic) continue;
+    // Created again, or set back by a failover that lost a change: what is known here is not its predecessor.
+    if (slots != nullptr && (!same_life || slots->topic.version >= topic->version)) {
       topic_changes_.dropped.emplace_back(name);
       ForgetTopic(name);
     }
     topic_changes_.changed.push_back(*std::move(topic));
   }
   std::vector<std::string> gone;
-  for (const auto& [name, shelf] : shelves_) {
+  for (const auto& [name, slots] : topics_) {
     if (!stored.contains(name)) gone.push_back(name);
   }
   for (std::string& name : gone) {
@@ -288,12 +286,12 @@ void RedisStore::RefreshFigures() {
   figures_share_ += kFiguresEachScan;
   size_t most = figures_share_ / options_.shards;
   figures_share_ %= options_.shards;
-  auto at = shelves_.lower_bound(topic);
-  for (size_t ended = 0; most > 0 && ended < shelves_.size();) {
-    if (at == shelves_.end()) at = shelves_.begin();
+  auto at = topics_.lower_bound(topic);
+  for (size_t ended = 0; most > 0 && ended < topics_.size();) {
+    if (at == topics_.end()) at = topics_.begin();
     if (at->first != topic) refresh_from_ = {at->first, 0};
-    const auto slot = at->second.slots.lower_bound(number);
-    if (slot == at->second.slots.end()) {
+    const auto slot = at->second.by_number.lower_bound(number);
+    if (slot == at->second.by_number.end()) {
       number = 0;
       ++at;
       ++ended;
@@ -301,13 +299,13 @@ void RedisStore::RefreshFigures() {
     }
     number = slot->first + 1;
     --most;
-    // What fails here is read again with the next round; the scan itself says that Redis is away.
+    // An error needs no report: the scan itself says that Redis is away.
     ReadSlot(topic, slot->first, FiguresOf(*slot->second), [](const Result<void>&) {});
   }
 }
 
-void RedisStore::Heard(std::string_view message) {
-  if (message == "topics") {
+void RedisStore::OnMessage(std::string_view message) {
+  if (message == kMessageTopics) {
     topics_stale_ = true;
     if (options_.shard == 0 && changed_) changed_();
     return;
@@ -339,16 +337,16 @@ void RedisStore::TakeGroups() {
 }
 
 void RedisStore::TakeGroup(Group& group) {
-  Command command = group.keys.Call(scripts::Take(), {Part::kOwner});
+  Command command = group.keys.Call(Lua<"take">(), {Part::kOwner});
   command.Add(options_.node);
   group.taking = true;
   Send(std::move(command), [this, &group](Result<Reply> reply) {
     group.taking = false;
     if (!group.mine) return;
     if (!reply) {
-      // The next scan of all tries again. Said once: it may be so for all groups, and for long.
+      // The next scan of all groups tries again. Log it once: it may fail for all groups, and for long.
       if (!std::exchange(take_failed_, true)) {
-        LogWarn("group {} could not be taken, trying again every second: {}", group.number, reply.error().message);
+        LogWarn("cannot take group {}, trying again every second: {}", group.number, reply.error().message);
       }
       return;
     }

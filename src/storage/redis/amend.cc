@@ -12,11 +12,10 @@
 namespace tocsin::redis {
 namespace {
 
-// What one script takes at most: each job costs several commands there.
+// What one script takes at most: each item costs several commands there.
 constexpr size_t kAtOnce = 200;
-constexpr size_t kBytesMax = 4 << 20;
 
-std::array<std::string, 6> ArgumentsOf(const Amendment& amendment, uint32_t slot) {
+std::array<std::string, kAmendItem> ArgumentsOf(const Amendment& amendment, uint32_t slot) {
   return {fmt::format("{}", static_cast<int>(amendment.kind)),
           MemberIn(amendment.job, slot),
           IdField(amendment.job),
@@ -25,16 +24,18 @@ std::array<std::string, 6> ArgumentsOf(const Amendment& amendment, uint32_t slot
           std::string(amendment.payload.value_or(""))};
 }
 
-std::array<std::string, 4> ArgumentsOf(const CountEvent& event, uint32_t slot) {
+std::array<std::string, kCountItem> ArgumentsOf(const CountEvent& event, uint32_t slot) {
   return {MemberIn(event.job, slot), IdField(event.job), std::string(event.event), fmt::format("{}", event.by)};
 }
 
-std::array<std::string, 2> ArgumentsOf(const JobRef& job, uint32_t slot) { return {MemberIn(job, slot), IdField(job)}; }
+std::array<std::string, kFindItem> ArgumentsOf(const JobRef& job, uint32_t slot) {
+  return {MemberIn(job, slot), IdField(job)};
+}
 
 const JobRef& RefOf(const JobRef& job) { return job; }
 const JobRef& RefOf(const auto& item) { return item.job; }
 
-/// Cuts a call into portions and sends them; `like` says what they have in common.
+/// Cuts a call into portions like `like`, and sends them.
 template <class Item, class Outcome, size_t N, class Send>
 void InPortions(std::span<const Item> items, const Topic& topic, const Portion<Outcome, N>& like, Send send) {
   const auto slot_of = [&](const Item& item) { return SlotFor(RefOf(item).key, RefOf(item).id, topic.slots); };
@@ -44,7 +45,7 @@ void InPortions(std::span<const Item> items, const Topic& topic, const Portion<O
     for (const uint32_t at : places) {
       auto arguments = ArgumentsOf(items[at], number);
       bytes += arguments.back().size();
-      if (portion && (portion->at.size() == kAtOnce || bytes > kBytesMax)) send(std::exchange(portion, nullptr));
+      if (portion && (portion->at.size() == kAtOnce || bytes > kScriptBytesMax)) send(std::exchange(portion, nullptr));
       if (!portion) {
         portion = like.Like();
         portion->slot = number;
@@ -62,28 +63,23 @@ void InPortions(std::span<const Item> items, const Topic& topic, const Portion<O
 
 void RedisStore::Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
                        Done<std::vector<Amended>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoSuchTopic(topic));
+  TopicSlots* slots = FindTopic(topic);
+  if (slots == nullptr) return done(NoSuchTopic(topic));
   Amending like;
   like.topic = topic;
   like.now = now;
   like.gather = std::make_shared<Gather<Amended>>(amendments.size(), std::move(done));
-  InPortions(amendments, shelf->topic, like, [this](std::shared_ptr<Amending> some) { AmendSome(std::move(some)); });
+  InPortions(amendments, slots->topic, like, [this](std::shared_ptr<Amending> some) { AmendSome(std::move(some)); });
   like.gather->Leave();
 }
 
 void RedisStore::AmendSome(std::shared_ptr<Amending> amending) {
-  Shelf* shelf = FindShelf(amending->topic);
-  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(amending->slot);
+  const auto [slots, slot] = FindSlot(amending->topic, amending->slot);
   if (slot == nullptr) return amending->gather->Fail(NoSuchTopic(amending->topic).error());
-  Command command = slot->keys.Call(
-      scripts::Amend(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                         Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
-  AddNow(command, amending->now);
-  command.Add(slot->name).Add(keys_.channel).Add(int64_t{slot->group});
-  command.Add(shelf->topic.retention.count());
-  AddLimit(command, shelf->topic.capacity_bytes);
-  AddEra(command, shelf->topic);
+  Command command = SlotCall(Lua<"amend">(), *slot, amending->now);
+  command.Add(slots->topic.retention.count());
+  AddLimit(command, slots->topic.capacity_bytes);
+  AddEra(command, slots->topic);
   amending->AddItems(command);
   Send(std::move(command), [this, amending = std::move(amending), name = slot->name](Result<Reply> reply) {
     if (!reply) return amending->gather->Fail(std::move(reply).error());
@@ -107,16 +103,17 @@ void RedisStore::AmendSome(std::shared_ptr<Amending> amending) {
 }
 
 void RedisStore::GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t lacks) {
-  Shelf* shelf = FindShelf(amending->topic);
+  TopicSlots* slots = FindTopic(amending->topic);
   const auto refused = amending->Like();
   for (size_t i = 0; i < amending->at.size(); ++i) {
     if (amending->gather->outcomes[amending->at[i]].outcome != AmendOutcome::kOverCapacity) continue;
     refused->Take(*amending, i);
   }
-  if (refused->at.empty() || ++refused->asks > Rooms::kAsksMax || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
+  if (refused->at.empty() || ++refused->asks > Allowances::kAsksMax || slots == nullptr ||
+      !Allowances::Shared(slots->topic)) {
     return amending->gather->Leave();
   }
-  rooms_.Ask(shelf->topic, refused->slot, 0, lacks, [this, refused](Result<bool> room) {
+  allowances_.Ask(slots->topic, refused->slot, 0, lacks, [this, refused](Result<bool> room) {
     if (!room) return refused->gather->Fail(std::move(room).error());
     if (!*room) return refused->gather->Leave();
     AmendSome(refused);
@@ -125,25 +122,20 @@ void RedisStore::GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t la
 
 void RedisStore::Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                        Done<std::vector<Counted>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoSuchTopic(topic));
+  TopicSlots* slots = FindTopic(topic);
+  if (slots == nullptr) return done(NoSuchTopic(topic));
   Counting like;
   like.topic = topic;
   like.now = now;
   like.gather = std::make_shared<Gather<Counted>>(events.size(), std::move(done));
-  InPortions(events, shelf->topic, like, [this](std::shared_ptr<Counting> some) { CountSome(std::move(some)); });
+  InPortions(events, slots->topic, like, [this](std::shared_ptr<Counting> some) { CountSome(std::move(some)); });
   like.gather->Leave();
 }
 
 void RedisStore::CountSome(std::shared_ptr<Counting> counting) {
-  Shelf* shelf = FindShelf(counting->topic);
-  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(counting->slot);
+  const auto [slots, slot] = FindSlot(counting->topic, counting->slot);
   if (slot == nullptr) return counting->gather->Fail(NoSuchTopic(counting->topic).error());
-  Command command = slot->keys.Call(
-      scripts::Count(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                         Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
-  AddNow(command, counting->now);
-  command.Add(slot->name).Add(keys_.channel).Add(int64_t{slot->group});
+  Command command = SlotCall(Lua<"count">(), *slot, counting->now);
   counting->AddItems(command);
   Send(std::move(command), [this, counting = std::move(counting), name = slot->name](Result<Reply> reply) {
     if (!reply) return counting->gather->Fail(std::move(reply).error());
@@ -178,8 +170,8 @@ Status RedisStore::ShowFound(const ReplyView& found, size_t at, uint32_t slot, J
 }
 
 void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoSuchTopic(topic));
+  TopicSlots* slots = FindTopic(topic);
+  if (slots == nullptr) return done(NoSuchTopic(topic));
   auto found = std::make_shared<JobBatch>();
   found->jobs.resize(jobs.size());
   Finding like;
@@ -189,16 +181,15 @@ void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mome
     if (!all) return done(std::unexpected(std::move(all).error()));
     done(std::move(*found));
   });
-  InPortions(jobs, shelf->topic, like, [&](std::shared_ptr<Finding> some) { FindSome(std::move(some), found); });
+  InPortions(jobs, slots->topic, like, [&](std::shared_ptr<Finding> some) { FindSome(std::move(some), found); });
   like.gather->Leave();
 }
 
 void RedisStore::FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found) {
-  Shelf* shelf = FindShelf(finding->topic);
-  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(finding->slot);
+  const auto [slots, slot] = FindSlot(finding->topic, finding->slot);
   if (slot == nullptr) return finding->gather->Fail(NoSuchTopic(finding->topic).error());
-  Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
-                                                      Part::kEnded, Part::kId, Part::kNote, Part::kCount});
+  Command command = slot->keys.Call(Lua<"find">(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded,
+                                                    Part::kId, Part::kNote, Part::kCount});
   AddNow(command, finding->now);
   finding->AddItems(command);
   Send(std::move(command), [this, finding = std::move(finding), found = std::move(found)](Result<Reply> reply) {

@@ -1,4 +1,4 @@
-// Small things that the calls of the Redis store share.
+// Helpers that the calls of the Redis store share.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 #include "base/result.h"
 #include "clients/redis/command.h"
 #include "model/job.h"
+#include "storage/redis/allowances.h"
 #include "storage/redis/record.h"
-#include "storage/redis/rooms.h"
 
 namespace tocsin::redis {
 
-/// What is said for a server that somebody has waited for long enough.
+/// The error for a server that took too long.
 inline Error NoAnswer() { return {Code::kUnavailable, "Redis does not answer", {}}; }
 
-/// The member that a reference by server id means on this slot; empty where it is not one.
+/// The member that a reference by server id means on this slot; empty if it is none.
 inline std::string MemberIn(const JobRef& job, uint32_t slot) {
   const auto uid = ParseUid(job.id);
   return uid && SlotOf(*uid) == slot ? MemberOf(*uid >> kSlotBits) : std::string();
@@ -30,7 +30,7 @@ inline int64_t WhenOf(Timeline timeline, Millis delay, Time due) {
   return timeline == Timeline::kSteady ? delay.count() : std::max(ToMs(due), kAbsoluteMin);
 }
 
-/// A limit of a topic; empty where there is none.
+/// A limit of a topic; empty if there is none.
 inline void AddLimit(Command& command, uint64_t limit) {
   if (limit == 0) {
     command.Add("");
@@ -39,9 +39,9 @@ inline void AddLimit(Command& command, uint64_t limit) {
   }
 }
 
-/// Where the slots have allowances: from when on those count.
+/// If the slots have allowances: the era from which on those count.
 inline void AddEra(Command& command, const StoredTopic& topic) {
-  if (Rooms::Shared(topic)) {
+  if (Allowances::Shared(topic)) {
     command.Add(static_cast<int64_t>(topic.era()));
   } else {
     command.Add("");
@@ -55,10 +55,7 @@ inline int64_t ParseMs(std::string_view text) {
   return number;
 }
 
-/// Values that the script Find gives for each job.
-constexpr size_t kFindFields = 7;
-
-/// As the scripts say it: -1 and 0 are never.
+/// A due time that a script answered: -1 and 0 are never.
 inline Time DueOf(int64_t ms) { return ms <= 0 ? kNever : FromMs(ms); }
 
 }  // namespace tocsin::redis

@@ -9,8 +9,7 @@
 namespace tocsin::redis {
 namespace {
 
-// Before it, an error inside a script is wrapped in a text of Redis' own, and a full memory could not be told from a
-// bug.
+// Older versions wrap an error inside a script in a text of their own: a full memory would look like a bug.
 constexpr int kMajorMin = 7;
 
 std::string_view Line(std::string_view info, std::string_view name) {

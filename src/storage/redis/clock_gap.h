@@ -1,7 +1,8 @@
-// ClockGap: how far Redis' clock is ahead of this node's (or behind: less than 0), learned from its answers. Each
-// answer was on its way for a while, so it shows less than there is: the largest of the last seconds counts. Forgotten
-// after some seconds, because clocks drift and may be set; at once where an answer shows far less: after a failover it
-// is another server's clock, and a node that took it to be ahead would look again and again for what is not due yet.
+// ClockGap: how far Redis' clock is ahead of this node's (below 0: behind), learned from its answers. An answer takes a
+// while to arrive and so shows too small a gap: the largest of the last seconds counts. Older ones are forgotten,
+// because clocks drift and may be set. If an answer shows a far smaller gap, all older ones are forgotten at once:
+// after a failover it is another server's clock, and a node that believed it to be ahead would keep asking for jobs
+// that are not due yet.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,7 @@ class ClockGap {
 
   Time began_{};
   int64_t latest_ = kNone;
-  int64_t before_ = kNone;  // of the time before began_
+  int64_t before_ = kNone;  // in the period before began_
 };
 
 }  // namespace tocsin::redis

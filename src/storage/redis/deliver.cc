@@ -13,12 +13,9 @@
 namespace tocsin::redis {
 namespace {
 
-// What one script takes at most, and what one call gives back at most.
-constexpr size_t kJobsMax = 1000;
-constexpr int64_t kScriptBytesMax = 4 << 20;
-constexpr size_t kClaimBytesMax = 16 << 20;
+constexpr size_t kClaimBytesMax = 16 << 20;  // what one call gives back at most
 constexpr uint32_t kNoSlot = UINT32_MAX;
-// The lowest bit of a token's fence: set for a lease that is not its job's first. The rest is what the scripts compare.
+// The lowest bit of a token's fence is set for a lease that is not its job's first. The scripts compare the rest.
 constexpr uint64_t kLater = 1;
 constexpr int kFenceBits = 53;
 
@@ -27,10 +24,10 @@ bool OnlyAcks(std::span<const Settlement> settlements, const std::vector<uint32_
 }
 
 void AddFence(Command& command, const Token& token) {
-  command.Add((token.fence & kLater) != 0 ? "l" : "f").Add(static_cast<int64_t>(token.fence >> 1));
+  command.Add((token.fence & kLater) != 0 ? kLeaseLater : kLeaseFirst).Add(static_cast<int64_t>(token.fence >> 1));
 }
 
-/// In runs of one fence, each in the order of the members, which is that of Redis: a client mostly acks what it was
+/// In runs of one fence, each in the order of the members, as Redis has them: a client mostly acks together what it was
 /// given together.
 void AddAcks(Command& command, std::span<const Settlement> settlements, std::vector<uint32_t>& places) {
   std::ranges::sort(places, {}, [&](uint32_t at) {
@@ -49,49 +46,35 @@ void AddAcks(Command& command, std::span<const Settlement> settlements, std::vec
 }
 
 void AddSettlement(Command& command, const Settlement& settlement, const Topic& topic) {
-  switch (settlement.kind) {
-    case SettleKind::kAck:
-      command.Add("a").Add("");
-      break;
-    case SettleKind::kNack:
-      command.Add("n");
-      if (settlement.delay) {
-        command.Add(settlement.delay->count());
-      } else {
-        command.Add("");
-      }
-      break;
-    case SettleKind::kExtend:
-      command.Add("e").Add((settlement.lease > Millis(0) ? settlement.lease : topic.lease).count());
-      break;
-    case SettleKind::kRelease:
-      command.Add("r").Add("");
-      break;
-    case SettleKind::kBury:
-      command.Add("b").Add("");
-      break;
+  command.Add(static_cast<int64_t>(settlement.kind));
+  if (settlement.kind == SettleKind::kExtend) {
+    command.Add((settlement.lease > Millis(0) ? settlement.lease : topic.lease).count());
+  } else if (settlement.kind == SettleKind::kNack && settlement.delay) {
+    command.Add(settlement.delay->count());
+  } else {
+    command.Add("");
   }
   command.Add(settlement.reason);
 }
 
 }  // namespace
 
-/// A claim under way: it goes from slot to slot until it has enough.
+/// A claim goes from slot to slot until it has enough.
 struct RedisStore::Claiming {
   std::string topic;
   size_t max = 0;
   Millis lease{0};
   Moment now;
-  bool looked = false;  // at the groups of the topic, because no slot was known to be ready
-  uint64_t asked = 0;   // slots so far
-  uint32_t slot = 0;    // the last of them
+  bool scanned = false;  // the groups of the topic, because no slot was known to be ready
+  uint64_t asked = 0;    // slots so far
+  uint32_t slot = 0;     // the last of them
   IoTime asked_at{};
   size_t bytes = 0;
   JobBatch batch;
-  std::optional<Error> error;  // of a slot or a group that was gone past
+  std::optional<Error> error;  // of a slot or a group that it skipped
   Done<JobBatch> done;
 
-  /// What slots have given is leased: it has to reach somebody.
+  /// What slots have given is leased, so an error must not hide it.
   void End() {
     if (batch.jobs.empty() && error) return done(std::unexpected(std::move(*error)));
     done(std::move(batch));
@@ -99,7 +82,7 @@ struct RedisStore::Claiming {
 };
 
 void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
-  if (FindShelf(topic) == nullptr) return done(NoSuchTopic(topic));
+  if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
   auto claiming = std::make_shared<Claiming>();
   claiming->topic = topic;
   claiming->max = max;
@@ -110,41 +93,41 @@ void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment 
 }
 
 void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
-  Shelf* shelf = FindShelf(claiming->topic);
+  TopicSlots* slots = FindTopic(claiming->topic);
   const bool enough = claiming->batch.jobs.size() >= claiming->max || claiming->bytes >= kClaimBytesMax;
-  if (shelf == nullptr || shelf->topic.paused || enough) {
+  if (slots == nullptr || slots->topic.paused || enough) {
     claiming->batch.more = claiming->bytes >= kClaimBytesMax;
     return claiming->End();
   }
-  while (!shelf->ready.empty()) {
-    auto at = shelf->ready.lower_bound(shelf->turn);
-    if (at == shelf->ready.end()) at = shelf->ready.begin();
+  while (!slots->ready.empty()) {
+    auto at = slots->ready.lower_bound(slots->turn);
+    if (at == slots->ready.end()) at = slots->ready.begin();
     const uint32_t number = *at;
-    shelf->turn = number + 1;
-    const Slot& slot = *shelf->Find(number);
-    if (!Serves(*shelf, slot)) {
-      MarkEmpty(*shelf, number);
+    slots->turn = number + 1;
+    const Slot& slot = *slots->Find(number);
+    if (!Serves(*slots, slot)) {
+      MarkEmpty(*slots, number);
       continue;
     }
     const Group& group = *groups_[slot.group];
-    if (!group.Slow(clock_.IoNow())) return AskSlot(*shelf, number, claiming);
+    if (!group.Slow(clock_.IoNow())) return ClaimFrom(*slots, number, claiming);
     if (!claiming->error) claiming->error = group.trouble.value_or(NoAnswer());
-    MarkEmpty(*shelf, number);  // a scan that is answered brings it back
+    MarkEmpty(*slots, number);  // until a scan is answered
   }
-  shelf->reported = false;
-  if (!claiming->looked && claiming->batch.jobs.empty()) return LookFirst(std::move(claiming));
+  slots->reported = false;
+  if (!claiming->scanned && claiming->batch.jobs.empty()) return ScanThenClaim(std::move(claiming));
   claiming->End();
 }
 
-void RedisStore::AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Claiming>& claiming) {
-  const Slot& slot = *shelf.Find(number);
+void RedisStore::ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared_ptr<Claiming>& claiming) {
+  const Slot& slot = *slots.Find(number);
   Command command = slot.keys.Call(
-      scripts::Claim(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                         Part::kNote, Part::kCount, Part::kEvent, Part::kChore, Part::kClaim});
+      Lua<"claim">(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
+                       Part::kNote, Part::kCount, Part::kEvent, Part::kChore, Part::kClaim});
   AddNow(command, claiming->now);
-  const size_t most = std::min(claiming->max - claiming->batch.jobs.size(), kJobsMax);
-  const Millis lease = claiming->lease > Millis(0) ? claiming->lease : shelf.topic.lease;
-  command.Add(slot.name).Add(static_cast<int64_t>(most)).Add(lease.count()).Add(kScriptBytesMax);
+  const size_t most = std::min(claiming->max - claiming->batch.jobs.size(), kScriptJobsMax);
+  const Millis lease = claiming->lease > Millis(0) ? claiming->lease : slots.topic.lease;
+  command.Add(slot.name).Add(static_cast<int64_t>(most)).Add(lease.count());
   claiming->slot = number;
   claiming->asked_at = clock_.IoNow();
   claims_.insert(claiming);
@@ -159,7 +142,7 @@ void RedisStore::AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Cl
 void RedisStore::SlotAnswered(Claiming& claiming, uint32_t number, const Result<Reply>& reply) {
   if (!reply) {
     if (!claiming.error) claiming.error = reply.error();
-    if (Shelf* shelf = FindShelf(claiming.topic); shelf != nullptr) MarkEmpty(*shelf, number);
+    if (TopicSlots* slots = FindTopic(claiming.topic); slots != nullptr) MarkEmpty(*slots, number);
     return;
   }
   const ReplyView root = reply->root();
@@ -177,7 +160,7 @@ void RedisStore::GiveUpClaims() {
   }
   for (auto& claiming : slow) {
     claims_.erase(claiming);
-    ++claiming->asked;  // what comes after all is given back
+    ++claiming->asked;  // an answer that comes later is given back
     SlotAnswered(*claiming, claiming->slot, std::unexpected(NoAnswer()));
     ClaimNext(std::move(claiming));
   }
@@ -217,7 +200,7 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
     const uint64_t sequence = SequenceOf(members.substr(i * kMemberBytes, kMemberBytes)).value_or(0);
     const std::string_view note = i < notes.size() ? keep(notes[i].text()) : std::string_view();
     if (const Status whole = DecodeJob(sequence, keep(records[i].text()), note, view); !whole) {
-      // It stays leased and comes back with its attempts, in the end as a dead letter: it holds up nobody.
+      // It stays leased, comes back until its attempts are used up, and ends as a dead letter: it blocks nobody.
       LogError("job {} of topic {} cannot be delivered: {}", UidText(sequence << kSlotBits | slot), claiming.topic,
                whole.error().message);
       continue;
@@ -231,13 +214,13 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
   }
 }
 
-/// A reserve without a wait misses nothing that was submitted before it, through whichever node.
-void RedisStore::LookFirst(std::shared_ptr<Claiming> claiming) {
-  claiming->looked = true;
+/// So that a reserve without a wait misses nothing that was submitted before it, through any node.
+void RedisStore::ScanThenClaim(std::shared_ptr<Claiming> claiming) {
+  claiming->scanned = true;
   std::set<uint32_t> groups;
-  const Shelf& shelf = *FindShelf(claiming->topic);
-  for (const auto& [number, slot] : shelf.slots) {
-    if (Serves(shelf, *slot)) groups.insert(slot->group);
+  const TopicSlots& slots = *FindTopic(claiming->topic);
+  for (const auto& [number, slot] : slots.by_number) {
+    if (Serves(slots, *slot)) groups.insert(slot->group);
   }
   auto advancing = MakeAdvancing(claiming->now, [this, claiming](Result<Advanced> looked) {
     if (looked->trouble && !claiming->error) claiming->error = std::move(looked->trouble);
@@ -254,8 +237,8 @@ void RedisStore::LookFirst(std::shared_ptr<Claiming> claiming) {
   LeaveAdvance(advancing);
 }
 
-/// A settle under way, with all that it was asked for: what a script did not look at, because the records that it read
-/// are large, is sent again.
+/// A settle, with a copy of what it was asked for: what a script did not look at, because the records are large, is
+/// sent again.
 struct RedisStore::Settling : Gather<SettleOutcome> {
   Settling(std::string_view the_topic, std::span<const Settlement> all, Moment the_now,
            Done<std::vector<SettleOutcome>> the_done)
@@ -269,24 +252,24 @@ struct RedisStore::Settling : Gather<SettleOutcome> {
   const std::string topic;
   const Moment now;
   std::vector<Settlement> settlements;
-  std::deque<std::string> reasons;  // what the settlements point to
+  std::deque<std::string> reasons;  // the settlements point to them
 };
 
 void RedisStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                         Done<std::vector<SettleOutcome>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoSuchTopic(topic));
+  TopicSlots* slots = FindTopic(topic);
+  if (slots == nullptr) return done(NoSuchTopic(topic));
   const auto settling = std::make_shared<Settling>(topic, settlements, now, std::move(done));
-  // A token of no lease, or with numbers that no token has, is stale; so is one of a slot that is not there.
+  // A token with numbers that no token has, or of a slot that does not exist, is stale.
   const auto slot_of = [](const Settlement& each) {
     const bool possible = each.token.fence >> 1 != 0 && each.token.fence >> (kFenceBits + 1) == 0 &&
                           each.token.handle >> (8 * kMemberBytes) == 0;
     return possible ? each.token.slot : kNoSlot;
   };
   for (const auto& [number, all] : BySlot(settlements, slot_of)) {
-    if (shelf->Find(number) == nullptr) continue;
-    for (size_t begin = 0; begin < all.size(); begin += kJobsMax) {
-      const size_t end = std::min(begin + kJobsMax, all.size());
+    if (slots->Find(number) == nullptr) continue;
+    for (size_t begin = 0; begin < all.size(); begin += kScriptJobsMax) {
+      const size_t end = std::min(begin + kScriptJobsMax, all.size());
       ++settling->left;
       SettlePart(settling, number,
                  {all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end)});
@@ -295,35 +278,37 @@ void RedisStore::Settle(std::string_view topic, std::span<const Settlement> sett
   settling->Leave();
 }
 
+Command RedisStore::AckCall(const Slot& slot, const Topic& topic, const Settling& settling,
+                            std::vector<uint32_t>& places) const {
+  Command command = slot.keys.Call(Lua<"ack">(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
+                                                  Part::kEnded, Part::kId, Part::kNote, Part::kChore, Part::kClaim});
+  AddNow(command, settling.now);
+  command.Add(slot.name).Add(topic.retention.count());
+  AddAcks(command, settling.settlements, places);
+  return command;
+}
+
+Command RedisStore::SettleCall(const Slot& slot, const Topic& topic, const Settling& settling,
+                               const std::vector<uint32_t>& places) const {
+  Command command = SlotCall(Lua<"settle">(), slot, settling.now);
+  command.Add(int64_t{slot.number}).Add(topic.retention.count());
+  command.Add(topic.backoff_base.count()).Add(topic.backoff_max.count());
+  for (const uint32_t at : places) {
+    command.Add(MemberOf(settling.settlements[at].token.handle));
+    AddFence(command, settling.settlements[at].token);
+    AddSettlement(command, settling.settlements[at], topic);
+  }
+  return command;
+}
+
 void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places) {
-  Shelf* shelf = FindShelf(settling->topic);
-  const Slot* found = shelf == nullptr ? nullptr : shelf->Find(number);
+  const auto [slots, found] = FindSlot(settling->topic, number);
   if (found == nullptr) return settling->Fail(NoSuchTopic(settling->topic).error());
   const Slot& slot = *found;
-  const Topic& topic = shelf->topic;
+  const Topic& topic = slots->topic;
   const std::span<const Settlement> settlements = settling->settlements;
   const bool acks = OnlyAcks(settlements, places);
-  Command command =
-      acks ? slot.keys.Call(scripts::Ack(), {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
-                                             Part::kEnded, Part::kId, Part::kNote, Part::kChore, Part::kClaim})
-           : slot.keys.Call(scripts::Settle(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare,
-                                                Part::kDead, Part::kEnded, Part::kId, Part::kNote, Part::kChore});
-  AddNow(command, settling->now);
-  command.Add(slot.name);
-  if (!acks) command.Add(int64_t{slot.number});
-  command.Add(topic.retention.count());
-  if (!acks) {
-    command.Add(topic.backoff_base.count()).Add(topic.backoff_max.count()).Add(keys_.channel).Add(int64_t{slot.group});
-  }
-  if (acks) {
-    AddAcks(command, settlements, places);
-  } else {
-    for (const uint32_t at : places) {
-      command.Add(MemberOf(settlements[at].token.handle));
-      AddFence(command, settlements[at].token);
-      AddSettlement(command, settlements[at], topic);
-    }
-  }
+  Command command = acks ? AckCall(slot, topic, *settling, places) : SettleCall(slot, topic, *settling, places);
   Send(std::move(command),
        [this, settling, acks, number, name = slot.name, places = std::move(places)](Result<Reply> reply) {
          if (!reply) return settling->Fail(std::move(reply).error());

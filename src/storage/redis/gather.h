@@ -1,5 +1,5 @@
-// Gather: the answers of several slots to one call, put together in the order of the call. It answers when all have.
-// Portion: what of a call goes to one slot in one script.
+// Gather: collects the answers of several slots to one call, in the order of the call, and answers when all have.
+// Portion: the items of a call that go to one slot in one script.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Gather {
 
   std::vector<T> outcomes;
   std::optional<Error> error;
-  size_t left = 1;  // parts under way, and one for the asking itself
+  size_t left = 1;  // parts under way, and one for the caller until it has sent all
   Done<std::vector<T>> done;
 
   void Fail(Error failed) {
@@ -37,7 +37,7 @@ struct Gather {
   }
 };
 
-/// For answers that bring nothing but their success.
+/// For answers without a value.
 inline std::shared_ptr<Gather<char>> Join(Done<void> done) {
   return std::make_shared<Gather<char>>(0, [done = std::move(done)](Result<std::vector<char>> all) mutable {
     if (!all) return done(std::unexpected(std::move(all).error()));
@@ -45,15 +45,15 @@ inline std::shared_ptr<Gather<char>> Join(Done<void> done) {
   });
 }
 
-/// Kept, with what the script takes of each item, until all of it is answered: a script that has read much answers for
-/// the first ones alone, and one that found no room may do better once there is some.
+/// Kept, with the arguments of each item, until all of it is answered: a script that has read enough answers only for
+/// the first items, and one that found no room may find some later.
 template <class Outcome, size_t N>
 struct Portion {
   std::string topic;
   uint32_t slot = 0;
   Moment now;
   std::shared_ptr<Gather<Outcome>> gather;
-  int asks = 0;              // for room
+  int asks = 0;              // requests for room so far
   std::vector<uint32_t> at;  // their places in the call
   std::vector<std::array<std::string, N>> items;
 
@@ -76,7 +76,7 @@ struct Portion {
     at.push_back(from.at[i]);
     items.push_back(std::move(from.items[i]));
   }
-  /// Cuts off what the script did not look at; null where that is nothing.
+  /// Cuts off the items that the script did not look at; null if it looked at all.
   std::shared_ptr<Portion> Rest(size_t looked) {
     if (looked >= at.size()) return nullptr;
     auto rest = Like();

@@ -37,6 +37,11 @@ constexpr std::array<std::string_view, 15> kPartNames{"meta",  "store", "job",  
                                                       "room",  "claim", "next", "chore",   "owner"};
 constexpr Part kFirstOfGroup = Part::kNext;
 
+/// What slot.lua takes.
+constexpr std::initializer_list<Part> kSlotParts = {Part::kMeta,    Part::kStore, Part::kJob,   Part::kNext,
+                                                    Part::kPrepare, Part::kDead,  Part::kEnded, Part::kId,
+                                                    Part::kNote,    Part::kCount, Part::kEvent, Part::kChore};
+
 /// Of one slot, with those of its group.
 class SlotKeys {
  public:
@@ -60,14 +65,14 @@ class SlotKeys {
   std::string slot_;
 };
 
-/// What all nodes share besides the jobs.
+/// Keys of no slot, which all nodes share.
 struct SharedKeys {
   explicit SharedKeys(std::string_view prefix)
       : topics(fmt::format("{{{}}}topics", prefix)),
         topics_version(fmt::format("{{{}}}topics:version", prefix)),
         channel(fmt::format("{}:news", prefix)) {}
   const std::string topics;          // hash: name -> settings (EncodeTopic)
-  const std::string topics_version;  // rises with every change of them
+  const std::string topics_version;  // rises with every change of a topic
   const std::string channel;         // "<group> <due ms>" and "topics"
 };
 

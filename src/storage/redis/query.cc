@@ -1,5 +1,5 @@
-// RedisStore: list and sweep. Both go through the slots of this shard one after the other; the cursor says where they
-// are.
+// RedisStore: list and sweep. Both go through the slots of this shard one after the other; the cursor is their
+// position.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -13,9 +13,9 @@
 namespace tocsin::redis {
 namespace {
 
-constexpr size_t kStepsMax = 100;  // commands for one page, however few jobs they find
+constexpr size_t kStepsMax = 100;  // commands for one page, even if they find few jobs
 constexpr size_t kPageBytesMax = 16 << 20;
-constexpr size_t kFirstAsked = 32;      // before anything is known of their sizes
+constexpr size_t kFirstAsked = 32;      // jobs, before their sizes are known
 constexpr uint64_t kSweepPartsMax = 5;  // zsets of a slot
 
 std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
@@ -54,7 +54,8 @@ std::vector<Part> PartsOf(State state) {
 
 }  // namespace
 
-/// Where a listing is: ZSCAN's own cursor, and within what it gave (which may be more than a page) the last one shown.
+/// The position of a listing: ZSCAN's own cursor, and the last job shown of those that it gave, which may be more than
+/// a page.
 struct RedisStore::Listing {
   std::string topic;
   State state = State::kScheduled;
@@ -63,7 +64,7 @@ struct RedisStore::Listing {
   uint64_t slot = 0;
   uint64_t part = 0;
   uint64_t scan = 0;
-  uint64_t shown = 0;  // the sequence number of that one, plus 1
+  uint64_t shown = 0;  // the sequence number of that job, plus 1
   size_t steps = 0;
   size_t looked = 0;            // jobs of this page, shown or not
   size_t bytes = 0;             // of those
@@ -78,7 +79,7 @@ struct RedisStore::Listing {
 
 void RedisStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                       Done<Page> done) {
-  if (FindShelf(topic) == nullptr) return done(NoSuchTopic(topic));
+  if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
   auto listing = std::make_shared<Listing>();
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
@@ -94,10 +95,10 @@ void RedisStore::List(std::string_view topic, State state, std::string_view curs
 }
 
 void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
-  Shelf* shelf = FindShelf(listing->topic);
-  if (shelf == nullptr) return listing->done(NoSuchTopic(listing->topic));
-  const auto at = shelf->slots.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(listing->slot, kSlotsMax)));
-  if (at == shelf->slots.end()) return listing->done(std::move(listing->page));
+  TopicSlots* slots = FindTopic(listing->topic);
+  if (slots == nullptr) return listing->done(NoSuchTopic(listing->topic));
+  const auto at = slots->by_number.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(listing->slot, kSlotsMax)));
+  if (at == slots->by_number.end()) return listing->done(std::move(listing->page));
   if (at->first != listing->slot) {
     listing->slot = at->first;
     listing->part = listing->scan = listing->shown = 0;
@@ -108,8 +109,8 @@ void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
     return listing->done(std::move(listing->page));
   }
   Command command = at->second->keys.Call("ZSCAN", PartsOf(listing->state)[listing->part]);
-  // ZSCAN gives somewhat more than it is asked for: half of what fits is asked for, in jobs and in bytes, where the
-  // next ones are as large as those before.
+  // ZSCAN gives somewhat more than it is asked for, so ask for half of what fits, in jobs and in bytes, if the next
+  // jobs are as large as those before.
   const size_t room = listing->limit - listing->page.jobs.jobs.size();
   const size_t fitting =
       listing->looked == 0 ? kFirstAsked : (kPageBytesMax - listing->bytes) * listing->looked / (listing->bytes + 1);
@@ -135,8 +136,8 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
   const size_t room = listing->limit - listing->page.jobs.jobs.size();
   listing->whole = found.size() <= room;
   if (!listing->whole && room < listing->limit) {
-    // The next page begins here. Only what fits no page is shown in parts: where its hash table is resized in between,
-    // some of it would be shown twice.
+    // The next page begins here. Only what fits no page is shown in parts: if Redis resizes its hash table in between,
+    // some of it is shown twice.
     listing->page.cursor = listing->Cursor();
     return listing->done(std::move(listing->page));
   }
@@ -144,7 +145,7 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
   ListShow(std::move(listing));
 }
 
-/// As much as one script reads at a time.
+/// Shows as much as one script reads.
 void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
   const std::vector<uint64_t>& found = listing->found;
   if (found.empty() && listing->whole) {
@@ -156,11 +157,10 @@ void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
     }
   }
   if (found.empty()) return ListNext(std::move(listing));
-  Shelf* shelf = FindShelf(listing->topic);
-  const Slot* slot = shelf == nullptr ? nullptr : shelf->Find(static_cast<uint32_t>(listing->slot));
+  const auto [slots, slot] = FindSlot(listing->topic, static_cast<uint32_t>(listing->slot));
   if (slot == nullptr) return listing->done(NoSuchTopic(listing->topic));
-  Command command = slot->keys.Call(scripts::Find(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead,
-                                                      Part::kEnded, Part::kId, Part::kNote, Part::kCount});
+  Command command = slot->keys.Call(Lua<"find">(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded,
+                                                    Part::kId, Part::kNote, Part::kCount});
   AddNow(command, listing->now);
   for (const uint64_t sequence : found) command.Add(MemberOf(sequence)).Add("");
   Send(std::move(command), [this, listing](Result<Reply> reply) {
@@ -174,7 +174,7 @@ void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
           !shown) {
         return listing->done(std::unexpected(std::move(shown).error()));
       }
-      // One that waits for either is in both zsets: it is shown with the first.
+      // A job that waits for either is in both zsets: show it with the first.
       const bool again = listing->part == 1 && view.due != kNever;
       ++listing->looked;
       listing->bytes += view.payload.size();
@@ -203,7 +203,7 @@ struct RedisStore::Sweeping {
 
 void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
                        Done<Swept> done) {
-  if (FindShelf(topic) == nullptr) return done(NoSuchTopic(topic));
+  if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
   auto sweeping = std::make_shared<Sweeping>();
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
@@ -222,10 +222,10 @@ void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view 
 }
 
 void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
-  Shelf* shelf = FindShelf(sweeping->topic);
-  if (shelf == nullptr) return sweeping->done(NoSuchTopic(sweeping->topic));
-  const auto at = shelf->slots.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(sweeping->slot, kSlotsMax)));
-  if (at == shelf->slots.end()) return sweeping->done(std::move(sweeping->swept));
+  TopicSlots* slots = FindTopic(sweeping->topic);
+  if (slots == nullptr) return sweeping->done(NoSuchTopic(sweeping->topic));
+  const auto at = slots->by_number.lower_bound(static_cast<uint32_t>(std::min<uint64_t>(sweeping->slot, kSlotsMax)));
+  if (at == slots->by_number.end()) return sweeping->done(std::move(sweeping->swept));
   if (at->first != sweeping->slot) {
     sweeping->slot = at->first;
     sweeping->began.clear();
@@ -237,11 +237,8 @@ void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
     return sweeping->done(std::move(sweeping->swept));
   }
   const Slot& slot = *at->second;
-  Command command = slot.keys.Call(
-      scripts::Sweep(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                         Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
-  AddNow(command, sweeping->now);
-  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group}).Add(static_cast<int64_t>(sweeping->kind));
+  Command command = SlotCall(Lua<"sweep">(), slot, sweeping->now);
+  command.Add(static_cast<int64_t>(sweeping->kind));
   command.Add(static_cast<int64_t>(std::min<size_t>(sweeping->limit - sweeping->swept.changed, 500)));
   command.Add(sweeping->began).Add(static_cast<int64_t>(sweeping->part)).Add(static_cast<int64_t>(sweeping->scan));
   Send(std::move(command), [this, sweeping, name = slot.name](Result<Reply> reply) {

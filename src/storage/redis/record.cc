@@ -7,16 +7,10 @@ namespace tocsin::redis {
 namespace {
 
 constexpr uint8_t kVersion = 1;
-constexpr size_t kDueBytes = 7;
-constexpr uint64_t kDelayed = uint64_t{1} << 52;
-constexpr int64_t kYear2020 = 1'577'836'800'000;
-constexpr int kBelowMs = 12;  // bits of a sequence number below its milliseconds since 2020
-constexpr size_t kNoteHead = 10;
 constexpr size_t kFirstSettings = 10;  // that stand at fixed places, behind the version
 // What a section behind them begins with.
 constexpr uint8_t kDeliverySection = 1;
 constexpr uint8_t kSettingsSection = 2;
-constexpr uint8_t kWaitsForEither = 4;  // a flag of the note
 
 void PutBig(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = bytes; i-- > 0;) out.push_back(static_cast<char>(value >> (8 * i)));
@@ -28,11 +22,14 @@ uint64_t Big(std::string_view text, size_t at, size_t bytes) {
   return value;
 }
 
+/// The number between two places.
+uint64_t Field(std::string_view text, size_t at, size_t end) { return Big(text, at, end - at); }
+
 std::unexpected<Error> Torn(std::string_view what) {
   return Fail(Code::kCorrupt, "a job's {} in Redis is not whole", what);
 }
 
-/// Cuts `size` bytes off the front; false where there are fewer.
+/// Cuts `size` bytes off the front; false if there are fewer.
 bool Cut(std::string_view& rest, size_t size, std::string_view& out) {
   if (rest.size() < size) return false;
   out = rest.substr(0, size);
@@ -52,10 +49,10 @@ bool DecodeHeaders(std::string_view bytes, std::vector<HeaderView>& headers) {
 }
 
 Time DueIn(uint64_t sequence, std::string_view record) {
-  const uint64_t due = Big(record, 0, kDueBytes);
+  const uint64_t due = Field(record, record_at::kDue, record_at::kVersion);
   if (due == 0) return kNever;
   if (due < kDelayed) return FromMs(static_cast<int64_t>(due));
-  return FromMs(kYear2020 + static_cast<int64_t>((sequence >> kBelowMs) + (due - kDelayed)));
+  return FromMs(kYear2020Ms + static_cast<int64_t>(sequence / kSequencesPerMs + (due - kDelayed)));
 }
 
 void PutDelivery(std::string& out, const Delivery& delivery) {
@@ -144,17 +141,18 @@ void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::stri
   if (job.trigger != Trigger::kTime) count = job.count != 0 ? job.count : topic.count_limit;
   size_t headers = 0;
   for (const HeaderView& header : job.headers) headers += 6 + header.name.size() + header.value.size();
-  out.reserve(kRecordHead + job.key.size() + job.id.size() + headers + job.payload.size());
+  out.reserve(record_at::kKey + job.key.size() + job.id.size() + headers + job.payload.size());
   const auto due = static_cast<uint64_t>(when);
-  PutBig(out, when < kAbsoluteMin ? kDelayed + due : due, kDueBytes);
-  PutBig(out, kVersion, 1);
-  PutBig(out, static_cast<uint64_t>(job.trigger), 1);
-  PutBig(out, job.max_attempts != 0 ? job.max_attempts : topic.max_attempts, 2);
-  PutBig(out, count, 4);
-  PutBig(out, Fingerprint(job), 8);
-  PutBig(out, job.key.size(), 2);
-  PutBig(out, job.id.size(), 2);
-  PutBig(out, headers, 4);
+  PutBig(out, when < kAbsoluteMin ? kDelayed + due : due, record_at::kVersion - record_at::kDue);
+  PutBig(out, kVersion, record_at::kTrigger - record_at::kVersion);
+  PutBig(out, static_cast<uint64_t>(job.trigger), record_at::kMaxAttempts - record_at::kTrigger);
+  PutBig(out, job.max_attempts != 0 ? job.max_attempts : topic.max_attempts,
+         record_at::kEvents - record_at::kMaxAttempts);
+  PutBig(out, count, record_at::kFingerprint - record_at::kEvents);
+  PutBig(out, Fingerprint(job), record_at::kKeySize - record_at::kFingerprint);
+  PutBig(out, job.key.size(), record_at::kIdSize - record_at::kKeySize);
+  PutBig(out, job.id.size(), record_at::kHeadersSize - record_at::kIdSize);
+  PutBig(out, headers, record_at::kKey - record_at::kHeadersSize);
   out += job.key;
   out += job.id;
   for (const HeaderView& header : job.headers) {
@@ -167,27 +165,29 @@ void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::stri
 }
 
 Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view note, JobView& view) {
-  if (record.size() < kRecordHead) return Torn("record");
+  if (record.size() < record_at::kKey) return Torn("record");
   view.due = DueIn(sequence, record);
-  record.remove_prefix(kDueBytes);
-  if (Big(record, 0, 1) != kVersion) {
-    return Fail(Code::kUnsupportedFormat, "a job in Redis has format {}, this program reads {}", Big(record, 0, 1),
-                kVersion);
+  const uint64_t version = Field(record, record_at::kVersion, record_at::kTrigger);
+  if (version != kVersion) {
+    return Fail(Code::kUnsupportedFormat, "a job in Redis has format {}, this program reads {}", version, kVersion);
   }
-  view.trigger = static_cast<Trigger>(Big(record, 1, 1));
-  view.max_attempts = static_cast<uint32_t>(Big(record, 2, 2));
-  std::string_view rest = record.substr(kRecordHead - kDueBytes);
+  view.trigger = static_cast<Trigger>(Field(record, record_at::kTrigger, record_at::kMaxAttempts));
+  view.max_attempts = static_cast<uint32_t>(Field(record, record_at::kMaxAttempts, record_at::kEvents));
+  std::string_view rest = record.substr(record_at::kKey);
   std::string_view headers;
-  if (!Cut(rest, Big(record, 16, 2), view.key) || !Cut(rest, Big(record, 18, 2), view.own_id) ||
-      !Cut(rest, Big(record, 20, 4), headers) || !DecodeHeaders(headers, view.headers)) {
+  if (!Cut(rest, Field(record, record_at::kKeySize, record_at::kIdSize), view.key) ||
+      !Cut(rest, Field(record, record_at::kIdSize, record_at::kHeadersSize), view.own_id) ||
+      !Cut(rest, Field(record, record_at::kHeadersSize, record_at::kKey), headers) ||
+      !DecodeHeaders(headers, view.headers)) {
     return Torn("record");
   }
   view.payload = rest;
   if (note.empty()) return {};
-  if (note.size() < kNoteHead) return Torn("note");
-  view.attempt = static_cast<uint32_t>(Big(note, 7, 2));
-  if ((Big(note, 9, 1) & kWaitsForEither) != 0) view.trigger = Trigger::kEither;
-  view.reason = note.substr(kNoteHead);
+  if (note.size() < note_at::kReason) return Torn("note");
+  view.attempt = static_cast<uint32_t>(Field(note, note_at::kAttempts, note_at::kFlags));
+  const uint64_t flags = Field(note, note_at::kFlags, note_at::kReason);
+  if ((flags & std::to_underlying(NoteFlag::kWaitsForEither)) != 0) view.trigger = Trigger::kEither;
+  view.reason = note.substr(note_at::kReason);
   return {};
 }
 

@@ -1,6 +1,6 @@
-// The bytes that Redis holds of a job. The record is what was asked for; only its due time and its payload ever change.
-// The note is what became of it. Both are read and cut by the scripts too (script_parts.h): big end first, at fixed
-// places.
+// The bytes that Redis holds of a job. The record is what the client asked for; only its due time and its payload ever
+// change. The note is what happened since. The scripts read and cut both too, with the places below. Numbers are big
+// end first.
 //
 //   record  u56 due | u8 version | u8 trigger | u16 max attempts | u32 events to wait for | u64 fingerprint |
 //           u16 key size | u16 id size | u32 size of the headers | key | id | headers | payload
@@ -8,7 +8,6 @@
 //   due     ms since 1970, 0 for never; from 2^52 on a delay, which counts from the time in the job's sequence number:
 //           so the record of a job that is given a delay is stored as it was sent, and the clock is Redis' own
 //   note    u56 fence, 0 for none | u16 attempts used up | u8 flags | reason
-//   flags   1 done, 2 cancelled, 4 rescheduled though it was to wait for a count alone, 8 the fence of a first lease
 #pragma once
 
 #include <cstdint>
@@ -23,12 +22,47 @@
 
 namespace tocsin::redis {
 
+/// Where the fields of a record begin. What is before the key is not counted by TopicFigures::bytes.
+namespace record_at {
+constexpr size_t kDue = 0;
+constexpr size_t kVersion = kDue + 7;
+constexpr size_t kTrigger = kVersion + 1;
+constexpr size_t kMaxAttempts = kTrigger + 1;
+constexpr size_t kEvents = kMaxAttempts + 2;
+constexpr size_t kFingerprint = kEvents + 4;
+constexpr size_t kKeySize = kFingerprint + 8;
+constexpr size_t kIdSize = kKeySize + 2;
+constexpr size_t kHeadersSize = kIdSize + 2;
+constexpr size_t kKey = kHeadersSize + 4;
+}  // namespace record_at
+
+/// Where the fields of a note begin.
+namespace note_at {
+constexpr size_t kFence = 0;
+constexpr size_t kAttempts = kFence + 7;
+constexpr size_t kFlags = kAttempts + 2;
+constexpr size_t kReason = kFlags + 1;
+}  // namespace note_at
+
+/// Of a note. The scripts compare and cut them off by size, so the order counts.
+enum class NoteFlag : uint8_t {
+  kDone = 1,
+  kCancelled = 2,
+  kWaitsForEither = 4,  // rescheduled, though it was to wait for a count alone
+  kFirstLease = 8,      // the fence is that of a first lease
+};
+
+/// A sequence number has the milliseconds since 2020, and below them a number that counts up within one.
+constexpr int64_t kYear2020Ms = 1'577'836'800'000;
+constexpr uint64_t kSequencesPerMs = 4096;
+/// From here on the due time of a record is a delay.
+constexpr uint64_t kDelayed = uint64_t{1} << 52;
+
 constexpr size_t kMemberBytes = 7;
-/// Of a record that is to be stored: what TopicFigures::bytes does not count.
-constexpr size_t kRecordHead = 31;
+static_assert(record_at::kVersion == kMemberBytes && note_at::kAttempts == kMemberBytes);
 /// A sequence number as the member of a zset: in the order of the numbers.
 std::string MemberOf(uint64_t sequence);
-/// Nothing where `member` is not one.
+/// Nothing if `member` is not one.
 std::optional<uint64_t> SequenceOf(std::string_view member);
 
 /// The field of the hash of own ids: empty for a job without one.
@@ -40,7 +74,7 @@ constexpr int64_t kAbsoluteMin = 1'000'000'000'000;
 /// `when` is a moment or a delay, in ms.
 void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::string& out);
 
-/// Fills the view from a record and a note; its views point into both. kCorrupt where they are not whole.
+/// Fills the view from a record and a note; its views point into both. kCorrupt if they are not whole.
 Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view note, JobView& view);
 
 /// A topic as Redis has it. Its birth tells it from one of the same name that was dropped before: later ones are
@@ -51,6 +85,10 @@ struct StoredTopic : Topic {
   /// Larger with every change, and from one life to the next.
   uint64_t era() const { return birth + version; }
 };
+
+/// Of each of a topic's numbers. A script compares the first one, the version, and the second one, the slots.
+constexpr size_t kTopicNumberBytes = 8;
+constexpr size_t kTopicSlotsAt = kTopicNumberBytes;
 
 /// u64 version | the first ten settings, u64 each | if there are more: u8 2, u8 count, u64 each | if its jobs are
 /// pushed: u8 1, u16 sink size, sink, settings of the sink: u16 name size, u16 value size, both. Without the birth:

@@ -1,12 +1,15 @@
-// The Lua scripts of the Redis store: every move of jobs is one of them, over a batch of one slot that is bounded in
-// jobs, bytes and events: what reads records ends when they have 4 MiB, and the caller sends the rest again. Keys and
-// data come in KEYS and ARGV alone, and every key that is touched is declared, so that Cluster never runs one on half
-// of them while a hash slot moves.
+// The Lua scripts of the Redis store (scripts/*.lua): every move of jobs is one of them, over a batch of one slot that
+// is bounded in jobs, bytes and events. A script that has read kScriptBytesMax of records ends, and the caller sends
+// the rest again. Keys and data come in KEYS and ARGV alone, and every key that is touched is declared, so that Cluster
+// never runs one on half of them while a hash slot moves.
+//
+// The files are a part of the program. A line `--@include x` stands for x.lua. A name in capitals stands for a value
+// that the C++ code defines (scripts.cc): record layout, enums and limits are written down there alone.
 //
 // What Redis holds of one slot (keys.h):
-//   store    zset   member -> due ms        scheduled jobs, but those that wait for a count alone
-//   count    zset   member -> events left   jobs whose count still matters (the countdown bucket); below 0 it does not,
-//                                           and chores have to remove what is left of the events
+//   store    zset   member -> due ms        scheduled jobs, except those that wait for a count alone
+//   count    zset   member -> events left   jobs that still count events; below 0: one that does not, and whose
+//                                           events chores have to remove
 //   prepare  zset   member -> lease         leased jobs
 //   dead     zset   member -> died at
 //   ended    zset   member -> forget at     done and cancelled jobs that are retained
@@ -15,13 +18,13 @@
 //   id       hash   own id -> member
 //   event    zset   member .. event -> 0    events counted, as long as they matter
 //   claim    hash   lease -> jobs bytes     of large claims, so that an ack of a whole one need not read the records
-//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (rooms.h),
+//   meta     hash   seq, bytes, the longest record, the counts of TopicFigures, what the slot may hold (allowances.h),
 //                   the birth of the topic whose jobs it takes; for a minute after a drop, of the one that has gone
 //   room     hash   of the topic's slot 0 alone: what each slot was allowed
 // and of its group:
 //   next     zset   slot -> due ms of the first job in store
 //   chore    zset   slot -> when a lease ends or a retained job is forgotten; may be too early, never too late;
-//                   now, where events are to be removed
+//                   now, if events have to be removed
 //   owner    hash   epoch, node
 // A member is the job's sequence number in 7 bytes, big end first: jobs of one due time leave in the order of arrival.
 //
@@ -32,30 +35,65 @@
 // fence.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
 #include "clients/redis/command.h"
 
-namespace tocsin::redis::scripts {
+namespace tocsin::redis {
 
-const Script& SubmitPlain();
-const Script& Submit();
-const Script& Claim();
-const Script& Ack();
-const Script& Settle();
-const Script& Amend();
-const Script& Count();
-const Script& Find();
-const Script& Sweep();
-const Script& Scan();
-const Script& Chores();
-const Script& Take();
-const Script& Figures();
-const Script& PutTopic();
-const Script& DropTopic();
-const Script& OpenSlot();
-const Script& DropSlot();
-const Script& Grant();
-const Script& Record();
-const Script& Mark();
-const Script& Allow();
+// What one script takes and reads at most, so that none keeps Redis from others for long.
+constexpr size_t kScriptJobsMax = 1000;
+constexpr size_t kScriptBytesMax = 4 << 20;
 
-}  // namespace tocsin::redis::scripts
+// How many arguments an item of a call has.
+constexpr size_t kSubmitItem = 6;
+constexpr size_t kSettleItem = 6;
+constexpr size_t kAmendItem = 6;
+constexpr size_t kCountItem = 4;
+constexpr size_t kFindItem = 2;
+/// How many values find.lua gives for each job.
+constexpr size_t kFindFields = 7;
+
+/// The kind of lease that a fence belongs to.
+constexpr std::string_view kLeaseFirst = "f";
+constexpr std::string_view kLeaseLater = "l";
+
+/// How an error of life.lua begins; the slot's name follows.
+constexpr std::string_view kErrorGone = "GONE ";
+/// What is published when topics have changed.
+constexpr std::string_view kMessageTopics = "topics";
+
+/// Of grant.lua.
+enum class GrantOutcome : int8_t {
+  kSettingsChanged = -2,  // since the call was made
+  kUnregistered = -1,     // slots have to be registered first
+  kFull = 0,
+  kGranted = 1,
+};
+
+struct LuaFile {
+  std::string_view name;
+  std::string_view text;
+};
+std::span<const LuaFile> LuaFiles();
+
+Script LoadScript(std::string_view name);
+
+template <size_t N>
+struct ScriptName {
+  consteval ScriptName(const char (&name)[N]) { std::copy_n(name, N, text); }  // NOLINT: a literal stands for it
+  char text[N]{};
+};
+
+/// The script of a file: Lua<"claim">().
+template <ScriptName kName>
+const Script& Lua() {
+  static const Script script = LoadScript(kName.text);
+  return script;
+}
+
+}  // namespace tocsin::redis

@@ -1,7 +1,7 @@
-// What one shard's Redis store keeps in memory: of each topic its settings and slots, of each group when it has work
+// What one shard's Redis store keeps in memory: the settings and slots of each topic, and when each group has work
 // next. All of it is a copy of what Redis holds, as new as the last answer; losing it costs one scan.
 //
-// Owned by a RedisStore, and touched on its thread alone.
+// Owned by a RedisStore; used only on its thread.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@
 
 namespace tocsin::redis {
 
-/// As the scripts give them: jobs held, leased, dead, retained, ready, bytes, and the counts of TopicFigures.
+/// As `figures` of common.lua gives them: jobs held, leased, dead, retained, ready, bytes, and the counts of
+/// TopicFigures.
 struct SlotFigures {
   static constexpr size_t kNumbers = 15;
   std::array<uint64_t, kNumbers> numbers{};
@@ -50,20 +51,20 @@ struct Slot {
   SlotFigures figures;
   bool seen = false;
   SlotFigures opened;     // its figures when this store first saw it
-  bool checking = false;  // whether its topic still lives
+  bool checking = false;  // CheckLife is under way
 };
 
 /// A topic, with those of its slots that belong to this shard.
-struct Shelf {
+struct TopicSlots {
   StoredTopic topic;
-  std::map<uint32_t, std::unique_ptr<Slot>> slots;
-  std::set<uint32_t> ready;  // slots that have, or had when last heard of, jobs to claim
-  uint32_t turn = 0;         // the slot that is claimed from first
-  bool reported = false;     // as ready, and not found empty since
+  std::map<uint32_t, std::unique_ptr<Slot>> by_number;
+  std::set<uint32_t> ready;  // slots with jobs to claim, as far as known
+  uint32_t turn = 0;         // the slot to claim from next
+  bool reported = false;     // Advance has reported it as ready, and no claim has found it empty since
 
   Slot* Find(uint32_t slot) {
-    const auto found = slots.find(slot);
-    return found == slots.end() ? nullptr : found->second.get();
+    const auto found = by_number.find(slot);
+    return found == by_number.end() ? nullptr : found->second.get();
   }
   TopicFigures Figures() const;
 };
@@ -74,10 +75,10 @@ constexpr Millis kSlowAfter{400};
 struct Group {
   Group(std::string_view prefix, uint32_t the_number) : number(the_number), keys(prefix, the_number, "") {}
 
-  /// Whether its server cannot be relied on for an answer: nobody waits for one then.
+  /// Whether its server may not answer soon: nobody waits for it then.
   bool Slow(IoTime now) const { return trouble || (scans > 0 && now - waits_since >= kSlowAfter); }
 
-  /// Something in it is due at `ms`, of Redis' clock; -1: nothing.
+  /// A job in it is due at `ms`, on Redis' clock; -1: none is.
   void Due(int64_t ms) {
     if (ms >= 0 && (next_ms < 0 || ms < next_ms)) next_ms = ms;
   }
@@ -85,7 +86,7 @@ struct Group {
   void Chore(int64_t ms) {
     if (ms >= 0 && (chore_ms < 0 || ms < chore_ms)) chore_ms = ms;
   }
-  /// Whether a scan will find something, at this time of Redis' clock.
+  /// Whether a scan should find something, at this time of Redis' clock.
   bool Expects(int64_t ms) const {
     const auto comes = [ms](int64_t at) { return at >= 0 && at <= ms; };
     return stale || comes(next_ms) || (mine && epoch != 0 && comes(chore_ms));
@@ -93,11 +94,11 @@ struct Group {
 
   const uint32_t number;
   const SlotKeys keys;
-  bool stale = true;      // to be scanned whatever is known of it
+  bool stale = true;      // scan it with the next round in any case
   int64_t next_ms = -1;   // the first job that comes due
-  uint64_t messages = 0;  // that told of one
+  uint64_t messages = 0;  // about that
   int64_t chore_ms = -1;  // the first lease that ends, or retained job that is forgotten
-  size_t busy_slots = 0;  // with jobs in their store
+  size_t busy_slots = 0;  // with scheduled jobs
   bool mine = false;      // this node is its owner
   bool taking = false;
   uint64_t epoch = 0;       // ours, when mine; 0 until it is taken
@@ -106,8 +107,8 @@ struct Group {
 
   ClockGap clock;                // of its server
   size_t scans = 0;              // under way
-  IoTime waits_since{};          // for an answer to one of those
-  std::optional<Error> trouble;  // where the last one failed
+  IoTime waits_since{};          // for an answer to one of them
+  std::optional<Error> trouble;  // of the last one, if it failed
 };
 
 }  // namespace tocsin::redis

@@ -28,14 +28,11 @@ Error ErrorOf(std::string_view text) {
   return {code, fmt::format("Redis refused: {}", text), {}};
 }
 
-/// What the scripts that add jobs say, with the slot's name.
-constexpr std::string_view kGone = "GONE ";
-
 constexpr auto kDropped = {Part::kNext,    Part::kChore, Part::kMeta,  Part::kStore, Part::kJob,
                            Part::kPrepare, Part::kDead,  Part::kEnded, Part::kId,    Part::kNote,
                            Part::kCount,   Part::kEvent, Part::kRoom,  Part::kClaim};
 
-/// One more answer to wait for.
+/// Makes `gather` wait for one more answer.
 Done<void> OneMore(const std::shared_ptr<Gather<char>>& gather) {
   ++gather->left;
   return [gather](Result<void> part) {
@@ -46,10 +43,10 @@ Done<void> OneMore(const std::shared_ptr<Gather<char>>& gather) {
 
 }  // namespace
 
-TopicFigures Shelf::Figures() const {
+TopicFigures TopicSlots::Figures() const {
   TopicFigures sum;
   sum.topic = topic;
-  for (const auto& [number, slot] : slots) {
+  for (const auto& [number, slot] : by_number) {
     const auto& now = slot->figures.numbers;
     const auto& opened = slot->opened.numbers;
     sum.scheduled += slot->figures.live() - now[1] - now[2];
@@ -73,8 +70,8 @@ RedisStore::RedisStore(Client& client, const Clock& clock, StoreOptions options)
       options_(std::move(options)),
       keys_(options_.prefix),
       groups_(kGroups),
-      rooms_(options_.prefix, clock,
-             [this](Command command, Answer answer) { Send(std::move(command), std::move(answer)); }) {
+      allowances_(options_.prefix, clock,
+                  [this](Command command, Answer answer) { Send(std::move(command), std::move(answer)); }) {
   TOCSIN_CHECK(kGroups % options_.shards == 0 && options_.shard < options_.shards);
   for (uint32_t number = options_.shard; number < kGroups; number += options_.shards) {
     groups_[number] = std::make_unique<Group>(options_.prefix, number);
@@ -86,12 +83,12 @@ void RedisStore::Open(Done<void> done) {
     for (const auto& group : groups_) {
       if (group) group->stale = true;
     }
-    // Another server may have lost changes, and the numbers that they had.
+    // Another server may have lost changes, with their version numbers.
     topics_version_ = -1;
     topics_stale_ = true;
     if (changed_) changed_();
   });
-  client_.Subscribe(keys_.channel, [this](std::string_view, std::string_view message) { Heard(message); });
+  client_.Subscribe(keys_.channel, [this](std::string_view, std::string_view message) { OnMessage(message); });
   Send(Command("HGETALL", keys_.topics), [this, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
     const ReplyView root = reply->root();
@@ -102,7 +99,7 @@ void RedisStore::Open(Done<void> done) {
         gather->error = std::move(topic).error();
         break;
       }
-      for (const auto& [number, slot] : MakeShelf(*topic).slots) {
+      for (const auto& [number, slot] : KeepTopic(*topic).by_number) {
         ReadSlot(topic->name, number, FiguresOf(*slot), OneMore(gather));
       }
     }
@@ -114,10 +111,10 @@ void RedisStore::Send(Command command, Answer answer) {
   client_.Call(std::move(command), [this, answer = std::move(answer)](Result<Reply> reply) mutable {
     if (!reply || reply->kind() != Kind::kError) return answer(std::move(reply));
     const std::string_view text = reply->root().text();
-    if (!text.starts_with(kGone)) return answer(std::unexpected(ErrorOf(text)));
-    CheckLife(text.substr(kGone.size()));
+    if (!text.starts_with(kErrorGone)) return answer(std::unexpected(ErrorOf(text)));
+    CheckLife(text.substr(kErrorGone.size()));
     answer(Fail(Code::kUnavailable, "the topic of slot {} was dropped through another node: try again",
-                text.substr(kGone.size())));
+                text.substr(kErrorGone.size())));
   });
 }
 
@@ -129,6 +126,14 @@ void RedisStore::AddNow(Command& command, Moment now) const {
   }
 }
 
+Command RedisStore::SlotCall(const Script& script, const Slot& slot, Moment now,
+                             std::initializer_list<Part> parts) const {
+  Command command = slot.keys.Call(script, parts);
+  AddNow(command, now);
+  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
+  return command;
+}
+
 int64_t RedisStore::RedisNow(const Group& group, Moment now) const {
   return ToMs(now.utc) + (options_.clock == ClockSource::kCaller ? 0 : group.clock.ahead_ms());
 }
@@ -138,87 +143,91 @@ void RedisStore::LearnTime(Group& group, int64_t redis_ms) {
   group.clock.Add(redis_ms - ToMs(now.utc), now.steady);
 }
 
-Shelf* RedisStore::FindShelf(std::string_view topic) {
-  const auto found = shelves_.find(topic);
-  return found == shelves_.end() ? nullptr : &found->second;
+TopicSlots* RedisStore::FindTopic(std::string_view topic) {
+  const auto found = topics_.find(topic);
+  return found == topics_.end() ? nullptr : &found->second;
 }
 
-Shelf& RedisStore::MakeShelf(const StoredTopic& topic) {
-  Shelf& shelf = shelves_[topic.name];
-  if (shelf.topic.birth != topic.birth) shelf = Shelf{};  // what is known of an earlier life counts no more
-  shelf.topic = topic;
+TopicSlots& RedisStore::KeepTopic(const StoredTopic& topic) {
+  TopicSlots& slots = topics_[topic.name];
+  if (slots.topic.birth != topic.birth) slots = TopicSlots{};  // forget the topic's earlier life
+  slots.topic = topic;
   for (uint32_t number = 0; number < topic.slots; ++number) {
-    if (GroupOf(topic.name, number) % options_.shards != options_.shard || shelf.slots.contains(number)) continue;
-    shelf.slots.emplace(number, std::make_unique<Slot>(options_.prefix, topic.name, number));
+    if (GroupOf(topic.name, number) % options_.shards != options_.shard || slots.by_number.contains(number)) continue;
+    slots.by_number.emplace(number, std::make_unique<Slot>(options_.prefix, topic.name, number));
   }
-  // It may go on after a pause: who waits is told.
-  shelf.reported = false;
-  if (!shelf.ready.empty()) to_report_.insert(topic.name);
-  return shelf;
+  // It may go on after a pause: tell those who wait.
+  slots.reported = false;
+  if (!slots.ready.empty()) to_report_.insert(topic.name);
+  return slots;
 }
 
-std::pair<Shelf*, Slot*> RedisStore::FindSlot(std::string_view name) {
+RedisStore::Found RedisStore::FindSlot(std::string_view topic, uint32_t number) {
+  TopicSlots* slots = FindTopic(topic);
+  return {slots, slots == nullptr ? nullptr : slots->Find(number)};
+}
+
+RedisStore::Found RedisStore::FindSlot(std::string_view name) {
   const size_t slash = name.rfind('/');
   if (slash == std::string_view::npos) return {};
-  Shelf* shelf = FindShelf(name.substr(0, slash));
   uint32_t number = 0;
   std::from_chars(name.data() + slash + 1, name.data() + name.size(), number);
-  return {shelf, shelf == nullptr ? nullptr : shelf->Find(number)};
+  return FindSlot(name.substr(0, slash), number);
 }
 
 void RedisStore::Learn(Slot& slot, const ReplyView& figures) {
   for (size_t i = 0; i < SlotFigures::kNumbers && i < figures.size(); ++i) slot.figures.numbers[i] = Number(figures[i]);
 }
 
-bool RedisStore::Serves(const Shelf& shelf, const Slot& slot) const {
+bool RedisStore::Serves(const TopicSlots& slots, const Slot& slot) const {
   const Group& group = *groups_[slot.group];
-  return !shelf.topic.delivery.Pushes() || (group.mine && group.epoch != 0);
+  return !slots.topic.delivery.Pushes() || (group.mine && group.epoch != 0);
 }
 
-void RedisStore::MarkReady(Shelf& shelf, const Slot& slot) {
-  if (!Serves(shelf, slot)) return;
-  shelf.ready.insert(slot.number);
-  if (!shelf.reported) to_report_.insert(shelf.topic.name);
+void RedisStore::MarkReady(TopicSlots& slots, const Slot& slot) {
+  if (!Serves(slots, slot)) return;
+  slots.ready.insert(slot.number);
+  if (!slots.reported) to_report_.insert(slots.topic.name);
 }
 
-void RedisStore::MarkEmpty(Shelf& shelf, uint32_t slot) {
-  shelf.ready.erase(slot);
-  if (shelf.ready.empty()) shelf.reported = false;
+void RedisStore::MarkEmpty(TopicSlots& slots, uint32_t slot) {
+  slots.ready.erase(slot);
+  if (slots.ready.empty()) slots.reported = false;
 }
 
-void RedisStore::LearnChange(const Shelf& shelf, Slot& slot, const ReplyView& figures) {
+void RedisStore::LearnChange(const TopicSlots& slots, Slot& slot, const ReplyView& figures) {
   const SlotFigures before = slot.figures;
   Learn(slot, figures);
   if (slot.figures.ended() > before.ended() || slot.figures.bytes() < before.bytes())
-    rooms_.Freed(shelf.topic, slot.number);
+    allowances_.Freed(slots.topic, slot.number);
 }
 
 void RedisStore::LearnFigures(std::string_view slot, const ReplyView& figures) {
-  if (const auto [shelf, known] = FindSlot(slot); known != nullptr) LearnChange(*shelf, *known, figures);
+  if (const auto [slots, known] = FindSlot(slot); known != nullptr) LearnChange(*slots, *known, figures);
 }
 
 void RedisStore::LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_ms, const ReplyView& figures) {
-  const auto [shelf, known] = FindSlot(slot);
+  const auto [slots, known] = FindSlot(slot);
   if (known == nullptr) return;
   LearnTime(*groups_[known->group], now_ms);
-  LearnChange(*shelf, *known, figures);
+  LearnChange(*slots, *known, figures);
   if (head_ms >= 0 && head_ms <= now_ms) {
-    MarkReady(*shelf, *known);
+    MarkReady(*slots, *known);
   } else {
-    MarkEmpty(*shelf, known->number);
+    MarkEmpty(*slots, known->number);
     groups_[known->group]->Due(head_ms);
   }
 }
 
 Command RedisStore::FiguresOf(const Slot& slot) const {
-  Command command = slot.keys.Call(scripts::Figures(),
+  Command command = slot.keys.Call(Lua<"figures">(),
                                    {Part::kMeta, Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded});
   AddNow(command, clock_.Now());
   return command;
 }
 
 Command RedisStore::OpeningOf(const Slot& slot, uint64_t birth) const {
-  Command command = slot.keys.Call(scripts::OpenSlot(), kDropped);
+  Command command = slot.keys.Call(Lua<"open_slot">(), kDropped);
   AddNow(command, clock_.Now());
   command.Add(slot.name).Add(static_cast<int64_t>(birth));
   return command;
@@ -227,8 +236,7 @@ Command RedisStore::OpeningOf(const Slot& slot, uint64_t birth) const {
 void RedisStore::ReadSlot(const std::string& topic, uint32_t number, Command command, Done<void> done) {
   Send(std::move(command), [this, topic, number, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
-    Shelf* shelf = FindShelf(topic);
-    if (Slot* slot = shelf == nullptr ? nullptr : shelf->Find(number); slot != nullptr) {
+    if (const auto [slots, slot] = FindSlot(topic, number); slot != nullptr) {
       Learn(*slot, reply->root()[1]);
       if (!slot->seen) slot->opened = slot->figures;
       slot->seen = true;
@@ -238,20 +246,20 @@ void RedisStore::ReadSlot(const std::string& topic, uint32_t number, Command com
 }
 
 void RedisStore::OpenSlots(const std::string& topic, Done<void> done) {
-  const Shelf& shelf = *FindShelf(topic);
+  const TopicSlots& slots = *FindTopic(topic);
   const auto gather = Join(std::move(done));
-  for (const auto& [number, slot] : shelf.slots) {
-    ReadSlot(topic, number, OpeningOf(*slot, shelf.topic.birth), OneMore(gather));
+  for (const auto& [number, slot] : slots.by_number) {
+    ReadSlot(topic, number, OpeningOf(*slot, slots.topic.birth), OneMore(gather));
   }
   gather->Leave();
 }
 
 void RedisStore::CheckLife(std::string_view slot_name) {
-  const auto [shelf, slot] = FindSlot(slot_name);
+  const auto [slots, slot] = FindSlot(slot_name);
   if (slot == nullptr || slot->checking) return;
   slot->checking = true;
   Command command("HGET", keys_.topics);
-  command.Add(shelf->topic.name);
+  command.Add(slots->topic.name);
   Send(std::move(command), [this, name = std::string(slot_name)](Result<Reply> reply) {
     const auto [known, checked] = FindSlot(name);
     if (checked == nullptr) return;
@@ -259,7 +267,7 @@ void RedisStore::CheckLife(std::string_view slot_name) {
     if (!reply) return;
     const auto stored = DecodeTopic(known->topic.name, reply->root().text());
     if (!stored || stored->birth != known->topic.birth) return TopicsAreStale();
-    // It lives: a failover has lost that the slot was opened, and with it all that came later.
+    // The topic lives: a failover has lost the opening of the slot, and everything after it.
     ReadSlot(known->topic.name, checked->number, OpeningOf(*checked, known->topic.birth), [](const Result<void>&) {});
   });
 }
@@ -272,51 +280,51 @@ void RedisStore::TopicsAreStale() {
 
 std::vector<TopicFigures> RedisStore::Topics() const {
   std::vector<TopicFigures> all;
-  all.reserve(shelves_.size());
-  for (const auto& [name, shelf] : shelves_) all.push_back(shelf.Figures());
+  all.reserve(topics_.size());
+  for (const auto& [name, slots] : topics_) all.push_back(slots.Figures());
   return all;
 }
 
 void RedisStore::PutTopic(const Topic& topic, Done<void> done) {
-  const Shelf* known = FindShelf(topic.name);
-  Command command(scripts::PutTopic(), 2, keys_.topics);
+  const TopicSlots* known = FindTopic(topic.name);
+  Command command(Lua<"put_topic">(), 2, keys_.topics);
   command.Add(keys_.topics_version).Add(keys_.channel).Add(topic.name);
   command.Add(EncodeTopic(topic)).Add(EncodeBirth(known == nullptr ? 0 : known->topic.birth));
   Send(std::move(command), [this, name = topic.name, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
     const auto stored = DecodeTopic(name, reply->root()[1].text());
     if (!stored) return done(std::unexpected(stored.error()));
-    MakeShelf(*stored);
+    KeepTopic(*stored);
     if (reply->root()[0].integer() != 0) return OpenSlots(name, std::move(done));
     done(FailField(Code::kConflict, "topic", "another node has changed topic {} to version {}", name, stored->version));
   });
 }
 
 void RedisStore::DropTopic(std::string_view topic, Done<void> done) {
-  if (const Shelf* shelf = FindShelf(topic); shelf != nullptr) {
+  if (const TopicSlots* slots = FindTopic(topic); slots != nullptr) {
     Dropping& dropping = dropping_[std::string(topic)];
-    dropping.birth = shelf->topic.birth;
-    dropping.slots = std::max(dropping.slots, shelf->topic.slots);
+    dropping.birth = slots->topic.birth;
+    dropping.slots = std::max(dropping.slots, slots->topic.slots);
   }
   const auto dropping = dropping_.find(topic);
   if (dropping == dropping_.end()) return done({});
-  // The name goes first: what is refused by its slots afterwards finds no topic there either.
-  Command command(scripts::DropTopic(), 2, keys_.topics);
+  // Remove the name first: a node whose jobs the slots then refuse finds no topic either.
+  Command command(Lua<"drop_topic">(), 2, keys_.topics);
   command.Add(keys_.topics_version).Add(keys_.channel).Add(topic).Add(EncodeBirth(dropping->second.birth));
   Send(std::move(command), [this, name = std::string(topic), done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
     if (reply->root()[0].integer() != 0) return DropSlots(name, std::move(done));
     const auto stored = DecodeTopic(name, reply->root()[1].text());
     if (!stored) return done(std::unexpected(stored.error()));
-    MakeShelf(*stored);
+    KeepTopic(*stored);
     done(FailField(Code::kConflict, "topic", "another node has dropped topic {} and made it again", name));
   });
 }
 
 void RedisStore::DropSlots(const std::string& topic, Done<void> done) {
   const Dropping dropping = dropping_[topic];
-  const Shelf* shelf = FindShelf(topic);
-  if (shelf != nullptr && shelf->topic.birth == dropping.birth) ForgetTopic(topic);
+  const TopicSlots* slots = FindTopic(topic);
+  if (slots != nullptr && slots->topic.birth == dropping.birth) ForgetTopic(topic);
   const auto gather = Join([this, topic, done = std::move(done)](Result<void> all) mutable {
     if (all) dropping_.erase(topic);
     done(std::move(all));
@@ -324,7 +332,7 @@ void RedisStore::DropSlots(const std::string& topic, Done<void> done) {
   for (uint32_t number = 0; number < dropping.slots; ++number) {
     if (GroupOf(topic, number) % options_.shards != options_.shard) continue;
     const Slot slot(options_.prefix, topic, number);
-    Command command = slot.keys.Call(scripts::DropSlot(), kDropped);
+    Command command = slot.keys.Call(Lua<"drop_slot">(), kDropped);
     command.Add(slot.name).Add(static_cast<int64_t>(dropping.birth));
     Send(std::move(command), [answered = OneMore(gather)](Result<Reply> reply) mutable {
       if (!reply) return answered(std::unexpected(std::move(reply).error()));
@@ -335,7 +343,7 @@ void RedisStore::DropSlots(const std::string& topic, Done<void> done) {
 }
 
 void RedisStore::ForgetTopic(std::string_view topic) {
-  if (const auto found = shelves_.find(topic); found != shelves_.end()) shelves_.erase(found);
+  if (const auto found = topics_.find(topic); found != topics_.end()) topics_.erase(found);
 }
 
 }  // namespace tocsin::redis

@@ -1,14 +1,14 @@
-// RedisStore: the Store of one shard on a Redis that many nodes share. Jobs live in Redis alone; every call is one Lua
+// RedisStore: the Store of one shard on a Redis that many nodes share. Jobs live only in Redis. Every call is one Lua
 // script for each slot that it touches (scripts.h), so any node may serve any slot, and what a script answered is as
 // durable as that Redis is. The clock is Redis' own.
 //
-// Slots are looked after in groups (model/assignment.h). Each node asks every group of its shards for due slots when it
-// has reason to expect some, when another node publishes an earlier one, after every reconnect, and once a second
-// whatever it knows. Only a group's owner rolls back leases and forgets retained jobs; its scripts carry the epoch that
-// it got when it took the group, and Redis refuses an older one.
+// Slots form groups (model/assignment.h). Each node asks every group of its shards for due slots when it expects some,
+// when another node publishes an earlier one, after every reconnect, and in any case once a second. Only a group's
+// owner rolls back leases and forgets retained jobs. Its scripts carry the epoch that it got when it took the group,
+// and Redis refuses an older one.
 //
-// A server of a Cluster that does not answer holds back its own slots alone: nobody waits for it for long, and what it
-// says in the end is taken then.
+// A server of a Cluster that does not answer holds back only its own slots: calls wait for it briefly, and take its
+// answer when it comes.
 //
 // Threads: as Store; the client's thread is the shard's. The client is closed before the store is destroyed.
 #pragma once
@@ -28,8 +28,9 @@
 #include "clients/redis/client.h"
 #include "spi/shared_store.h"
 #include "spi/store.h"
+#include "storage/redis/allowances.h"
 #include "storage/redis/gather.h"
-#include "storage/redis/rooms.h"
+#include "storage/redis/scripts.h"
 #include "storage/redis/slots.h"
 
 namespace tocsin::redis {
@@ -38,7 +39,7 @@ enum class ClockSource : uint8_t { kRedis, kCaller };
 
 struct StoreOptions {
   std::string prefix = "tocsin";
-  std::string node;  // who owns, for people
+  std::string node;  // the owner of groups, as people see it
   uint32_t shard = 0;
   uint32_t shards = 1;  // divides kGroups
   ClockSource clock = ClockSource::kRedis;
@@ -48,7 +49,7 @@ class RedisStore final : public Store, public SharedStore {
  public:
   RedisStore(Client& client, const Clock& clock, StoreOptions options);
 
-  /// Reads the topics and their figures. Before it has answered, nothing else is called.
+  /// Reads the topics and their figures. Call nothing else before it has answered.
   void Open(Done<void> done);
 
   void PutTopic(const Topic& topic, Done<void> done) override;
@@ -80,10 +81,10 @@ class RedisStore final : public Store, public SharedStore {
   std::vector<StoreServer> Servers() const override;
 
  private:
-  using Submitting = Portion<Submitted, 6>;
-  using Amending = Portion<Amended, 6>;
-  using Counting = Portion<Counted, 4>;
-  using Finding = Portion<char, 2>;
+  using Submitting = Portion<Submitted, kSubmitItem>;
+  using Amending = Portion<Amended, kAmendItem>;
+  using Counting = Portion<Counted, kCountItem>;
+  using Finding = Portion<char, kFindItem>;
   struct Claiming;
   struct Settling;
   struct Advancing;
@@ -91,73 +92,81 @@ class RedisStore final : public Store, public SharedStore {
   struct Sweeping;
   using Answer = std::move_only_function<void(Result<Reply>)>;
 
-  /// Sends, and hands on what Redis answered; an error of Redis becomes an Error here.
+  /// Sends the command. An error that Redis answers becomes an Error.
   void Send(Command command, Answer answer);
   /// ARGV[1] of most scripts.
   void AddNow(Command& command, Moment now) const;
+  /// A script that includes slot.lua: its keys, and the first of its arguments.
+  Command SlotCall(const Script& script, const Slot& slot, Moment now,
+                   std::initializer_list<Part> parts = kSlotParts) const;
   int64_t RedisNow(const Group& group, Moment now) const;
   void LearnTime(Group& group, int64_t redis_ms);
 
-  Shelf* FindShelf(std::string_view topic);
-  Shelf& MakeShelf(const StoredTopic& topic);
-  /// The slot of a name in a group's index, with its topic; nothing where this store does not know it.
-  std::pair<Shelf*, Slot*> FindSlot(std::string_view name);
-  /// Whether this node claims from the slot. Consumers get jobs of all slots through any node; but two nodes that push
-  /// one slot would break its order.
-  bool Serves(const Shelf& shelf, const Slot& slot) const;
-  void MarkReady(Shelf& shelf, const Slot& slot);
-  static void MarkEmpty(Shelf& shelf, uint32_t slot);
-  /// What an answer says of a slot: its figures, and when its first job is due.
+  TopicSlots* FindTopic(std::string_view topic);
+  TopicSlots& KeepTopic(const StoredTopic& topic);
+  /// A slot with its topic; null if this store does not have it.
+  using Found = std::pair<TopicSlots*, Slot*>;
+  Found FindSlot(std::string_view topic, uint32_t number);
+  /// By its name in a group's index.
+  Found FindSlot(std::string_view name);
+  /// Whether this node claims from the slot. Consumers get jobs of all slots from any node, but if two nodes pushed one
+  /// slot, its order would break.
+  bool Serves(const TopicSlots& slots, const Slot& slot) const;
+  void MarkReady(TopicSlots& slots, const Slot& slot);
+  static void MarkEmpty(TopicSlots& slots, uint32_t slot);
+  /// Takes in what an answer says of a slot: its figures, and when its first job is due.
   static void Learn(Slot& slot, const ReplyView& figures);
-  void LearnChange(const Shelf& shelf, Slot& slot, const ReplyView& figures);
+  void LearnChange(const TopicSlots& slots, Slot& slot, const ReplyView& figures);
   void LearnFigures(std::string_view slot, const ReplyView& figures);
   void LearnSlot(std::string_view slot, int64_t now_ms, int64_t head_ms, const ReplyView& figures);
   Command FiguresOf(const Slot& slot) const;
-  /// As FiguresOf; the slot takes jobs of this life of the topic from now on.
+  /// As FiguresOf. From then on the slot takes jobs of this life of the topic.
   Command OpeningOf(const Slot& slot, uint64_t birth) const;
-  /// Sends one of those two, and keeps what it says.
+  /// Sends one of those two commands, and keeps the figures.
   void ReadSlot(const std::string& topic, uint32_t number, Command command, Done<void> done);
   void OpenSlots(const std::string& topic, Done<void> done);
   void DropSlots(const std::string& topic, Done<void> done);
-  /// A slot has refused jobs because it was not opened in this life of the topic.
+  /// A slot has refused jobs because it was not opened in this life of the topic: finds out why.
   void CheckLife(std::string_view slot);
   void TopicsAreStale();
 
-  void SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<const NewJob> jobs, std::span<const uint32_t> places,
-                   Moment now, const std::shared_ptr<Gather<Submitted>>& gather);
+  void SubmitPlain(const TopicSlots& slots, const Slot& slot, std::span<const NewJob> jobs,
+                   std::span<const uint32_t> places, Moment now, const std::shared_ptr<Gather<Submitted>>& gather);
   void SubmitAny(std::shared_ptr<Submitting> submitting);
-  /// Asks for room for those that were refused for the lack of it.
+  /// Asks for room for the jobs that were refused for lack of it.
   void FindRoom(const std::shared_ptr<Submitting>& submitting);
 
   void ClaimNext(std::shared_ptr<Claiming> claiming);
-  void AskSlot(Shelf& shelf, uint32_t number, const std::shared_ptr<Claiming>& claiming);
+  void ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared_ptr<Claiming>& claiming);
   void SlotAnswered(Claiming& claiming, uint32_t number, const Result<Reply>& reply);
   static void Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply);
-  /// What a slot gave after its claim was let go is due again.
+  /// Releases what a slot gave after its claim had given up waiting.
   void GiveBack(const std::string& topic, uint32_t number, const Result<Reply>& reply);
-  void LookFirst(std::shared_ptr<Claiming> claiming);
+  void ScanThenClaim(std::shared_ptr<Claiming> claiming);
+  Command AckCall(const Slot& slot, const Topic& topic, const Settling& settling, std::vector<uint32_t>& places) const;
+  Command SettleCall(const Slot& slot, const Topic& topic, const Settling& settling,
+                     const std::vector<uint32_t>& places) const;
   void SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places);
   void AmendSome(std::shared_ptr<Amending> amending);
-  /// Asks for room for the payloads that were refused for the lack of it.
+  /// Asks for room for the payloads that were refused for lack of it.
   void GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t lacks);
   void CountSome(std::shared_ptr<Counting> counting);
   void FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found);
   /// The job at a place of what the script Find gave.
   static Status ShowFound(const ReplyView& found, size_t at, uint32_t slot, JobBatch& batch, JobView& view);
 
-  // A part of a round that nobody waits for (any more) has no round, or one that was answered: what it brings is told
-  // by the next one, which it calls for.
+  // A part whose round was answered already, or that has none, calls for another round, which reports what it found.
   std::shared_ptr<Advancing> MakeAdvancing(Moment now, Done<Advanced> done);
   void LeaveAdvance(const std::shared_ptr<Advancing>& advancing);
-  /// `trouble` is what the part before it met.
+  /// `trouble` is the last error of this part.
   void LeaveFailed(std::optional<Error>& trouble, Error error, const std::shared_ptr<Advancing>& advancing);
   void AnswerAdvance(std::shared_ptr<Advancing> advancing);
-  void TellNext(Advanced& advanced, Moment now) const;
+  void SetNext(Advanced& advanced, Moment now) const;
   std::optional<Error> Trouble() const;
-  /// Rounds and claims that have waited for long go on without the servers that do not answer.
+  /// Rounds and claims that have waited too long go on without the servers that do not answer.
   void GiveUpWaiting();
   void GiveUpClaims();
-  /// A scan of the group, from the slot that the script before it ended with, where there were too many for one.
+  /// If a group has too many due slots for one script, the next one goes on from the last slot of the one before.
   struct From {
     std::string_view last;
     std::string_view score;
@@ -169,9 +178,9 @@ class RedisStore final : public Store, public SharedStore {
   void ReadTopics(int64_t version, const std::shared_ptr<Advancing>& advancing);
   void TakeTopics(const ReplyView& reply);
   void RefreshFigures();
-  void Heard(std::string_view message);
+  void OnMessage(std::string_view message);
   void TakeGroup(Group& group);
-  /// Those that are this node's and not taken yet.
+  /// Takes the groups that this node owns and has no epoch for.
   void TakeGroups();
   void LoseGroup(Group& group);
 
@@ -184,29 +193,28 @@ class RedisStore final : public Store, public SharedStore {
   const Clock& clock_;
   const StoreOptions options_;
   const SharedKeys keys_;
-  std::map<std::string, Shelf, std::less<>> shelves_;
+  std::map<std::string, TopicSlots, std::less<>> topics_;
   struct Dropping {
     uint64_t birth = 0;
     uint32_t slots = 0;
   };
-  std::map<std::string, Dropping, std::less<>> dropping_;  // not known to be dropped on all their slots yet
+  std::map<std::string, Dropping, std::less<>> dropping_;  // perhaps not dropped on all their slots yet
   std::vector<std::unique_ptr<Group>> groups_;             // by number; null for those of other shards
 
   Time scan_all_at_ = Time::min();  // on the steady timeline
-  Rooms rooms_;
+  Allowances allowances_;
   std::string record_;        // scratch of one call
-  bool take_failed_ = false;  // the last time that a group was to be taken: it has been logged
+  bool take_failed_ = false;  // taking a group failed the last time, and was logged
   bool topics_stale_ = true;
   bool checking_topics_ = false;
-  std::optional<Error> topics_trouble_;  // where the last check failed
+  std::optional<Error> topics_trouble_;  // of the last check
   int64_t topics_version_ = -1;
-  TopicChanges topic_changes_;                   // by other nodes; the dropped ones are forgotten here already
-  std::set<std::shared_ptr<Advancing>> rounds_;  // under way
-  std::set<std::shared_ptr<Claiming>> claims_;   // that wait for a slot
-  std::set<std::string, std::less<>>
-      to_report_;  // topics that have, or had, ready slots and may not have been reported
+  TopicChanges topic_changes_;                     // by other nodes; the dropped ones are forgotten here already
+  std::set<std::shared_ptr<Advancing>> rounds_;    // under way
+  std::set<std::shared_ptr<Claiming>> claims_;     // that wait for a slot
+  std::set<std::string, std::less<>> to_report_;   // topics that may have ready slots that Advance did not report
   std::pair<std::string, uint32_t> refresh_from_;  // the slot whose figures are read next, with its topic
-  size_t figures_share_ = 0;  // of a node's readings of figures: what is left of this shard's, in parts of a reading
+  size_t figures_share_ = 0;                       // readings of figures left to this shard, times the shards
   std::function<void()> changed_;
   std::function<void()> group_lost_;
 };

@@ -11,14 +11,10 @@
 namespace tocsin::redis {
 namespace {
 
-// What one script takes at most: so that none keeps Redis from others for long.
-constexpr size_t kJobsMax = 1000;
-constexpr size_t kBytesMax = 4 << 20;
-
 int64_t WhenOf(const NewJob& job) { return redis::WhenOf(job.timeline, job.delay, job.due); }
 
 /// A job as the script takes it.
-using Arguments = std::array<std::string, 6>;
+using Arguments = std::array<std::string, kSubmitItem>;
 
 Arguments ArgumentsOf(const NewJob& job, const Topic& topic) {
   const int64_t events = job.count != 0 ? job.count : topic.count_limit;
@@ -58,9 +54,9 @@ size_t BytesOf(const NewJob& job) {
 size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
   size_t bytes = 0;
   size_t count = 0;
-  for (; count < places.size() && count < kJobsMax; ++count) {
+  for (; count < places.size() && count < kScriptJobsMax; ++count) {
     bytes += BytesOf(jobs[places[count]]);
-    if (count > 0 && bytes > kBytesMax) break;
+    if (count > 0 && bytes > kScriptBytesMax) break;
   }
   return count;
 }
@@ -69,11 +65,11 @@ size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
 
 void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                         Done<std::vector<Submitted>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return done(NoSuchTopic(topic));
+  TopicSlots* slots = FindTopic(topic);
+  if (slots == nullptr) return done(NoSuchTopic(topic));
   auto gather = std::make_shared<Gather<Submitted>>(jobs.size(), std::move(done));
   for (const auto& [number, all] : BySlot(jobs, [](const NewJob& job) { return job.slot; })) {
-    const Slot* slot = shelf->Find(number);
+    const Slot* slot = slots->Find(number);
     // The caller's topic has more slots: another one of the same name has taken its place.
     if (slot == nullptr && !gather->error) gather->error = NoSuchTopic(topic).error();
     if (slot == nullptr) continue;
@@ -82,8 +78,8 @@ void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Mo
       const auto some = places.first(Fitting(jobs, places));
       places = places.subspan(some.size());
       ++gather->left;
-      if (!Rooms::Bounded(shelf->topic) && Plain(jobs, some)) {
-        SubmitPlain(*shelf, *slot, jobs, some, now, gather);
+      if (!Allowances::Bounded(slots->topic) && Plain(jobs, some)) {
+        SubmitPlain(*slots, *slot, jobs, some, now, gather);
         continue;
       }
       auto submitting = std::make_shared<Submitting>();
@@ -91,7 +87,7 @@ void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Mo
       submitting->slot = number;
       submitting->now = now;
       submitting->at.assign(some.begin(), some.end());
-      for (const uint32_t at : some) submitting->items.push_back(ArgumentsOf(jobs[at], shelf->topic));
+      for (const uint32_t at : some) submitting->items.push_back(ArgumentsOf(jobs[at], slots->topic));
       submitting->gather = gather;
       SubmitAny(std::move(submitting));
     }
@@ -99,14 +95,13 @@ void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Mo
   gather->Leave();
 }
 
-void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<const NewJob> jobs,
+void RedisStore::SubmitPlain(const TopicSlots& slots, const Slot& slot, std::span<const NewJob> jobs,
                              std::span<const uint32_t> places, Moment now,
                              const std::shared_ptr<Gather<Submitted>>& gather) {
-  Command command = slot.keys.Call(scripts::SubmitPlain(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext,
-                                                            Part::kPrepare, Part::kDead, Part::kEnded});
-  AddNow(command, now);
-  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
-  command.Add(static_cast<int64_t>(shelf.topic.birth)).Add(static_cast<int64_t>(places.size()));
+  Command command =
+      SlotCall(Lua<"submit_plain">(), slot, now,
+               {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded});
+  command.Add(static_cast<int64_t>(slots.topic.birth)).Add(static_cast<int64_t>(places.size()));
   std::vector<std::pair<uint32_t, int64_t>> whens;  // with their places in the call
   whens.reserve(places.size());
   for (const uint32_t at : places) whens.emplace_back(at, WhenOf(jobs[at]));
@@ -114,7 +109,7 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
     const auto end = std::find_if(run, whens.end(), [&](const auto& each) { return each.second != run->second; });
     command.Add(run->second).Add(end - run);
     for (; run != end; ++run) {
-      EncodeRecord(jobs[run->first], shelf.topic, run->second, record_);
+      EncodeRecord(jobs[run->first], slots.topic, run->second, record_);
       command.Add(record_);
     }
   }
@@ -134,19 +129,14 @@ void RedisStore::SubmitPlain(const Shelf& shelf, const Slot& slot, std::span<con
 }
 
 void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
-  Shelf* shelf = FindShelf(submitting->topic);
-  const Slot* known = shelf == nullptr ? nullptr : shelf->Find(submitting->slot);
+  const auto [slots, known] = FindSlot(submitting->topic, submitting->slot);
   if (known == nullptr) return submitting->gather->Fail(NoSuchTopic(submitting->topic).error());
   const Slot& slot = *known;
-  Command command = slot.keys.Call(
-      scripts::Submit(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
-                          Part::kId, Part::kNote, Part::kCount, Part::kEvent, Part::kChore});
-  AddNow(command, submitting->now);
-  command.Add(slot.name).Add(keys_.channel).Add(int64_t{slot.group});
-  command.Add(static_cast<int64_t>(shelf->topic.birth));
-  AddLimit(command, shelf->topic.capacity_jobs);
-  AddLimit(command, shelf->topic.capacity_bytes);
-  AddEra(command, shelf->topic);
+  Command command = SlotCall(Lua<"submit">(), slot, submitting->now);
+  command.Add(static_cast<int64_t>(slots->topic.birth));
+  AddLimit(command, slots->topic.capacity_jobs);
+  AddLimit(command, slots->topic.capacity_bytes);
+  AddEra(command, slots->topic);
   submitting->AddItems(command);
   Send(std::move(command), [this, submitting = std::move(submitting), name = slot.name](Result<Reply> reply) {
     if (!reply) return submitting->gather->Fail(std::move(reply).error());
@@ -165,18 +155,19 @@ void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
 }
 
 void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
-  Shelf* shelf = FindShelf(submitting->topic);
+  TopicSlots* slots = FindTopic(submitting->topic);
   const auto refused = submitting->Like();
   uint64_t bytes = 0;
   for (size_t i = 0; i < submitting->at.size(); ++i) {
     if (submitting->gather->outcomes[submitting->at[i]].outcome != SubmitOutcome::kOverCapacity) continue;
-    bytes += submitting->items[i].back().size() - kRecordHead;
+    bytes += submitting->items[i].back().size() - record_at::kKey;
     refused->Take(*submitting, i);
   }
-  if (refused->at.empty() || ++refused->asks > Rooms::kAsksMax || shelf == nullptr || !Rooms::Shared(shelf->topic)) {
+  if (refused->at.empty() || ++refused->asks > Allowances::kAsksMax || slots == nullptr ||
+      !Allowances::Shared(slots->topic)) {
     return submitting->gather->Leave();
   }
-  rooms_.Ask(shelf->topic, refused->slot, refused->at.size(), bytes, [this, refused](Result<bool> room) {
+  allowances_.Ask(slots->topic, refused->slot, refused->at.size(), bytes, [this, refused](Result<bool> room) {
     if (!room) return refused->gather->Fail(std::move(room).error());
     if (!*room) return refused->gather->Leave();
     SubmitAny(refused);

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/redis/allowances.h"
 #include "storage/redis/nodes_test_fixture.h"
-#include "storage/redis/rooms.h"
 #include "storage/redis/scripts.h"
 
 namespace tocsin::redis {
@@ -69,8 +69,8 @@ TEST_F(RedisTopics, RoomThatIsAskedForInAnEarlierLifeDoesNotHarmTheLaterOne) {
   ASSERT_TRUE(Drop(*a));
   topic_.version = 1;
   ASSERT_TRUE(Put(*a, topic_));
-  Rooms late("tocsin", clock_,
-             [&](Command command, auto answer) { a->client().Call(std::move(command), std::move(answer)); });
+  Allowances late("tocsin", clock_,
+                  [&](Command command, auto answer) { a->client().Call(std::move(command), std::move(answer)); });
   const auto room = Await<bool>(*a, [&](auto done) { late.Ask(*old, 2, 1, 10, std::move(done)); });
   ASSERT_TRUE(room);
   for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(Submit(*a, Job({}, 1h, i % 4)), SubmitOutcome::kAccepted);
@@ -203,8 +203,7 @@ TEST_F(RedisTopics, WhatAFailedDropLeftIsNotDeliveredByATopicOfTheSameName) {
   EXPECT_EQ(b->store().Topics()[0].scheduled, 0U);
   EXPECT_EQ(Submit(*b, Job("x", 0ms, 3)), SubmitOutcome::kAccepted);
   // What the failed drop sent may arrive now.
-  Command late =
-      KeysOf(3).Call(scripts::DropSlot(), {Part::kNext, Part::kChore, Part::kMeta, Part::kStore, Part::kJob});
+  Command late = KeysOf(3).Call(Lua<"drop_slot">(), {Part::kNext, Part::kChore, Part::kMeta, Part::kStore, Part::kJob});
   late.Add("orders/3").Add(int64_t{1});
   ASSERT_TRUE(Await<Reply>(*a, [&](auto done) { b->client().Call(std::move(late), std::move(done)); }));
   EXPECT_EQ(Claim(*b).size(), 1U);
@@ -213,7 +212,7 @@ TEST_F(RedisTopics, WhatAFailedDropLeftIsNotDeliveredByATopicOfTheSameName) {
 TEST_F(RedisTopics, ADropThatDidNotBeginLeavesTheTopic) {
   const auto a = Node("a");
   Fill(*a, 1, 4);
-  a->client().fails = [](const Command& command) { return command.script() == &scripts::DropTopic(); };
+  a->client().fails = [](const Command& command) { return command.script() == &Lua<"drop_topic">(); };
   EXPECT_FALSE(Drop(*a));
   EXPECT_EQ(a->store().Topics().size(), 1U);
   EXPECT_EQ(Submit(*a, Job({}, 0ms, 3)), SubmitOutcome::kAccepted);
@@ -312,7 +311,7 @@ TEST_F(RedisTopics, ASlotWhoseRoomAFailoverLostIsRegisteredAgain) {
   const std::string room = KeysOf(0).Of(Part::kRoom);
   const auto era = Server().Ask({"HGET", room, "era"});
   ASSERT_TRUE(Server().Ask({"HDEL", room, "j1", "b1", "s1"}));
-  Command mark = KeysOf(0).Call(scripts::Mark(), {Part::kRoom});
+  Command mark = KeysOf(0).Call(Lua<"next_serial">(), {Part::kRoom});
   mark.Add(era->text).Add(int64_t{1});
   const auto marked = Await<Reply>(*a, [&](auto done) { a->client().Call(std::move(mark), std::move(done)); });
   ASSERT_TRUE(marked);

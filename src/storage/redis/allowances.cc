@@ -1,4 +1,4 @@
-#include "storage/redis/rooms.h"
+#include "storage/redis/allowances.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,45 +11,44 @@
 namespace tocsin::redis {
 namespace {
 
-// A full topic would otherwise ask all its slots for every job that it refuses: not more often than this, and than a
-// slot a millisecond. Slots that are known to have room are asked at once.
+// A full topic does not ask all its slots for every job that it refuses: at most this often, and at most one slot a
+// millisecond. Slots that are known to have room are asked at once.
 constexpr Millis kTakeBackEvery{50};
-// What a slot gets besides what it asks for, so that not every submit has to ask: a share of what a slot would have if
-// all had the same.
+// A slot gets more than it asks for, so that not every submit has to ask: this part of an equal share.
 constexpr uint64_t kShareOfSlot = 8;
 constexpr int kTries = 3;
 
 }  // namespace
 
-struct Rooms::Request {
+struct Allowances::Request {
   StoredTopic topic;
   uint32_t slot = 0;
   uint64_t jobs = 0;
   uint64_t bytes = 0;
-  uint64_t more_jobs = 0;  // on top, given up first
+  uint64_t more_jobs = 0;  // in addition, given up first
   uint64_t more_bytes = 0;
   int tries = 0;
   bool took_back = false;
   Done<bool> done;
 };
 
-SlotKeys Rooms::KeysOf(const StoredTopic& topic, uint32_t slot) const {
+SlotKeys Allowances::KeysOf(const StoredTopic& topic, uint32_t slot) const {
   return {prefix_, GroupOf(topic.name, slot), fmt::format("{}/{}", topic.name, slot)};
 }
 
-Command Rooms::AtHome(const Script& script, const StoredTopic& topic) const {
+Command Allowances::AtHome(const Script& script, const StoredTopic& topic) const {
   Command command = KeysOf(topic, 0).Call(script, {Part::kRoom});
   command.Add(static_cast<int64_t>(topic.era()));
   return command;
 }
 
-Command Rooms::AtSlot(const StoredTopic& topic, uint32_t slot) const {
-  Command command = KeysOf(topic, slot).Call(scripts::Allow(), {Part::kMeta, Part::kJob, Part::kEnded});
+Command Allowances::AtSlot(const StoredTopic& topic, uint32_t slot) const {
+  Command command = KeysOf(topic, slot).Call(Lua<"set_allowance">(), {Part::kMeta, Part::kJob, Part::kEnded});
   command.Add(static_cast<int64_t>(topic.era()));
   return command;
 }
 
-void Rooms::Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done) {
+void Allowances::Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done) {
   auto request = std::make_shared<Request>();
   request->topic = topic;
   request->slot = slot;
@@ -61,9 +60,9 @@ void Rooms::Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t
   Grant(std::move(request));
 }
 
-void Rooms::Grant(std::shared_ptr<Request> request) {
+void Allowances::Grant(std::shared_ptr<Request> request) {
   const StoredTopic& topic = request->topic;
-  Command command = AtHome(scripts::Grant(), topic);
+  Command command = AtHome(Lua<"grant">(), topic);
   command.Add(int64_t{request->slot});
   command.Add(static_cast<int64_t>(request->jobs + request->more_jobs));
   command.Add(static_cast<int64_t>(request->bytes + request->more_bytes));
@@ -77,18 +76,18 @@ void Rooms::Grant(std::shared_ptr<Request> request) {
   });
 }
 
-void Rooms::Granted(const std::shared_ptr<Request>& request, const ReplyView& reply) {
+void Allowances::Granted(const std::shared_ptr<Request>& request, const ReplyView& reply) {
   const auto again = [this, request](Status status) {
     if (!status) return request->done(std::unexpected(std::move(status).error()));
     Grant(request);
   };
-  switch (reply[0].integer()) {
-    case 1:
+  switch (static_cast<GrantOutcome>(reply[0].integer())) {
+    case GrantOutcome::kGranted:
       return Allow(request, reply);
-    case -1:
+    case GrantOutcome::kUnregistered:
       if (++request->tries > kTries) break;
       return Register(request->topic, again);
-    case 0:
+    case GrantOutcome::kFull:
       if (request->more_jobs + request->more_bytes > 0) {
         request->more_jobs = request->more_bytes = 0;
         return Grant(request);
@@ -96,13 +95,13 @@ void Rooms::Granted(const std::shared_ptr<Request>& request, const ReplyView& re
       if (request->took_back) break;
       request->took_back = true;
       return TakeBack(request->topic, again);
-    default:
+    case GrantOutcome::kSettingsChanged:
       break;  // the settings have changed: with the new ones it may succeed
   }
   request->done(false);
 }
 
-void Rooms::Allow(std::shared_ptr<Request> request, const ReplyView& reply) {
+void Allowances::Allow(std::shared_ptr<Request> request, const ReplyView& reply) {
   Command command = AtSlot(request->topic, request->slot);
   command.Add(reply[3].integer()).Add(reply[1].integer()).Add(reply[2].integer());
   call_(std::move(command), [request = std::move(request)](Result<Reply> allowed) {
@@ -111,7 +110,7 @@ void Rooms::Allow(std::shared_ptr<Request> request, const ReplyView& reply) {
   });
 }
 
-void Rooms::Register(const StoredTopic& topic, Next next) {
+void Allowances::Register(const StoredTopic& topic, Next next) {
   auto gather = Join(std::move(next));
   for (uint32_t slot = 0; slot < topic.slots; ++slot) {
     Command command = AtSlot(topic, slot);
@@ -120,7 +119,7 @@ void Rooms::Register(const StoredTopic& topic, Next next) {
     call_(std::move(command), [this, topic, slot, gather](Result<Reply> reply) {
       if (!reply) return gather->Fail(std::move(reply).error());
       if (reply->root()[0].integer() < 0) return gather->Leave();  // a newer era has begun
-      Command record = AtHome(scripts::Record(), topic);
+      Command record = AtHome(Lua<"record_allowance">(), topic);
       record.Add(int64_t{slot}).Add(reply->root()[0].integer()).Add(reply->root()[1].integer()).Add("");
       call_(std::move(record), [gather](Result<Reply> recorded) {
         if (!recorded) return gather->Fail(std::move(recorded).error());
@@ -131,13 +130,13 @@ void Rooms::Register(const StoredTopic& topic, Next next) {
   gather->Leave();
 }
 
-void Rooms::TakeBack(const StoredTopic& topic, Next next) {
+void Allowances::TakeBack(const StoredTopic& topic, Next next) {
   Returns& returns = returns_[topic.name];
   returns.waiting.push_back(std::move(next));
   if (!returns.under_way) TakeBackRound(topic);
 }
 
-void Rooms::TakeBackRound(const StoredTopic& topic) {
+void Allowances::TakeBackRound(const StoredTopic& topic) {
   Returns& returns = returns_[topic.name];
   returns.under_way = true;
   const auto gather = Join([this, topic, served = std::exchange(returns.waiting, {})](const Result<void>& all) mutable {
@@ -159,8 +158,8 @@ void Rooms::TakeBackRound(const StoredTopic& topic) {
   gather->Leave();
 }
 
-void Rooms::TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather) {
-  Command mark = AtHome(scripts::Mark(), topic);
+void Allowances::TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather) {
+  Command mark = AtHome(Lua<"next_serial">(), topic);
   mark.Add(int64_t{slot});
   call_(std::move(mark), [this, topic, slot, gather](Result<Reply> marked) {
     if (!marked) return gather->Fail(std::move(marked).error());
@@ -171,7 +170,7 @@ void Rooms::TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_pt
     call_(std::move(lower), [this, topic, slot, serial, gather](Result<Reply> lowered) {
       if (!lowered) return gather->Fail(std::move(lowered).error());
       if (lowered->root()[0].integer() < 0) return gather->Leave();
-      Command record = AtHome(scripts::Record(), topic);
+      Command record = AtHome(Lua<"record_allowance">(), topic);
       record.Add(int64_t{slot}).Add(lowered->root()[0].integer()).Add(lowered->root()[1].integer()).Add(serial);
       call_(std::move(record), [gather](Result<Reply> recorded) {
         if (!recorded) return gather->Fail(std::move(recorded).error());

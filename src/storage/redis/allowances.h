@@ -1,11 +1,11 @@
-// Rooms: keeps a topic within its capacity, though its slots may live on different servers of a Cluster and no script
-// sees them all. Each slot has an allowance, kept with it and checked by the scripts that add jobs; the topic's home (a
-// hash in the group of its slot 0) knows what every slot was allowed, and grants more only while the sum stays within
-// the capacity. A slot is raised at the home first and lowered at the slot first, so that a crash in between can only
-// make the topic stricter, until the slot's unused room is taken back.
+// Allowances: keeps a topic within its capacity, though its slots may live on different servers of a Cluster and no
+// script sees them all. Each slot has an allowance, stored with it and checked by the scripts that add jobs. The
+// topic's home (a hash in the group of its slot 0) knows the allowance of every slot, and grants more room only while
+// the sum stays within the capacity. An allowance is raised at the home first and lowered at the slot first, so that a
+// crash in between can only make the topic stricter, until the slot's unused room is taken back.
 //
 // A topic of one slot needs none of this: its scripts see all of it. Every change of the settings begins a new era, in
-// which all slots are registered anew with what they hold.
+// which all slots are registered again with what they hold.
 //
 // Owned by a RedisStore, on its thread.
 #pragma once
@@ -28,13 +28,13 @@
 
 namespace tocsin::redis {
 
-class Rooms {
+class Allowances {
  public:
-  /// How often a call asks, because room that was granted may be taken back before it is used.
+  /// How often a call asks: room that was granted may be taken back before it is used.
   static constexpr int kAsksMax = 4;
   using Call = std::function<void(Command, std::move_only_function<void(Result<Reply>)>)>;
 
-  Rooms(std::string prefix, const Clock& clock, Call call)
+  Allowances(std::string prefix, const Clock& clock, Call call)
       : prefix_(std::move(prefix)), clock_(clock), call_(std::move(call)) {}
 
   static bool Bounded(const Topic& topic) { return topic.capacity_jobs != 0 || topic.capacity_bytes != 0; }
@@ -43,7 +43,7 @@ class Rooms {
 
   /// Room for `jobs` and `bytes` more on a slot, or for a part of each: false when the topic is full.
   void Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done);
-  /// Jobs of the slot have ended, as this node has heard: it has room that the next one that is refused may use.
+  /// Jobs of the slot have ended: the next job that is refused elsewhere may use its room.
   void Freed(const Topic& topic, uint32_t slot) {
     if (Shared(topic)) returns_[topic.name].freed.insert(slot);
   }
@@ -51,10 +51,10 @@ class Rooms {
  private:
   struct Request;
   using Next = Done<void>;
-  /// How a topic's unused room goes back to its home: one round at a time. Who asks meanwhile waits for the next one.
+  /// How a topic's unused room goes back to its home: one round at a time. Requests meanwhile wait for the next one.
   struct Returns {
-    std::set<uint32_t> freed;                              // slots to ask in the next round, whenever that is
-    std::chrono::steady_clock::time_point all_asked_at{};  // all slots
+    std::set<uint32_t> freed;                              // slots to ask in the next round
+    std::chrono::steady_clock::time_point all_asked_at{};  // when a round last asked all slots
     bool under_way = false;
     std::vector<Next> waiting;
   };
@@ -67,7 +67,7 @@ class Rooms {
   void Allow(std::shared_ptr<Request> request, const ReplyView& reply);
   /// Every slot tells the home what it holds.
   void Register(const StoredTopic& topic, Next next);
-  /// What slots were allowed and do not use goes back to the home.
+  /// Slots give the room that they do not use back to the home.
   void TakeBack(const StoredTopic& topic, Next next);
   void TakeBackRound(const StoredTopic& topic);
   void TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather);

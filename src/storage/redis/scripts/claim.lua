@@ -1,0 +1,90 @@
+-- From scheduled to leased. Jobs leave in the order of (due, sequence), as many as fit into SCRIPT_BYTES_MAX; a member
+-- without its record is dropped here, so that it holds up nobody. Answers two fences, the one of first leases and the
+-- one of later ones, which have a note.
+--@include common
+--@include records
+--@include counting
+local meta, store, job, next, prepare, dead, ended, note, count, event, chore, claim = unpack(KEYS)
+local slot, max, lease = ARGV[2], num(ARGV[3]), num(ARGV[4])
+local members = call('ZRANGEBYSCORE', store, '-inf', now, 'LIMIT', 0, max)
+local recs, notes, seq, deadline, score = {}, {}, 0, 0, '0'
+
+-- The records of the first n members, and how many those are: fewer if they are large.
+local function read_records(n, longest)
+  local step = math.max(math.floor(SCRIPT_BYTES_MAX / num(longest or SCRIPT_BYTES_MAX)), 1)
+  if step >= n then return call('HMGET', job, unpack(members)), n end
+  local all, bytes = {}, 0
+  for from = 1, n, step do
+    local last = math.min(from + step - 1, n)
+    local some = call('HMGET', job, unpack(members, from, last))
+    for i = from, last do
+      all[i] = some[i - from + 1]
+      bytes = bytes + (all[i] and #all[i] or 0)
+    end
+    if bytes > SCRIPT_BYTES_MAX then return all, last end
+  end
+  return all, n
+end
+
+-- Moves those that have a record and fit to the front of members, recs and notes. Answers how many those are, how many
+-- members were looked at, the bytes of the records, the scores of the leases, and the notes that change.
+local function choose(n, members, recs, notes, score, some_noted)
+  local opening, leased, fields, taken, bytes, last = pack(FENCE_FORMAT, seq), {}, {}, 0, 0, 0
+  for i = 1, n do
+    local m, rec, old = members[i], recs[i], notes[i]
+    if rec then
+      if taken > 0 and bytes + #rec > SCRIPT_BYTES_MAX then break end
+      bytes = bytes + #rec
+      local at = 2 * taken
+      taken = taken + 1
+      leased[at + 1], leased[at + 2] = score, m
+      if taken < i then members[taken], recs[taken] = m, rec end
+      if some_noted then notes[taken] = old or '' end
+      if old then
+        fields[#fields + 1] = m
+        fields[#fields + 1] = opening .. sub(old, FENCE_BYTES + 1)
+      end
+    end
+    last = i
+  end
+  for i = taken + 1, #members do members[i], recs[i], notes[i] = nil, nil, nil end
+  return taken, last, bytes, leased, fields
+end
+
+-- A claim of this many jobs is remembered with its bytes, so that an ack of all of it need not read the records.
+local remembered_min = 16
+local function remember(taken, bytes)
+  if taken < remembered_min then return end
+  -- More claims than leases: some were not acked whole. Without its entry a claim is acked job by job.
+  if call('HLEN', claim) > call('ZCARD', prepare) then call('UNLINK', claim) end
+  call('HSET', claim, score, taken .. ' ' .. digits(bytes - RECORD_HEAD * taken))
+end
+
+local function lease_all()
+  local n
+  local known = call('HMGET', meta, 'seq', 'longest')
+  recs, n = read_records(#members, known[2])
+  local some_noted = has_notes(note, dead, ended)
+  if some_noted then notes = call('HMGET', note, unpack(members, 1, n)) end
+  deadline, seq = now + lease, next_sequence(known[1])
+  score = lease_until(deadline, seq % SEQUENCES_PER_MS)
+  local taken, last, bytes, leased, fields = choose(n, members, recs, notes, score, some_noted)
+  -- The first write: at maxmemory Redis refuses a script that begins with one that may need memory.
+  call('ZREMRANGEBYRANK', store, 0, last - 1)
+  call('HSET', meta, 'seq', seq)
+  if taken == 0 then return end
+  remember(taken, bytes)
+  in_chunks('ZADD', prepare, leased)
+  in_chunks('HSET', note, fields)
+  add(meta, 'dlv', taken)
+  call('ZADD', chore, 'LT', deadline, slot)
+  if call('EXISTS', count) == 1 then
+    for i = 1, taken do stop_counting(count, event, members[i], chore, slot) end
+  end
+end
+
+if #members > 0 then lease_all() end
+local least = head(store)
+if least then call('ZADD', next, least, slot) else call('ZREM', next, slot) end
+return {now, least or -1, figures(meta, store, prepare, dead, ended, job), num(score), seq, deadline,
+  table.concat(members), recs, notes}

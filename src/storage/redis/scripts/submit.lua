@@ -1,0 +1,80 @@
+-- Jobs of any kind. Answers outcomes as in SubmitOutcome, for as many as were looked at; an over-capacity job has no
+-- member.
+--@include common
+--@include life
+--@include records
+--@include ending
+--@include counting
+--@include limits
+--@include slot
+--@include lookup
+local live, bytes = call('HLEN', job) - call('ZCARD', ended), num(call('HGET', meta, 'bytes') or 0)
+local old_bytes = bytes
+local max_jobs, max_bytes = limits(meta, ARGV[6], ARGV[7], ARGV[8], live, bytes)
+local accepted, cancelled, longest, results = 0, 0, 0, {}
+
+local function result(outcome, m, due)
+  results[#results + 1] = outcome
+  results[#results + 1] = m and upack(MEMBER_FORMAT, m) or 0
+  results[#results + 1] = due or 0
+end
+
+local function result_of(outcome, m, rec)
+  local due = due_in(m, rec)
+  result(outcome, m, due > 0 and due or -1)
+end
+
+local function same_content(rec, other)
+  return sub(rec, FINGERPRINT_AT, KEY_SIZE_AT - 1) == sub(other, FINGERPRINT_AT, KEY_SIZE_AT - 1)
+end
+
+local function remove(m, rec)
+  forget(job, note, id, m, rec)
+  call('ZREM', store, m)
+  call('ZREM', dead, m)
+  call('ZREM', ended, m)
+  stop_counting(count, event, m, chore, slot)
+end
+
+local function store_new(at, left, own, rec)
+  local sequence = next_sequence(call('HGET', meta, 'seq'))
+  call('HSET', meta, 'seq', sequence)
+  local m = pack(MEMBER_FORMAT, sequence)
+  local due = at == '' and -1 or moment_of(at)
+  call('HSET', job, m, with_due(rec, math.max(due, 0)))
+  if own ~= '' then call('HSET', id, own, m) end
+  if due >= 0 then call('ZADD', store, due, m) end
+  if left > 0 then call('ZADD', count, left, m) end
+  live, bytes, accepted, longest = live + 1, bytes + size_of(rec), accepted + 1, math.max(longest, #rec)
+  result(SUBMIT_ACCEPTED, m, due)
+end
+
+local function submit(at, left, on_conflict, given, own, rec)
+  local old = found(given, own)
+  local old_rec = old and record_of(job, old)
+  local replaces_live = old and not call('ZSCORE', ended, old)
+  local freed, size = replaces_live and size_of(old_rec) or 0, size_of(rec)
+  if old and on_conflict ~= CONFLICT_REPLACE then
+    local same = on_conflict == CONFLICT_KEEP or same_content(old_rec, rec)
+    return result_of(same and SUBMIT_DUPLICATE or SUBMIT_CONFLICT, old, old_rec)
+  end
+  if old and call('ZSCORE', prepare, old) then return result_of(SUBMIT_IN_FLIGHT, old, old_rec) end
+  if (max_jobs and not replaces_live and live + 1 > max_jobs)
+      or (max_bytes and size > freed and bytes - freed + size > max_bytes) then
+    return result(SUBMIT_OVER_CAPACITY)
+  end
+  if old then remove(old, old_rec) end
+  if replaces_live then live, bytes, cancelled = live - 1, bytes - freed, cancelled + 1 end
+  store_new(at, num(left), own, rec)
+end
+
+for i = 9, #ARGV, SUBMIT_ITEM do
+  if read_enough() then break end
+  submit(unpack(ARGV, i, i + SUBMIT_ITEM - 1))
+end
+add(meta, 'bytes', bytes - old_bytes)
+add(meta, 'acc', accepted)
+add(meta, 'can', cancelled)
+local held = figures(meta, store, prepare, dead, ended, job)
+if accepted > 0 then note_length(meta, known_longest, longest, held[1] == accepted) end
+return {now, results, update_head(), held}
