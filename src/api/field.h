@@ -49,7 +49,7 @@ enum class FieldKind : uint8_t {
   kTokens,  // delivery tokens; each door reads them itself
 };
 
-enum class In : uint8_t { kBody, kQuery };
+enum class In : uint8_t { kBody, kQuery, kResp /* only there */ };
 
 struct Field {
   std::string_view name;  // in JSON and in a query

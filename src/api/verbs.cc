@@ -21,6 +21,7 @@ constexpr Field kDelay = {.name = "delay_ms",
                           .member = &Arguments::delay_ms};
 constexpr Field kDue = {.name = "due_ms",
                         .kind = FieldKind::kMoment,
+                        .max = std::numeric_limits<int64_t>::max() - 1,  // below kNever
                         .doc = "The due time itself, in milliseconds UTC. A time that has passed counts as now.",
                         .word = "AT",
                         .flag = "at",
@@ -110,6 +111,7 @@ constexpr Field kReserve[] = {
     {.name = "max",
      .kind = FieldKind::kNumber,
      .min = 1,
+     .max = kBatchMax,
      .doc = "The most jobs to take.",
      .fallback = "1",
      .word = "MAX",
@@ -117,6 +119,7 @@ constexpr Field kReserve[] = {
      .member = &Arguments::max},
     {.name = "wait_ms",
      .kind = FieldKind::kMillis,
+     .max = kWaitMax.count(),
      .doc = "How long to wait for the first job.",
      .fallback = "0",
      .word = "WAIT",
@@ -125,6 +128,7 @@ constexpr Field kReserve[] = {
     {.name = "lease_ms",
      .kind = FieldKind::kMillis,
      .min = 1,
+     .max = kLeaseMax.count(),
      .doc = "How long the deliveries are leased. The topic's lease unless given.",
      .word = "LEASE",
      .flag = "lease",
@@ -166,6 +170,7 @@ constexpr Field kExtend[] = {
     {.name = "lease_ms",
      .kind = FieldKind::kMillis,
      .min = 1,
+     .max = kLeaseMax.count(),
      .doc = "How long from now. The topic's lease unless given.",
      .word = "LEASE",
      .flag = "lease",
@@ -236,6 +241,13 @@ constexpr Field kAdvance[] = {{.name = "ms",
                                .doc = "How far to move the clock.",
                                .required = true,
                                .member = &Arguments::advance_ms}};
+
+constexpr Field kPurge[] = {{.name = "dead",
+                             .kind = FieldKind::kFlag,
+                             .doc = "The dead letters alone.",
+                             .word = "DEAD",
+                             .in = In::kResp,
+                             .member = &Arguments::dead}};
 
 constexpr Verb kVerbs[] = {
     {.id = VerbId::kSubmitJobs,
@@ -452,6 +464,7 @@ constexpr Verb kVerbs[] = {
      .summary = "Removes all scheduled and dead jobs of a topic; leased ones stay",
      .details = "",
      .answer = {"Purged", "How many."},
+     .fields = kPurge,
      .takes_body = true},
     {.id = VerbId::kRedriveDead,
      .name = "redriveDead",

@@ -41,9 +41,9 @@ struct Limits {
   size_t payload_bytes = 1 << 20;
   size_t headers = 32;            // of one job
   size_t header_bytes = 8 << 10;  // of one job, names and values together
-  size_t batch = 10'000;          // jobs, tokens or references in one call
-  Millis wait_max{60'000};        // of a long poll
-  Millis lease_max{12 * 3'600'000};
+  size_t batch = kBatchMax;          // jobs, tokens or references in one call
+  Millis wait_max = kWaitMax;      // of a long poll
+  Millis lease_max = kLeaseMax;
   size_t waiters = 100'000;  // long polls parked at once, per shard
   size_t topics = 10'000;    // a submit to an unknown topic creates it, so their number needs a bound
 };

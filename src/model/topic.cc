@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "model/job.h"
 
 namespace tocsin {
 namespace {
@@ -51,7 +52,7 @@ constexpr TopicSetting kSettings[] = {
                                    "The most jobs the topic holds: scheduled, leased and dead. 0: no limit."),
     Setting<&Topic::capacity_bytes>("capacity_bytes", "capacity-bytes", SettingKind::kBytes, 0, kAnyNumber,
                                     "The most bytes of their ids, keys, headers and payloads. 0: no limit."),
-    Setting<&Topic::lease>("lease_ms", "lease", SettingKind::kMillis, 1, Ms(std::chrono::hours(12)),
+    Setting<&Topic::lease>("lease_ms", "lease", SettingKind::kMillis, 1, Ms(kLeaseMax),
                            "How long a consumer has to settle a delivery, unless its reserve asks for another time."),
     Setting<&Topic::max_attempts>("max_attempts", "attempts", SettingKind::kNumber, 1, kAttemptsMax,
                                   "Deliveries before a job becomes a dead letter, unless the job has its own number."),
@@ -127,6 +128,10 @@ Status ValidateTopicName(std::string_view name) {
   if (name.find_first_of("/{} ") == std::string::npos) return {};
   return FailField(Code::kInvalidArgument, "topic",
                    "topic has a '/', '{{', '}}' or space: they are not allowed in its name");
+}
+
+std::unexpected<Error> NoSuchTopic(std::string_view topic) {
+  return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", Shown(topic));
 }
 
 Status Validate(const Topic& topic) {

@@ -14,7 +14,7 @@
 namespace tocsin::http {
 namespace {
 
-constexpr size_t kBatchMax = 50;
+constexpr size_t kFewJobs = 50;
 
 void CheckError(const Error& error) {
   const boost::json::value value = boost::json::parse(EncodeError(error));
@@ -35,7 +35,7 @@ Result<std::shared_ptr<Document>> Parse(std::string_view body) {
 void CheckSubmit(const Result<SubmitRequest>& request) {
   CheckError(request);
   if (!request) return;
-  TOCSIN_CHECK(!request->jobs.empty() && request->jobs.size() <= kBatchMax);
+  TOCSIN_CHECK(!request->jobs.empty() && request->jobs.size() <= kFewJobs);
   for (const NewJob& job : request->jobs) {
     TOCSIN_CHECK(IsUtf8(job.id) && IsUtf8(job.key));
     TOCSIN_CHECK(job.delay >= Millis(0));
@@ -47,24 +47,26 @@ void DecodeAll(std::string_view body) {
   auto document = Parse(body);
   CheckError(document);
   if (!document) return;
-  const Limits limits;
-  CheckSubmit(DecodeSubmit("t", *document, kBatchMax));
-  CheckError(DecodeReserve("t", **document, limits));
-  for (const SettleKind kind : {SettleKind::kAck, SettleKind::kNack, SettleKind::kExtend}) {
-    CheckError(DecodeSettle(kind, "t", *document, limits));
+  CheckSubmit(DecodeSubmit("t", *document, kFewJobs));
+  for (const auto [verb, kind] : {std::pair(api::VerbId::kAckJobs, SettleKind::kAck),
+                                  std::pair(api::VerbId::kNackJobs, SettleKind::kNack),
+                                  std::pair(api::VerbId::kExtendJobs, SettleKind::kExtend)}) {
+    CheckError(DecodeSettle(VerbOf(verb), kind, "t", *document, kFewJobs));
   }
-  Amendment amendment;
-  CheckError(DecodeAmendment(**document, amendment));
-  CountEvent event;
-  CheckError(DecodeCount(**document, event));
   CheckError(DecodeTopicChange(**document));
-  CheckError(DecodeAdvance(**document));
-  CheckError(DecodeNothing(**document));
+  for (const api::Verb& verb : api::Verbs()) {
+    Decoded decoded;
+    CheckError(DecodeBody(**document, (*document)->root(), verb.fields, decoded));
+    CheckError(CheckTogether(verb.fields, api::Wire::kJson, decoded.arguments));
+    CheckError(AmendmentOf(api::Wire::kJson, decoded.arguments));
+  }
 }
 
 void Names(std::string_view text) {
-  CheckError(DecodeState(text));
-  CheckError(DecodeLimit(text, 1'000));
+  api::Arguments arguments;
+  for (const char* name : {"state", "limit", "cursor"}) {
+    CheckError(DecodeQuery({{name, std::string(text)}}, VerbOf(api::VerbId::kListJobs).fields, arguments));
+  }
   CheckError(ParseQuery(text, {"state", "limit", "cursor", "key"}));
   if (const auto bytes = DecodeBase64(text)) {
     std::string again;

@@ -38,9 +38,24 @@ std::shared_ptr<Document> Call::OptionalBody() {
   return Body();
 }
 
-std::string_view Call::QueryOr(std::string_view name, std::string_view fallback) const {
-  const auto at = std::ranges::find(query, name, &Query::value_type::first);
-  return at == query.end() ? fallback : std::string_view(at->second);
+std::optional<Decoded> Call::Decode() {
+  struct Kept {
+    std::vector<std::string> params;
+    Query query;
+    std::shared_ptr<Document> document;
+  };
+  auto document = OptionalBody();
+  if (document == nullptr) return std::nullopt;
+  const auto kept = std::make_shared<Kept>(std::move(params), std::move(query), std::move(document));
+  Decoded decoded{.bytes = kept};
+  if (verb->HasTopic()) decoded.topic = kept->params[0];
+  if (verb->HasId()) decoded.arguments.job.id = kept->params[1];
+  Status status = DecodeQuery(kept->query, verb->fields, decoded.arguments);
+  if (status) status = DecodeBody(*kept->document, kept->document->root(), verb->fields, decoded);
+  if (status) status = CheckTogether(verb->fields, api::Wire::kJson, decoded.arguments);
+  if (status) return decoded;
+  answer.Fail(status.error());
+  return std::nullopt;
 }
 
 void Call::Park(ReserveId id) { session.Park(id); }

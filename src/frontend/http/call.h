@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <boost/json/parser.hpp>
 
+#include "api/verbs.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "core/node_info.h"
@@ -22,6 +24,7 @@
 namespace tocsin::http {
 
 class Document;
+struct Decoded;
 class Session;
 
 struct Response {
@@ -72,11 +75,12 @@ class Answer {
 };
 
 struct Call {
+  const api::Verb* verb;
   const Context& context;
   net::AsioLoop& loop;
   boost::json::parser& parser;
   std::vector<std::string> params;  // of the path
-  Query query;                      // with the names that the route takes, and no others
+  Query query;                      // with the names that the verb takes, and no others
   std::string_view body;            // lives until the handler returns
   const auth::Grant* grant;         // so does this; null where everybody may do everything
   Answer answer;
@@ -86,7 +90,9 @@ struct Call {
   std::shared_ptr<Document> Body();
   /// The same; {} where there is no body.
   std::shared_ptr<Document> OptionalBody();
-  std::string_view QueryOr(std::string_view name, std::string_view fallback) const;
+  /// What the path, the query and the body say, by the fields of the verb. Nothing if that is wrong: then the call is
+  /// answered.
+  std::optional<Decoded> Decode();
 
   /// The request waits in the service: a client that goes away takes it back.
   void Park(ReserveId id);

@@ -77,23 +77,4 @@ Result<std::shared_ptr<Document>> Document::ParseWith(json::parser& parser, std:
   return document;
 }
 
-Status DecodeNothing(const Document& document) {
-  if (document.root().empty()) return {};
-  return UnknownField(document.root().begin()->key(), {});
-}
-
-Result<Millis> DecodeAdvance(const Document& document) {
-  struct Draft {
-    std::optional<Millis> by;
-  };
-  static constexpr Field<Draft> kFields[] = {
-      {"ms", [](Draft& d, std::string_view name,
-                const json::value& v) { return Put(d.by, AsInteger(name, v, 0, kDelayMax.count())); }},
-  };
-  Draft draft;
-  TOCSIN_TRY(ReadFields(draft, document.root(), kFields));
-  if (!draft.by) return FailField(Code::kInvalidArgument, "ms", "ms is missing");
-  return *draft.by;
-}
-
 }  // namespace tocsin::http

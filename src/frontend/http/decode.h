@@ -1,5 +1,5 @@
-// JSON bodies -> requests of the service. Types, names and shapes are checked here, and ranges as far as they are known
-// here; the service checks them all.
+// JSON bodies and queries -> requests of the service, by the tables of fields (api/verbs.h). Types, names and fixed
+// ranges are checked here; the service checks the limits of the node.
 //
 // Every error names its field by path (jobs[3].delay_ms). A decoded request's views point into its Document, which the
 // request keeps alive (`bytes`).
@@ -14,8 +14,10 @@
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 
+#include "api/verbs.h"
 #include "base/result.h"
 #include "core/service.h"
+#include "frontend/http/router.h"
 
 namespace tocsin::http {
 
@@ -43,24 +45,23 @@ class Document {
   std::deque<std::string> kept_;
 };
 
+/// What a call says, checked against the fields of its verb.
+struct Decoded {
+  api::Arguments arguments;
+  const boost::json::value* tokens = nullptr;
+  std::string topic;
+  Bytes bytes;  // keeps alive what the arguments point into
+};
+/// kUnknownField for a name that is not among `fields`. Does not look at what is missing.
+Status DecodeBody(Document& document, const boost::json::object& object, std::span<const api::Field> fields,
+                  Decoded& decoded);
+Status DecodeQuery(const Query& query, std::span<const api::Field> fields, api::Arguments& arguments);
+
 /// One job, or {"jobs":[...]} with at most `batch_max`.
 Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> document, size_t batch_max);
-/// A new due time, a new payload or both; the job's name is the caller's to set.
-Status DecodeAmendment(Document& document, Amendment& amendment);
-/// {"event","by"}.
-Status DecodeCount(const Document& document, CountEvent& event);
-Result<ReserveRequest> DecodeReserve(std::string topic, const Document& document, const Limits& limits);
-/// {"tokens":[...]} and what the kind takes besides, the same for each.
-Result<SettleRequest> DecodeSettle(SettleKind kind, std::string topic, std::shared_ptr<Document> document,
-                                   const Limits& limits);
+/// {"tokens":[...]} and what the kind takes, the same for each.
+Result<SettleRequest> DecodeSettle(const api::Verb& verb, SettleKind kind, std::string topic,
+                                   std::shared_ptr<Document> document, size_t batch_max);
 Result<TopicChange> DecodeTopicChange(const Document& document);
-/// {"ms"} of POST /v1/clock/advance.
-Result<Millis> DecodeAdvance(const Document& document);
-/// For calls that take no field.
-Status DecodeNothing(const Document& document);
-
-// Of a query.
-Result<State> DecodeState(std::string_view text);
-Result<size_t> DecodeLimit(std::string_view text, size_t most);
 
 }  // namespace tocsin::http

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr size_t kBatchMax = 3;
+constexpr size_t kFewJobs = 3;
 
 Result<std::shared_ptr<Document>> Parse(std::string_view body) {
   static boost::json::parser parser = MakeParser();
@@ -20,13 +20,32 @@ Result<std::shared_ptr<Document>> Parse(std::string_view body) {
 Result<SubmitRequest> Submit(std::string_view body) {
   auto document = Parse(body);
   if (!document) return std::unexpected(document.error());
-  return DecodeSubmit("mail", *document, kBatchMax);
+  return DecodeSubmit("mail", *document, kFewJobs);
 }
 
 Error SubmitError(std::string_view body) {
   auto request = Submit(body);
   EXPECT_FALSE(request) << body;
   return request ? Error{} : request.error();
+}
+
+/// What a call of the verb with this body says.
+Result<Decoded> Decode(api::VerbId id, std::string_view body) {
+  static std::vector<std::shared_ptr<Document>> kept;
+  const auto fields = VerbOf(id).fields;
+  auto document = Parse(body);
+  if (!document) return std::unexpected(document.error());
+  kept.push_back(*document);
+  Decoded decoded;
+  TOCSIN_TRY(DecodeBody(**document, (*document)->root(), fields, decoded));
+  TOCSIN_TRY(CheckTogether(fields, api::Wire::kJson, decoded.arguments));
+  return decoded;
+}
+
+Error ReserveError(std::string_view body) {
+  const auto decoded = Decode(api::VerbId::kReserveJobs, body);
+  EXPECT_FALSE(decoded) << body;
+  return decoded ? Error{} : decoded.error();
 }
 
 TEST(DecodeSubmit, TakesEveryField) {
@@ -114,7 +133,7 @@ TEST(DecodeSubmit, MessagesGiveTheLimit) {
   EXPECT_THAT(SubmitError(R"({"trigger":"never"})").message, HasSubstr("time, count, either"));
   EXPECT_THAT(SubmitError(R"({"count":0})").message, HasSubstr(fmt::format("1 to {}", kCountMax)));
   EXPECT_THAT(SubmitError(R"({"max_attempts":0})").message, HasSubstr("1 to 1000"));
-  EXPECT_THAT(DecodeReserve("mail", **Parse(R"({"wait_ms":-1})"), Limits{}).error().message, HasSubstr("0 to 60000"));
+  EXPECT_THAT(ReserveError(R"({"wait_ms":-1})").message, HasSubstr("0 to 60000"));
 }
 
 TEST(DecodeSubmit, LeavesBoundsThatOnlyTheServiceKnowsToIt) {
@@ -216,26 +235,45 @@ TEST(Document, NestsThirtyTwoDeep) {
   EXPECT_THAT(deep.error().message, HasSubstr("32"));
 }
 
-TEST(DecodeReserve, TakesItsFields) {
-  const auto request = DecodeReserve("mail", **Parse(R"({"max":10,"wait_ms":20000,"lease_ms":30000})"), Limits{});
-  ASSERT_TRUE(request);
-  EXPECT_EQ(request->max, 10U);
-  EXPECT_EQ(request->wait, Millis(20'000));
-  EXPECT_EQ(request->lease, Millis(30'000));
-  EXPECT_EQ(DecodeReserve("mail", **Parse("{}"), Limits{})->max, 1U);
+TEST(DecodeBody, TakesTheFieldsOfItsVerb) {
+  const auto decoded = Decode(api::VerbId::kReserveJobs, R"({"max":10,"wait_ms":20000,"lease_ms":30000})");
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->arguments.max, 10);
+  EXPECT_EQ(decoded->arguments.wait_ms, 20'000);
+  EXPECT_EQ(decoded->arguments.lease_ms, 30'000);
+  EXPECT_EQ(Decode(api::VerbId::kReserveJobs, "{}")->arguments.max, std::nullopt);
 }
 
-TEST(DecodeReserve, NamesTheFieldThatIsWrong) {
+TEST(DecodeBody, NamesTheFieldThatIsWrong) {
   for (const auto& [body, field] : {std::pair(R"({"max":0})", "max"), std::pair(R"({"wait_ms":-1})", "wait_ms"),
                                     std::pair(R"({"lease_ms":0})", "lease_ms"), std::pair(R"({"wait":1})", "wait")}) {
-    const auto request = DecodeReserve("mail", **Parse(body), Limits{});
-    ASSERT_FALSE(request) << body;
-    EXPECT_EQ(request.error().field, field);
+    EXPECT_EQ(ReserveError(body).field, field);
+  }
+  EXPECT_EQ(Decode(api::VerbId::kPurgeTopic, R"({"dead":true})").error().code, Code::kUnknownField) << "RESP's alone";
+}
+
+TEST(DecodeQuery, TakesTheFieldsOfItsVerb) {
+  const auto fields = VerbOf(api::VerbId::kListJobs).fields;
+  api::Arguments arguments;
+  const Query query{{"state", "dead"}, {"limit", "7"}, {"cursor", "c"}, {"reason", "r"}};
+  ASSERT_TRUE(DecodeQuery(query, fields, arguments));
+  EXPECT_EQ(arguments.state, State::kDead);
+  EXPECT_EQ(arguments.limit, 7);
+  EXPECT_EQ(arguments.cursor, "c");
+  EXPECT_EQ(arguments.reason, "r");
+  for (const Query& wrong : {Query{{"state", "Dead"}}, Query{{"limit", "0"}}, Query{{"limit", "1001"}},
+                             Query{{"limit", "1x"}}, Query{{"limit", ""}}}) {
+    const Status status = DecodeQuery(wrong, fields, arguments);
+    ASSERT_FALSE(status) << wrong[0].second;
+    EXPECT_EQ(status.error().field, wrong[0].first);
   }
 }
 
 Result<SettleRequest> Settle(SettleKind kind, std::string_view body) {
-  return DecodeSettle(kind, "mail", *Parse(body), Limits{.batch = kBatchMax});
+  const auto verb = kind == SettleKind::kAck    ? api::VerbId::kAckJobs
+                    : kind == SettleKind::kNack ? api::VerbId::kNackJobs
+                                                : api::VerbId::kExtendJobs;
+  return DecodeSettle(VerbOf(verb), kind, "mail", *Parse(body), kFewJobs);
 }
 
 TEST(DecodeSettle, TakesTokens) {
@@ -274,7 +312,7 @@ TEST(DecodeSettle, ANackThatSaysDeadBuries) {
   EXPECT_EQ(alive->settlements[0].kind, SettleKind::kNack);
   const auto both = Settle(SettleKind::kNack, fmt::format(R"({{"tokens":["{}"],"dead":true,"delay_ms":5}})", token));
   ASSERT_FALSE(both);
-  EXPECT_EQ(both.error().field, "delay_ms");
+  EXPECT_EQ(both.error().message, "delay_ms and dead exclude each other: give one of them");
   EXPECT_EQ(Settle(SettleKind::kAck, R"({"tokens":[],"dead":true})").error().code, Code::kUnknownField);
 }
 
@@ -290,9 +328,9 @@ TEST(DecodeSettle, NamesTheFieldThatIsWrong) {
 }
 
 Result<Amendment> Amend(std::string_view body) {
-  Amendment amendment;
-  TOCSIN_TRY(DecodeAmendment(**Parse(body), amendment));
-  return amendment;
+  const auto decoded = Decode(api::VerbId::kAmendJob, body);
+  if (!decoded) return std::unexpected(decoded.error());
+  return AmendmentOf(api::Wire::kJson, decoded->arguments);
 }
 
 TEST(DecodeAmendment, TakesADueTimeAPayloadOrBoth) {
@@ -316,14 +354,13 @@ TEST(DecodeAmendment, RefusesNothingAndContradictions) {
 }
 
 TEST(DecodeCount, TakesAnEvent) {
-  const auto document = *Parse(R"({"event":"e","by":3})");
-  CountEvent event;
-  ASSERT_TRUE(DecodeCount(*document, event));
+  const CountEvent event = EventOf(Decode(api::VerbId::kCountJob, R"({"event":"e","by":3})")->arguments);
   EXPECT_EQ(event.event, "e");
   EXPECT_EQ(event.by, 3U);
-  CountEvent none;
-  EXPECT_EQ(DecodeCount(**Parse(R"({"by":3})"), none).error().field, "event");
-  EXPECT_EQ(DecodeCount(**Parse(R"({"event":"e","by":0})"), none).error().field, "by");
+  const auto error = [](std::string_view body) { return Decode(api::VerbId::kCountJob, body).error(); };
+  EXPECT_EQ(error(R"({"by":3})").field, "event");
+  EXPECT_THAT(error(R"({"by":3})").message, HasSubstr("event is missing"));
+  EXPECT_EQ(error(R"({"event":"e","by":0})").field, "by");
 }
 
 TEST(DecodeTopicChange, TakesEveryField) {
@@ -399,19 +436,11 @@ TEST(DecodeTopicChange, NamesTheFieldThatIsWrong) {
             "lease_ms is 9223372036854775808: the range is 1 to 43200000");
 }
 
-TEST(DecodeQuery, TakesStatesAndLimits) {
-  EXPECT_EQ(*DecodeState("dead"), State::kDead);
-  EXPECT_EQ(DecodeState("Dead").error().field, "state");
-  EXPECT_EQ(*DecodeLimit("10", 10), 10U);
-  for (const auto* text : {"0", "11", "-1", "1x", "", "99999999999999999999"}) {
-    EXPECT_EQ(DecodeLimit(text, 10).error().field, "limit") << text;
-  }
-}
-
 TEST(DecodeAdvance, TakesMilliseconds) {
-  EXPECT_EQ(*DecodeAdvance(**Parse(R"({"ms":2592000000})")), std::chrono::days(30));
-  EXPECT_EQ(DecodeAdvance(**Parse(R"({"ms":-1})")).error().field, "ms");
-  EXPECT_EQ(DecodeAdvance(**Parse("{}")).error().field, "ms");
+  const auto decode = [](std::string_view body) { return Decode(api::VerbId::kAdvanceClock, body); };
+  EXPECT_EQ(decode(R"({"ms":2592000000})")->arguments.advance_ms, Millis(std::chrono::days(30)).count());
+  EXPECT_EQ(decode(R"({"ms":-1})").error().field, "ms");
+  EXPECT_EQ(decode("{}").error().field, "ms");
 }
 
 }  // namespace

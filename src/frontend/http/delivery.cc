@@ -11,7 +11,8 @@ namespace {
 void Settle(Call& call, SettleKind kind) {
   auto document = call.Body();
   if (document == nullptr) return;
-  auto request = DecodeSettle(kind, std::move(call.params[0]), std::move(document), call.context.service.limits());
+  auto request = DecodeSettle(*call.verb, kind, std::move(call.params[0]), std::move(document),
+                              call.context.service.limits().batch);
   if (!request) return call.answer.Fail(request.error());
 
   std::vector<Token> tokens;
@@ -20,33 +21,33 @@ void Settle(Call& call, SettleKind kind) {
   if (const Status room = call.answer.MakeRoom(SettledBytesMax(tokens.size())); !room) {
     return call.answer.Fail(room.error());
   }
-  call.context.service.Settle(call.loop, *std::move(request),
-                              call.answer.Then([tokens = std::move(tokens)](Answer& answer, auto result) mutable {
-                                if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                                answer.Send({.body = EncodeSettled(tokens, *result)});
-                              }));
+  auto send = [tokens = std::move(tokens)](Answer& answer, auto result) {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    answer.Send({.body = EncodeSettled(tokens, *result)});
+  };
+  call.context.service.Settle(call.loop, *std::move(request), call.answer.Then(std::move(send)));
 }
 
 }  // namespace
 
 void ReserveJobs(Call& call) {
-  const auto document = call.OptionalBody();
-  if (document == nullptr) return;
-  auto request = DecodeReserve(call.params[0], *document, call.context.service.limits());
-  if (!request) return call.answer.Fail(request.error());
-
-  auto deliver = call.answer.Then(
-      [topic = call.params[0], &context = call.context, &loop = call.loop](Answer& answer, auto result) mutable {
-        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-        if (!answer.Wanted()) return context.service.Release(loop, topic, *result);
-        std::string body = EncodeDelivered(*result);
-        if (const Status room = answer.MakeRoom(body.size()); !room) {
-          context.service.Release(loop, topic, *result);
-          return answer.Fail(room.error());
-        }
-        answer.Send({.body = std::move(body)});
-      });
-  const auto id = call.context.service.Reserve(call.loop, *std::move(request), std::move(deliver));
+  const auto decoded = call.Decode();
+  if (!decoded) return;
+  ReserveRequest request{.topic = decoded->topic,
+                         .max = static_cast<size_t>(decoded->arguments.max.value_or(1)),
+                         .wait = Millis(decoded->arguments.wait_ms.value_or(0)),
+                         .lease = Millis(decoded->arguments.lease_ms.value_or(0))};
+  auto deliver = [topic = decoded->topic, &context = call.context, &loop = call.loop](Answer& answer, auto result) {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    if (!answer.Wanted()) return context.service.Release(loop, topic, *result);
+    std::string body = EncodeDelivered(*result);
+    if (const Status room = answer.MakeRoom(body.size()); !room) {
+      context.service.Release(loop, topic, *result);
+      return answer.Fail(room.error());
+    }
+    answer.Send({.body = std::move(body)});
+  };
+  const auto id = call.context.service.Reserve(call.loop, std::move(request), call.answer.Then(std::move(deliver)));
   call.Park(id);
 }
 

@@ -41,12 +41,6 @@ Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value
   return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes an integer", name, KindOf(value));
 }
 
-Result<Millis> AsMillis(std::string_view name, const boost::json::value& value) {
-  const auto ms = AsInteger(name, value, 0, std::numeric_limits<int64_t>::max());
-  if (!ms) return std::unexpected(ms.error());
-  return Millis(*ms);
-}
-
 Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max) {
   const auto* array = value.if_array();
   if (array == nullptr) return FailField(Code::kInvalidArgument, std::string(name), "{} takes an array", name);

@@ -1,5 +1,4 @@
-// Reading one JSON object by a table of its known fields. A decoder is a table: a name and the function that takes its
-// value; what the table does not name is refused.
+// JSON values -> typed values, with errors that name the field.
 #pragma once
 
 #include <limits>
@@ -19,35 +18,11 @@
 
 namespace tocsin::http {
 
-template <class Draft>
-struct Field {
-  std::string_view name;
-  Status (*take)(Draft& draft, std::string_view name, const boost::json::value& value);
-};
-
 inline std::string_view View(const boost::json::string& text) { return {text.data(), text.size()}; }
-
-/// Calls each field's function, in the order of the object.
-template <class Draft, size_t kCount>
-Status ReadFields(Draft& draft, const boost::json::object& object, const Field<Draft> (&table)[kCount]) {
-  for (const auto& [key, value] : object) {
-    const std::string_view name(key.data(), key.size());
-    const Field<Draft>* field = std::ranges::find(table, name, &Field<Draft>::name);
-    if (field == std::end(table)) {
-      std::vector<std::string_view> known;
-      for (const auto& one : table) known.push_back(one.name);
-      return UnknownField(name, known);
-    }
-    TOCSIN_TRY(field->take(draft, name, value));
-  }
-  return {};
-}
 
 Result<std::string_view> AsText(std::string_view name, const boost::json::value& value);
 /// An integer from `low` to `high`; 1.0 and 1e3 are not integers.
 Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high);
-/// Milliseconds from 0; a smaller upper bound than the type's is the service's to check.
-Result<Millis> AsMillis(std::string_view name, const boost::json::value& value);
 /// The array of a batch, at most `batch_max` long and not empty.
 Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max);
 Result<bool> AsBool(std::string_view name, const boost::json::value& value);
@@ -55,14 +30,6 @@ Result<bool> AsBool(std::string_view name, const boost::json::value& value);
 /// Puts a Result into `to`, or passes its error on.
 template <class To, class From>
 Status Put(To& to, Result<From> value) {
-  if (!value) return std::unexpected(std::move(value).error());
-  to = static_cast<To>(*value);
-  return {};
-}
-
-/// The same for a field that may be missing.
-template <class To, class From>
-Status Put(std::optional<To>& to, Result<From> value) {
   if (!value) return std::unexpected(std::move(value).error());
   to = static_cast<To>(*value);
   return {};

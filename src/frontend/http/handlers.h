@@ -7,8 +7,6 @@ namespace tocsin::http {
 
 // jobs.cc
 void SubmitJobs(Call& call);
-void ListJobs(Call& call);
-void ShowJob(Call& call);
 void AmendJob(Call& call);
 void CancelJob(Call& call);
 void FireJob(Call& call);
@@ -20,27 +18,18 @@ void AckJobs(Call& call);
 void NackJobs(Call& call);
 void ExtendJobs(Call& call);
 
-// topics.cc
-void PutTopic(Call& call);
-void ShowTopic(Call& call);
-void ListTopics(Call& call);
-void DropTopic(Call& call);
-void PauseTopic(Call& call);
-void ResumeTopic(Call& call);
-void TestTopic(Call& call);
-void PurgeTopic(Call& call);
-void RedriveDead(Call& call);
-void PurgeDead(Call& call);
-
 // node.cc
 void ShowHealth(Call& call);
 void ShowReady(Call& call);
 void ShowMetrics(Call& call);
 void ShowStats(Call& call);
-void ShowCluster(Call& call);
 void ShowOpenApi(Call& call);
-void AdvanceClock(Call& call);
 
+/// Serves the call's verb by its handler in frontend/shared: shared_call.cc.
+void RunShared(Call& call);
+
+/// The route that serves a verb.
+Route RouteOf(api::VerbId id);
 /// Everything that is served. Advancing the clock is served with a virtual clock only.
 Router MakeRouter(bool virtual_clock);
 

@@ -1,4 +1,4 @@
-// Submitting, looking at and changing jobs.
+// Submitting and changing jobs.
 #include "frontend/http/call.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
@@ -9,9 +9,6 @@
 namespace tocsin::http {
 namespace {
 
-constexpr size_t kPageDefault = 100;
-constexpr size_t kPageMax = 1000;
-
 /// 201 where anything was stored; otherwise the status of the first refusal, so that a client that looks at the status
 /// alone never takes a refused job for a stored one.
 int StatusOf(const std::vector<Submitted>& jobs) {
@@ -19,45 +16,22 @@ int StatusOf(const std::vector<Submitted>& jobs) {
   return RowOf(CodeOf(jobs.front().outcome)).http;
 }
 
-/// Whom a call is about, with the body that its views may point into.
-struct Subject {
-  std::string id;
-  std::string key;
-  std::shared_ptr<Document> document;
-
-  JobRef Ref() const { return {.id = id, .key = key}; }
-};
-
-/// Null where the request was refused: then it is answered.
-std::shared_ptr<Subject> SubjectOf(Call& call) {
-  auto document = call.OptionalBody();
-  if (document == nullptr) return nullptr;
-  return std::make_shared<Subject>(std::move(call.params[1]), std::string(call.QueryOr("key", "")),
-                                   std::move(document));
-}
-
-/// The same for a call whose body says nothing.
-std::shared_ptr<Subject> BareSubjectOf(Call& call) {
-  auto subject = SubjectOf(call);
-  if (subject == nullptr) return nullptr;
-  if (const Status status = DecodeNothing(*subject->document); !status) {
-    call.answer.Fail(status.error());
-    return nullptr;
-  }
-  return subject;
-}
-
 /// `done`: what kDone is called in the answer.
-void AmendOne(Call& call, std::shared_ptr<Subject> subject, Amendment amendment, std::string_view done) {
-  amendment.job = subject->Ref();
-  AmendRequest request{.topic = std::move(call.params[0]), .amendments = {amendment}, .bytes = std::move(subject)};
-  call.context.service.Amend(call.loop, std::move(request),
-                             call.answer.Then([done](Answer& answer, auto result) mutable {
-                               if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                               if (const auto refusal = RefusalOf(result->front().outcome))
-                                 return answer.Fail(*refusal);
-                               answer.Send({.body = EncodeAmended(result->front(), done)});
-                             }));
+void AmendOne(Call& call, Decoded decoded, const Amendment& amendment, std::string_view done) {
+  AmendRequest request{.topic = std::move(decoded.topic), .amendments = {amendment}, .bytes = std::move(decoded.bytes)};
+  auto send = [done](Answer& answer, auto result) {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    if (const auto refusal = RefusalOf(result->front().outcome)) return answer.Fail(*refusal);
+    answer.Send({.body = EncodeAmended(result->front(), done)});
+  };
+  call.context.service.Amend(call.loop, std::move(request), call.answer.Then(std::move(send)));
+}
+
+void AmendAs(Call& call, AmendKind kind, std::string_view done) {
+  auto decoded = call.Decode();
+  if (!decoded) return;
+  const Amendment amendment{.job = JobOf(decoded->arguments), .kind = kind};
+  AmendOne(call, *std::move(decoded), amendment, done);
 }
 
 }  // namespace
@@ -75,84 +49,38 @@ void SubmitJobs(Call& call) {
   if (const Status room = call.answer.MakeRoom(SubmittedBytesMax(own_ids)); !room) {
     return call.answer.Fail(room.error());
   }
-  call.context.service.Submit(
-      call.loop, *std::move(request),
-      call.answer.Then([ids = std::move(own_ids), document = std::move(document)](Answer& answer, auto result) mutable {
-        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-        answer.Send({.status = StatusOf(*result), .body = EncodeSubmitted(*result, ids)});
-      }));
-}
-
-void ListJobs(Call& call) {
-  ListRequest request{.topic = std::move(call.params[0]), .limit = kPageDefault};
-  const auto state = DecodeState(call.QueryOr("state", "scheduled"));
-  if (!state) return call.answer.Fail(state.error());
-  request.state = *state;
-  if (const auto text = call.QueryOr("limit", ""); !text.empty()) {
-    const auto limit = DecodeLimit(text, std::min(kPageMax, call.context.service.limits().batch));
-    if (!limit) return call.answer.Fail(limit.error());
-    request.limit = *limit;
-  }
-  request.cursor = call.QueryOr("cursor", "");
-  std::string reason(call.QueryOr("reason", ""));
-  call.context.service.List(call.loop, std::move(request),
-                            call.answer.Then([reason = std::move(reason)](Answer& answer, auto result) mutable {
-                              if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-                              // Not by the store: a page may be empty, and the next one not.
-                              if (!reason.empty()) KeepWithReason(result->jobs, reason);
-                              answer.Send({.body = EncodePage(*result)});
-                            }));
-}
-
-void ShowJob(Call& call) {
-  auto subject = BareSubjectOf(call);
-  if (subject == nullptr) return;
-  FindRequest request{.topic = call.params[0], .jobs = {subject->Ref()}, .bytes = subject};
-  call.context.service.Find(
-      call.loop, std::move(request), call.answer.Then([subject](Answer& answer, auto result) mutable {
-        if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-        const JobView& job = result->jobs.front();
-        if (job.uid != 0) return answer.Send({.body = EncodeJob(job)});
-        answer.Fail({Code::kNotFound, fmt::format("no job {} is stored", Shown(subject->id)), "id"});
-      }));
+  auto send = [ids = std::move(own_ids), document = std::move(document)](Answer& answer, auto result) {
+    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
+    answer.Send({.status = StatusOf(*result), .body = EncodeSubmitted(*result, ids)});
+  };
+  call.context.service.Submit(call.loop, *std::move(request), call.answer.Then(std::move(send)));
 }
 
 void AmendJob(Call& call) {
-  auto subject = SubjectOf(call);
-  if (subject == nullptr) return;
-  Amendment amendment;
-  if (const Status status = DecodeAmendment(*subject->document, amendment); !status) {
-    return call.answer.Fail(status.error());
-  }
-  AmendOne(call, std::move(subject), amendment, "amended");
+  auto decoded = call.Decode();
+  if (!decoded) return;
+  const auto amendment = AmendmentOf(api::Wire::kJson, decoded->arguments);
+  if (!amendment) return call.answer.Fail(amendment.error());
+  AmendOne(call, *std::move(decoded), *amendment, "amended");
 }
 
-void CancelJob(Call& call) {
-  auto subject = BareSubjectOf(call);
-  if (subject == nullptr) return;
-  AmendOne(call, std::move(subject), {.kind = AmendKind::kCancel}, "cancelled");
-}
+void CancelJob(Call& call) { AmendAs(call, AmendKind::kCancel, "cancelled"); }
 
-void FireJob(Call& call) {
-  auto subject = BareSubjectOf(call);
-  if (subject == nullptr) return;
-  AmendOne(call, std::move(subject), {.kind = AmendKind::kFire}, "fired");
-}
+void FireJob(Call& call) { AmendAs(call, AmendKind::kFire, "fired"); }
 
 void CountJob(Call& call) {
-  auto subject = SubjectOf(call);
-  if (subject == nullptr) return;
-  CountEvent event;
-  if (const Status status = DecodeCount(*subject->document, event); !status) return call.answer.Fail(status.error());
-  event.job = subject->Ref();
-  CountRequest request{.topic = std::move(call.params[0]), .events = {event}, .bytes = std::move(subject)};
-  call.context.service.Count(call.loop, std::move(request), call.answer.Then([](Answer& answer, auto result) mutable {
+  auto decoded = call.Decode();
+  if (!decoded) return;
+  CountRequest request{
+      .topic = std::move(decoded->topic), .events = {EventOf(decoded->arguments)}, .bytes = std::move(decoded->bytes)};
+  auto send = [](Answer& answer, auto result) {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
     if (result->front().outcome == CountOutcome::kOverloaded) {
       return answer.Fail({Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}});
     }
     answer.Send({.body = EncodeCounted(result->front())});
-  }));
+  };
+  call.context.service.Count(call.loop, std::move(request), call.answer.Then(std::move(send)));
 }
 
 }  // namespace tocsin::http

@@ -26,44 +26,27 @@ void ShowMetrics(Call& call) {
         response->body = std::move(text);
         response->gzipped = pack && PackAll(response->body);
       },
-      call.answer.Then([response](Answer& answer, const Status& status) mutable {
+      [response, answer = std::move(call.answer)](const Status& status) mutable {
         if (!status) return answer.Fail(status.error());
         answer.Send(std::move(*response));
-      }));
+      });
 }
 
-void ShowOpenApi(Call& call) { call.answer.Send({.body = std::string(OpenApiDocument())}); }
+void ShowOpenApi(Call& call) { call.answer.Send({.body = OpenApiDocument()}); }
 
 void ShowStats(Call& call) {
   const Context& context = call.context;
-  const auto uptime = context.clock.IoNow() - context.node.started;
-  const NodeFacts facts{.version = context.node.version,
-                        .now_ms = ToMs(context.clock.Now().utc),
-                        .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
-                        .shards = context.node.shards,
-                        .connections = context.node.connections->load(std::memory_order_relaxed)};
-  context.service.Topics(call.loop, "", call.answer.Then([facts](Answer& answer, auto result) mutable {
+  auto send = [&context](Answer& answer, Result<Report> result) {
     if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    answer.Send({.body = EncodeStats(facts, *result)});
-  }));
-}
-
-void ShowCluster(Call& call) {
-  call.context.node.cluster->Describe(call.loop, call.answer.Then([](Answer& answer, auto result) mutable {
-    if (!result) return answer.Fail(OnTheWire(std::move(result).error()));
-    answer.Send({.body = EncodeCluster(*result)});
-  }));
-}
-
-void AdvanceClock(Call& call) {
-  const auto document = call.Body();
-  if (document == nullptr) return;
-  const auto by = DecodeAdvance(*document);
-  if (!by) return call.answer.Fail(by.error());
-  call.context.virtual_clock->Advance(*by);
-  call.context.service.ClockMoved(call.loop, call.answer.Then([&clock = call.context.clock](Answer& answer) mutable {
-    answer.Send({.body = fmt::format("{{\"now_ms\":{}}}", ToMs(clock.Now().utc))});
-  }));
+    const auto uptime = context.clock.IoNow() - context.node.started;
+    answer.Send({.body = EncodeStats({.version = context.node.version,
+                                      .now_ms = ToMs(context.clock.Now().utc),
+                                      .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
+                                      .shards = context.node.shards,
+                                      .connections = context.node.connections->load(std::memory_order_relaxed)},
+                                     *result)});
+  };
+  context.service.Topics(call.loop, "", call.answer.Then(std::move(send)));
 }
 
 }  // namespace tocsin::http

@@ -10,6 +10,7 @@
 
 #include <boost/beast/http/verb.hpp>
 
+#include "api/verbs.h"
 #include "base/result.h"
 #include "frontend/http/access.h"
 
@@ -25,6 +26,7 @@ struct Route {
   Access access;
   Handler handler;
   std::vector<std::string_view> query = {};  // the names that its query may have
+  const api::Verb* verb = nullptr;           // null only in tests
 };
 
 using Query = std::vector<std::pair<std::string, std::string>>;

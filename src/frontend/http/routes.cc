@@ -1,39 +1,45 @@
+#include "base/check.h"
 #include "frontend/http/handlers.h"
+#include "frontend/shared/handlers.h"
 
 namespace tocsin::http {
+namespace {
+
+using api::VerbId;
+
+/// What is not here is served by a shared handler.
+constexpr std::pair<VerbId, Handler> kOwnHandlers[] = {
+    {VerbId::kSubmitJobs, SubmitJobs}, {VerbId::kReserveJobs, ReserveJobs}, {VerbId::kAckJobs, AckJobs},
+    {VerbId::kNackJobs, NackJobs},     {VerbId::kExtendJobs, ExtendJobs},   {VerbId::kCancelJob, CancelJob},
+    {VerbId::kAmendJob, AmendJob},     {VerbId::kFireJob, FireJob},         {VerbId::kCountJob, CountJob},
+    {VerbId::kShowStats, ShowStats},   {VerbId::kShowOpenApi, ShowOpenApi}, {VerbId::kShowHealth, ShowHealth},
+    {VerbId::kShowReady, ShowReady},   {VerbId::kShowMetrics, ShowMetrics},
+};
+
+Handler HandlerOf(VerbId verb) {
+  const auto* const own = std::ranges::find(kOwnHandlers, verb, &std::pair<VerbId, Handler>::first);
+  if (own != std::end(kOwnHandlers)) return own->second;
+  TOCSIN_CHECK(shared::HandlerOf(verb) != nullptr);
+  return RunShared;
+}
+
+}  // namespace
+
+Route RouteOf(VerbId id) {
+  const api::Verb& verb = VerbOf(id);
+  std::vector<std::string_view> query;
+  for (const api::Field& field : verb.fields) {
+    if (field.in == api::In::kQuery) query.push_back(field.name);
+  }
+  return {
+      boost::beast::http::string_to_verb(verb.method), verb.path, verb.access, HandlerOf(id), std::move(query), &verb};
+}
 
 Router MakeRouter(bool virtual_clock) {
-  // The first that matches answers, so what is called most stands first.
-  std::vector<Route> routes = {
-      {Verb::post, "/v1/topics/{topic}/jobs", Access::kSubmit, SubmitJobs},
-      {Verb::post, "/v1/topics/{topic}/reserve", Access::kConsume, ReserveJobs},
-      {Verb::post, "/v1/topics/{topic}/ack", Access::kConsume, AckJobs},
-      {Verb::post, "/v1/topics/{topic}/nack", Access::kConsume, NackJobs},
-      {Verb::post, "/v1/topics/{topic}/extend", Access::kConsume, ExtendJobs},
-      {Verb::delete_, "/v1/topics/{topic}/jobs/{id}", Access::kSubmit, CancelJob, {"key"}},
-      {Verb::get, "/v1/topics/{topic}/jobs/{id}", Access::kSubmitOrConsume, ShowJob, {"key"}},
-      {Verb::patch, "/v1/topics/{topic}/jobs/{id}", Access::kSubmit, AmendJob, {"key"}},
-      {Verb::post, "/v1/topics/{topic}/jobs/{id}/fire", Access::kSubmit, FireJob, {"key"}},
-      {Verb::post, "/v1/topics/{topic}/jobs/{id}/count", Access::kSubmit, CountJob, {"key"}},
-      {Verb::get, "/v1/topics/{topic}/jobs", Access::kTopicAdmin, ListJobs, {"state", "limit", "cursor", "reason"}},
-      {Verb::put, "/v1/topics/{topic}", Access::kTopicAdmin, PutTopic},
-      {Verb::get, "/v1/topics/{topic}", Access::kTopicAdmin, ShowTopic},
-      {Verb::delete_, "/v1/topics/{topic}", Access::kTopicAdmin, DropTopic},
-      {Verb::get, "/v1/topics", Access::kListTopics, ListTopics},
-      {Verb::post, "/v1/topics/{topic}/pause", Access::kTopicAdmin, PauseTopic},
-      {Verb::post, "/v1/topics/{topic}/resume", Access::kTopicAdmin, ResumeTopic},
-      {Verb::post, "/v1/topics/{topic}/test", Access::kTopicAdmin, TestTopic},
-      {Verb::post, "/v1/topics/{topic}/purge", Access::kTopicAdmin, PurgeTopic},
-      {Verb::post, "/v1/topics/{topic}/dead/redrive", Access::kTopicAdmin, RedriveDead},
-      {Verb::post, "/v1/topics/{topic}/dead/purge", Access::kTopicAdmin, PurgeDead},
-      {Verb::get, "/v1/stats", Access::kNodeAdmin, ShowStats},
-      {Verb::get, "/v1/cluster", Access::kNodeAdmin, ShowCluster},
-      {Verb::get, "/v1/openapi.json", Access::kOpen, ShowOpenApi},
-      {Verb::get, "/healthz", Access::kOpen, ShowHealth},
-      {Verb::get, "/readyz", Access::kOpen, ShowReady},
-      {Verb::get, "/metrics", Access::kNodeAdmin, ShowMetrics},
-  };
-  if (virtual_clock) routes.push_back({Verb::post, "/v1/clock/advance", Access::kNodeAdmin, AdvanceClock});
+  std::vector<Route> routes;
+  for (const api::Verb& verb : api::Verbs()) {
+    if (virtual_clock || !verb.needs_virtual_clock) routes.push_back(RouteOf(verb.id));
+  }
   return Router(std::move(routes));
 }
 

@@ -241,7 +241,8 @@ void Session::Dispatch() {
     if (const Status allowed = CheckCaller(); !allowed) refusal_ = ErrorResponse(allowed.error());
   }
   if (refusal_) return Send(*std::exchange(refusal_, std::nullopt));
-  Call call{.context = server_.context(),
+  Call call{.verb = match_.route->verb,
+            .context = server_.context(),
             .loop = server_.loop(),
             .parser = json_,
             .params = std::move(match_.params),

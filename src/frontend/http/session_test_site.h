@@ -82,11 +82,11 @@ class TestSite : public net::SocketTest {
                                                       if (answer.Wanted()) answer.Send({.body = "reserved"});
                                                     }));
            }},
-      {Verb::post, "/v1/topics/{topic}/jobs", Access::kSubmit, SubmitJobs},
-      {Verb::get, "/v1/topics/{topic}/jobs", Access::kTopicAdmin, ListJobs},
-      {Verb::post, "/v1/topics/{topic}/reserve", Access::kConsume, ReserveJobs},
-      {Verb::post, "/v1/topics/{topic}/ack", Access::kConsume, AckJobs},
-      {Verb::get, "/metrics", Access::kNodeAdmin, ShowMetrics},
+      RouteOf(api::VerbId::kSubmitJobs),
+      RouteOf(api::VerbId::kListJobs),
+      RouteOf(api::VerbId::kReserveJobs),
+      RouteOf(api::VerbId::kAckJobs),
+      RouteOf(api::VerbId::kShowMetrics),
   }};
   std::unique_ptr<Server> server_ =
       std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_, budget_, loop_,

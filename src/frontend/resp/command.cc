@@ -1,20 +1,68 @@
 #include "frontend/resp/command.h"
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "frontend/resp/commands/commands.h"
+#include "frontend/resp/options.h"
+#include "frontend/shared/handlers.h"
 
 namespace tocsin::resp {
 namespace {
 
-constexpr std::array kCommands{&kAuth,        &kClient,    &kClockAdvance, &kCommand,    &kEcho,       &kHello,
-                               &kInfo,        &kJobAck,    &kJobAmend,     &kJobCancel,  &kJobCount,   &kJobExtend,
-                               &kJobFire,     &kJobGet,    &kJobList,      &kJobMsubmit, &kJobNack,    &kJobRedrive,
-                               &kJobReserve,  &kJobSubmit, &kNodes,        &kPing,       &kQuit,       &kReset,
-                               &kSelect,      &kTopicDrop, &kTopicGet,     &kTopicList,  &kTopicPause, &kTopicPurge,
-                               &kTopicResume, &kTopicSet,  &kTopicTest};
+using api::VerbId;
+
+/// Commands that no other door has.
+constexpr std::array kOwnCommands{&kAuth,       &kClient, &kCommand, &kEcho,  &kHello, &kInfo,
+                                  &kJobMsubmit, &kPing,   &kQuit,    &kReset, &kSelect};
+
+/// Verbs whose commands are gathered into batches, or that wait for jobs. What is not here is served by a shared handler.
+constexpr std::pair<VerbId, void (*)(Call&)> kOwnHandlers[] = {
+    {VerbId::kSubmitJobs, JobSubmit}, {VerbId::kReserveJobs, JobReserve}, {VerbId::kAckJobs, JobAck},
+    {VerbId::kNackJobs, JobNack},     {VerbId::kExtendJobs, JobExtend},   {VerbId::kCancelJob, JobCancel},
+    {VerbId::kAmendJob, JobAmend},    {VerbId::kFireJob, JobFire},        {VerbId::kCountJob, JobCount},
+};
+
+Command FromVerb(const api::Verb& verb) {
+  static std::deque<std::string> kept;  // views of its texts stay good while it grows
+  const Syntax syntax = SyntaxOf(verb);
+  const auto* const own = std::ranges::find(kOwnHandlers, verb.id, &std::pair<VerbId, void (*)(Call&)>::first);
+  const bool is_own = own != std::end(kOwnHandlers);
+  TOCSIN_CHECK(is_own || shared::HandlerOf(verb.id) != nullptr);
+  return {.name = verb.command,
+          .syntax = kept.emplace_back(syntax.text),
+          .summary = kept.emplace_back(fmt::format("{}.", verb.summary)),
+          .args_min = syntax.args_min,
+          .args_max = syntax.args_max,
+          .access = verb.access,
+          .holds = !is_own || verb.id == VerbId::kReserveJobs,
+          .waits = verb.needs_virtual_clock,  // a submit on its way to another shard would see the new time
+          .writes = verb.Changes(),
+          .run = is_own ? own->second : RunShared,
+          .verb = &verb};
+}
+
+const std::vector<const Command*>& Table() {
+  static const std::vector<const Command*> table = [] {
+    static const std::vector<Command> from_verbs = [] {
+      std::vector<Command> commands;
+      for (const api::Verb& verb : api::Verbs()) {
+        if (!verb.command.empty()) commands.push_back(FromVerb(verb));
+      }
+      return commands;
+    }();
+    std::vector<const Command*> all(kOwnCommands.begin(), kOwnCommands.end());
+    for (const Command& command : from_verbs) all.push_back(&command);
+    std::ranges::sort(all, {}, &Command::name);
+    return all;
+  }();
+  return table;
+}
 
 constexpr size_t kNameMax = 32;
 
@@ -44,8 +92,8 @@ std::string_view Meant(std::string_view name) {
   }
   const auto other = std::ranges::find(kOtherNames, name, [](const auto& names) { return names.first; });
   if (other != kOtherNames.end()) return other->second;
-  const auto nearest = std::ranges::min_element(
-      kCommands, {}, [&](const Command* command) { return EditDistance(name, command->name); });
+  const auto nearest =
+      std::ranges::min_element(Table(), {}, [&](const Command* command) { return EditDistance(name, command->name); });
   const size_t most = name.size() < 6 ? 1 : 2;
   return EditDistance(name, (*nearest)->name) <= most ? (*nearest)->name : std::string_view();
 }
@@ -69,12 +117,12 @@ void Call::Fail(const Error& error) {
   Reply(*this).Fail(error);
 }
 
-std::span<const Command* const> Commands() { return kCommands; }
+std::span<const Command* const> Commands() { return Table(); }
 
 const Command* FindCommand(std::string_view name) {
   static const auto by_name = [] {
     std::unordered_map<std::string_view, const Command*> commands;
-    for (const Command* command : kCommands) commands.emplace(command->name, command);
+    for (const Command* command : Table()) commands.emplace(command->name, command);
     return commands;
   }();
   if (name.size() > kNameMax) return nullptr;

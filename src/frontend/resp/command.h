@@ -1,11 +1,12 @@
-// Command: one row of the table of commands; each stands in a file of its own in commands/. Call: one command on its
-// way, which lives until `run` returns.
+// Command: one command of RESP. Most come from the table of verbs (api/verbs.h); those that only RESP has stand in files
+// of their own in commands/. Call: one command on its way, which lives until `run` returns.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "api/verbs.h"
 #include "auth/access.h"
 #include "base/result.h"
 
@@ -21,11 +22,12 @@ struct Command {
   size_t args_min = 0;       // behind the name
   size_t args_max = 0;
   auth::Access access = auth::Access::kKnown;  // a scope on a topic is asked for the first argument
-  /// Commands pipelined behind it wait for its answer. Other commands go into batches or are answered at once.
+  /// What is pipelined behind it waits for its answer. The other commands go into batches, or answer at once.
   bool holds = false;
   bool waits = false;  // it is begun when everything before it is answered
   bool writes = false;
   void (*run)(Call& call) = nullptr;
+  const api::Verb* verb = nullptr;
 };
 
 constexpr size_t kAnyNumber = SIZE_MAX;

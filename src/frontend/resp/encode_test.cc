@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "frontend/resp/test_replies.h"
+#include "frontend/shared/views.h"
 #include "model/names.h"
 
 namespace tocsin::resp {
@@ -142,7 +143,7 @@ TEST(EncodeTest, AJobAsItIsShown) {
   JobBatch batch = SomeJobs();
   JobView& job = batch.jobs[1];
   const auto names = [&] {
-    const auto reply = ReadReply(In(Protocol::kResp3, [&](Writer& w) { WriteJob(w, job); })).reply;
+    const auto reply = ReadReply(In(Protocol::kResp3, [&](Writer& w) { shared::Show(w, job); })).reply;
     EXPECT_EQ(reply.type, '%');
     return NamesIn(reply);
   };
@@ -153,7 +154,7 @@ TEST(EncodeTest, AJobAsItIsShown) {
   job.reason = "late";
   EXPECT_THAT(names(), ElementsAre("id", "state", "trigger", "count_left", "reason", "attempt", "max_attempts",
                                    "due_ms", "lease_deadline_ms", "key", "headers", "payload"));
-  const auto flat = ReadReply(In(Protocol::kResp2, [&](Writer& w) { WriteJob(w, job); })).reply;
+  const auto flat = ReadReply(In(Protocol::kResp2, [&](Writer& w) { shared::Show(w, job); })).reply;
   EXPECT_EQ(flat.type, '*');
   EXPECT_EQ(flat.items.size(), 24U);
 }
@@ -177,20 +178,21 @@ TEST(EncodeTest, AJobIsNoLongerThanWasAskedFor) {
   for (int i = 0; i < 32; ++i) job.headers.push_back({long_name, ""});
   JobBatch batch;
   batch.jobs.push_back(job);
-  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { WriteDelivered(w, batch); }).size(), DeliveredBytesMax(batch));
-  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { WriteJob(w, job); }).size(), DeliveredBytesMax(batch));
+  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { WriteDelivered(w, batch); }).size(), shared::BytesMax(batch));
+  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { shared::Show(w, job); }).size(), shared::BytesMax(batch));
   // Without what is counted by its size: the rest has to fit as well.
   batch.jobs.front().own_id = batch.jobs.front().key = {};
   batch.jobs.front().headers.clear();
   batch.jobs.front().reason = "r";
-  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { WriteJob(w, batch.jobs.front()); }).size(), DeliveredBytesMax(batch));
+  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { shared::Show(w, batch.jobs.front()); }).size(),
+            shared::BytesMax(batch));
 }
 
 TEST(EncodeTest, ATopic) {
   Topic topic;
   topic.name = "t";
   topic.paused = true;
-  const auto settings = [&](Writer& w) { WriteTopic(w, topic); };
+  const auto settings = [&](Writer& w) { shared::Show(w, topic); };
   const Reply three = ReadReply(In(Protocol::kResp3, settings)).reply;
   EXPECT_THAT(NamesIn(three),
               ElementsAre("topic", "slots", "capacity_jobs", "capacity_bytes", "lease_ms", "max_attempts",
@@ -204,7 +206,7 @@ TEST(EncodeTest, ATopic) {
   TopicReport report;
   report.figures.topic = topic;
   report.lateness = {.count = 3, .p50 = 0.0015, .p99 = 0.25, .p999 = 1, .max = 2};
-  const std::string text = In(Protocol::kResp3, [&](Writer& w) { WriteTopic(w, report); });
+  const std::string text = In(Protocol::kResp3, [&](Writer& w) { shared::Show(w, report); });
   EXPECT_THAT(text, HasSubstr("$3\r\np50\r\n,1.500\r\n$3\r\np99\r\n,250.000\r\n"));
   EXPECT_THAT(NamesIn(ReadReply(text).reply), testing::IsSupersetOf({"figures", "lateness_ms", "paused"}));
 }
@@ -212,7 +214,7 @@ TEST(EncodeTest, ATopic) {
 TEST(EncodeTest, ATopicThatPushes) {
   Topic topic;
   topic.delivery = {.sink = "webhook", .settings = {{"url", "https://example.com"}, {"retry_4xx", "true"}}};
-  const auto settings = [&](Writer& w) { WriteTopic(w, topic); };
+  const auto settings = [&](Writer& w) { shared::Show(w, topic); };
   const Reply delivery = ReadReply(In(Protocol::kResp3, settings)).reply.items.back();
   std::map<std::string, Reply> fields;
   for (size_t i = 0; i + 1 < delivery.items.size(); i += 2) fields[delivery.items[i].text] = delivery.items[i + 1];
@@ -226,13 +228,14 @@ TEST(EncodeTest, ATopicThatPushes) {
   TopicReport report;
   report.figures.topic = topic;
   for (const Protocol protocol : {Protocol::kResp2, Protocol::kResp3}) {
-    EXPECT_LE(In(protocol, [&](Writer& w) { WriteTopic(w, report); }).size(), TopicBytesMax(topic));
+    EXPECT_LE(In(protocol, [&](Writer& w) { shared::Show(w, report); }).size(), shared::BytesMax(topic));
   }
 }
 
 TEST(EncodeTest, AProbe) {
   const auto names = [](const Delivered& delivered) {
-    return NamesIn(ReadReply(In(Protocol::kResp3, [&](Writer& w) { WriteProbed(w, {delivered, Millis(7)}); })).reply);
+    return NamesIn(
+        ReadReply(In(Protocol::kResp3, [&](Writer& w) { shared::Show(w, Probed{delivered, Millis(7)}); })).reply);
   };
   EXPECT_THAT(names({}), ElementsAre("outcome", "took_ms"));
   EXPECT_THAT(names({.outcome = DeliverOutcome::kRetry, .delay = {}, .reason = "503"}),
@@ -247,7 +250,7 @@ TEST(EncodeTest, AClusterHasTheNamesOfHttp) {
                      .slots = 4}};
   report.groups = {{.group = 1, .owner = "a", .epoch = 7, .slots = 4, .next_due = FromMs(9)}, {.group = 2}};
   report.servers = {{.endpoint = "r:6379", .role = "master", .connected = true, .state = "connected"}};
-  const auto write = [&](Writer& w) { WriteCluster(w, report); };
+  const auto write = [&](Writer& w) { shared::Show(w, report); };
   const Reply three = ReadReply(In(Protocol::kResp3, write)).reply;
   EXPECT_THAT(NamesIn(three), ElementsAre("store", "node", "members", "groups", "coordinator", "servers"));
   EXPECT_THAT(NamesIn(three[5][0]),

@@ -1,57 +1,41 @@
 #include "frontend/resp/options.h"
 
 #include <limits>
-#include <optional>
 
 #include <gmock/gmock.h>
 
 namespace tocsin::resp {
 namespace {
 
+using api::Arguments;
+using api::VerbId;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct Draft {
-  std::optional<Millis> delay;
-  uint32_t count = 0;
-  bool keep = false;
-  std::vector<std::string> headers;
-};
+const auto kFields = VerbOf(VerbId::kSubmitJobs).fields;
 
-constexpr Option<Draft> kOptions[] = {
-    {"DELAY", 1, [](Draft& d, std::string_view word, Values v) { return Put(d.delay, Number(word, v[0], 0, 1000)); }},
-    {"COUNT", 1, [](Draft& d, std::string_view word, Values v) { return Put(d.count, Number(word, v[0], 1, 10)); }},
-    {"KEEP", 0,
-     [](Draft& d, std::string_view, Values) -> Status {
-       d.keep = true;
-       return {};
-     }},
-    {"HEADER", 2,
-     [](Draft& d, std::string_view, Values v) -> Status {
-       d.headers.push_back(fmt::format("{}={}", v[0], v[1]));
-       return {};
-     },
-     true},
-};
-
-Status Read(Draft& draft, std::vector<std::string_view> args) { return ReadOptions(draft, args, kOptions); }
+Status Read(Arguments& arguments, std::vector<std::string_view> args) { return ReadWords(args, kFields, arguments); }
 
 Error ErrorOf(std::vector<std::string_view> args) {
-  Draft draft;
-  const Status status = Read(draft, std::move(args));
+  Arguments arguments;
+  const Status status = Read(arguments, std::move(args));
   EXPECT_FALSE(status.has_value());
   return status ? Error{} : status.error();
 }
 
 TEST(OptionsTest, InAnyOrderAndCase) {
-  Draft draft;
-  ASSERT_TRUE(Read(draft, {}));
-  ASSERT_TRUE(Read(draft, {"keep", "HEADER", "a", "b", "Delay", "250", "count", "10", "header", "keep", "delay"}));
-  EXPECT_EQ(draft.delay, Millis(250));
-  EXPECT_EQ(draft.count, 10U);
-  EXPECT_TRUE(draft.keep);
-  EXPECT_THAT(draft.headers, ElementsAre("a=b", "keep=delay"));
+  Arguments arguments;
+  ASSERT_TRUE(Read(arguments, {}));
+  ASSERT_TRUE(Read(arguments, {"keep", "HEADER", "a", "b", "Delay", "250", "count", "10", "header", "keep", "delay",
+                               "trigger", "EITHER", "ID", "i"}));
+  EXPECT_EQ(arguments.delay_ms, 250);
+  EXPECT_EQ(arguments.job.count, 10U);
+  EXPECT_EQ(arguments.job.on_conflict, OnConflict::kKeep);
+  EXPECT_EQ(arguments.job.trigger, Trigger::kEither);
+  EXPECT_EQ(arguments.job.id, "i");
+  ASSERT_EQ(arguments.job.headers.size(), 2U);
+  EXPECT_EQ(arguments.job.headers[1].name, "keep");
+  EXPECT_EQ(arguments.job.headers[1].value, "delay");
 }
 
 TEST(OptionsTest, AnUnknownWordIsToldTheNearestOne) {
@@ -60,16 +44,18 @@ TEST(OptionsTest, AnUnknownWordIsToldTheNearestOne) {
   EXPECT_EQ(near.field, "DELAI");
   EXPECT_THAT(near.message, AllOf(HasSubstr("unknown option 'DELAI'"), HasSubstr("DELAY")));
   EXPECT_THAT(ErrorOf({"keeep"}).message, HasSubstr("KEEP"));
-  EXPECT_THAT(ErrorOf({"xyzzy"}).message, HasSubstr("the known ones are DELAY, COUNT, KEEP, HEADER"));
+  EXPECT_THAT(ErrorOf({"xyzzy"}).message,
+              HasSubstr("the known ones are ID, KEY, DELAY, AT, HEADER, TRIGGER, COUNT, ATTEMPTS, REPLACE, KEEP"));
   EXPECT_THAT(ErrorOf({""}).message, HasSubstr("unknown option ''"));
   EXPECT_LT(ErrorOf({std::string(100'000, 'x')}).message.size(), 1000U);
 }
 
-TEST(OptionsTest, EachOnceButThoseThatRepeat) {
+TEST(OptionsTest, EachOnceExceptThoseThatRepeat) {
   EXPECT_EQ(ErrorOf({"DELAY", "1", "delay", "1"}).message, "DELAY is given twice");
-  EXPECT_EQ(ErrorOf({"KEEP", "KEEP"}).field, "KEEP");
-  Draft draft;
-  EXPECT_TRUE(Read(draft, {"HEADER", "a", "b", "HEADER", "a", "b"}));
+  EXPECT_EQ(ErrorOf({"KEEP", "REPLACE"}).message, "REPLACE and KEEP exclude each other: give one of them");
+  EXPECT_EQ(ErrorOf({"HEADER", "a", "b", "HEADER", "a", "c"}).message, "HEADER a is given twice");
+  Arguments arguments;
+  EXPECT_TRUE(Read(arguments, {"HEADER", "a", "b", "HEADER", "c", "b"}));
 }
 
 TEST(OptionsTest, AValueIsMissing) {
@@ -78,30 +64,54 @@ TEST(OptionsTest, AValueIsMissing) {
 }
 
 TEST(OptionsTest, NumbersHaveARange) {
-  EXPECT_EQ(ErrorOf({"DELAY", "1001"}).message, "DELAY is '1001': it takes an integer from 0 to 1000");
+  EXPECT_EQ(ErrorOf({"ATTEMPTS", "1001"}).message, "ATTEMPTS is '1001': it takes an integer from 1 to 1000");
   for (const std::string_view text :
        {"", "-1", "+1", " 1", "1 ", "1.0", "1e2", "0x10", "one", "99999999999999999999"}) {
-    const Error error = ErrorOf({"COUNT", text});
+    const Error error = ErrorOf({"ATTEMPTS", text});
     EXPECT_EQ(error.code, Code::kInvalidArgument) << text;
-    EXPECT_EQ(error.field, "COUNT");
-    EXPECT_THAT(error.message, HasSubstr("from 1 to 10"));
+    EXPECT_EQ(error.field, "ATTEMPTS");
+    EXPECT_THAT(error.message, HasSubstr("from 1 to 1000"));
   }
   constexpr auto kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(*Number("n", "9223372036854775807", 0, kMost), kMost);
-  EXPECT_FALSE(Number("n", "9223372036854775808", 0, kMost));
-  EXPECT_EQ(*Number("n", "-7", -7, 0), -7);
-  EXPECT_EQ(*Number("n", "0007", 0, 9), 7);
+  EXPECT_EQ(*ReadNumber("n", "9223372036854775807", 0, kMost), kMost);
+  EXPECT_FALSE(ReadNumber("n", "9223372036854775808", 0, kMost));
+  EXPECT_EQ(*ReadNumber("n", "-7", -7, 0), -7);
+  EXPECT_EQ(*ReadNumber("n", "0007", 0, 9), 7);
 }
 
 TEST(OptionsTest, AChoiceNamesTheOthers) {
-  enum class Colour : uint8_t { kRed, kGreen };
-  constexpr std::string_view kColours[] = {"red", "green"};
-  Colour colour = Colour::kRed;
-  ASSERT_TRUE(PutChoice(colour, "COLOUR", "GREEN", kColours));
-  EXPECT_EQ(colour, Colour::kGreen);
-  const Status status = PutChoice(colour, "COLOUR", "blue", kColours);
+  EXPECT_EQ(ErrorOf({"TRIGGER", "blue"}).message, "TRIGGER is 'blue': it takes one of time, count, either");
+}
+
+TEST(OptionsTest, FixedArgumentsStandFirst) {
+  Arguments arguments;
+  const std::vector<std::string_view> args{"id", "event", "BY", "3", "KEY", "k"};
+  ASSERT_TRUE(ReadArguments(args, VerbOf(VerbId::kCountJob), arguments));
+  EXPECT_EQ(arguments.job.id, "id");
+  EXPECT_EQ(arguments.job.key, "k");
+  EXPECT_EQ(arguments.event, "event");
+  EXPECT_EQ(arguments.by, 3);
+  const std::vector<std::string_view> both{"payload", "DELAY", "1", "AT", "2"};
+  const Status status = ReadArguments(both, VerbOf(VerbId::kSubmitJobs), arguments);
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "COLOUR is 'blue': it takes one of red, green");
+  EXPECT_EQ(status.error().field, "AT");
+}
+
+TEST(OptionsTest, SettingsOfATopic) {
+  const std::vector<std::string_view> args{"lease_ms", "7", "PAUSED", "True", "sink", "Webhook", "retry_4xx", "FALSE"};
+  const auto change = ReadSettings(args);
+  ASSERT_TRUE(change) << change.error().message;
+  Topic topic;
+  Apply(*change, topic);
+  EXPECT_EQ(topic.lease, Millis(7));
+  EXPECT_TRUE(topic.paused);
+  EXPECT_EQ(topic.delivery.sink, "webhook");
+  EXPECT_FALSE(topic.delivery.Flag("retry_4xx"));
+  const auto error = [](std::vector<std::string_view> wrong) { return ReadSettings(wrong).error(); };
+  EXPECT_EQ(error({"SLOTS", "2000"}).message, "SLOTS is '2000': it takes an integer from 1 to 1024");
+  EXPECT_EQ(error({"SLOTS", "2", "slots", "2"}).message, "SLOTS is given twice");
+  EXPECT_EQ(error({"SLOTS"}).message, "SLOTS needs a value");
+  EXPECT_THAT(error({"SLOT", "2"}).message, HasSubstr("did you mean \"SLOTS\"?"));
 }
 
 }  // namespace

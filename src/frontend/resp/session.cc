@@ -113,7 +113,8 @@ void Session::TokensChanged() {
   grant_ = tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_);
   LimitLogIn();
   if (IsStranger()) token_.clear();
-  if (parked_ && !CheckCaller(kJobReserve, parked_topic_)) server_.context().service.CancelReserve(*parked_);
+  if (parked_ && !CheckCaller(*FindCommand("JOB.RESERVE"), parked_topic_))
+    server_.context().service.CancelReserve(*parked_);
 }
 
 void Session::Reset() {

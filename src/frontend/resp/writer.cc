@@ -20,20 +20,20 @@ void Writer::Simple(std::string_view text) {
   out_ += "\r\n";
 }
 
-void Writer::Bulk(std::string_view bytes) {
+void Writer::Text(std::string_view bytes) {
   Head('$', static_cast<int64_t>(bytes.size()));
   out_ += bytes;
   out_ += "\r\n";
 }
 
-void Writer::Bool(bool value) {
-  if (!resp3_) return Integer(value ? 1 : 0);
+void Writer::Flag(bool value) {
+  if (!resp3_) return Number(value ? 1 : 0);
   out_ += value ? "#t\r\n" : "#f\r\n";
 }
 
-void Writer::Double(double value) {
+void Writer::Real(double value) {
   const std::string text = fmt::format("{:.3f}", value);
-  if (!resp3_) return Bulk(text);
+  if (!resp3_) return Text(text);
   out_ += ',';
   out_ += text;
   out_ += "\r\n";

@@ -7,26 +7,31 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "frontend/shared/value_writer.h"
 
 namespace tocsin::resp {
 
 enum class Protocol : uint8_t { kResp2 = 2, kResp3 = 3 };
 
-class Writer {
+class Writer final : public shared::ValueWriter {
  public:
   Writer(std::string& out, Protocol protocol) : out_(out), resp3_(protocol == Protocol::kResp3) {}
 
   void Simple(std::string_view text);
-  void Bulk(std::string_view bytes);
-  void Integer(int64_t value) { Head(':', value); }
-  void Null() { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
-  void Bool(bool value);
+  void Text(std::string_view bytes) override;
+  void Number(int64_t value) override { Head(':', value); }
+  void Null() override { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
+  void Flag(bool value) override;
   /// With three digits behind the point.
-  void Double(double value);
-  /// `size` elements follow.
-  void Array(size_t size) { Head('*', static_cast<int64_t>(size)); }
-  /// `size` pairs follow.
-  void Map(size_t size) { Head(resp3_ ? '%' : '*', static_cast<int64_t>(resp3_ ? size : 2 * size)); }
+  void Real(double value) override;
+  void Array(size_t items) override { Head('*', static_cast<int64_t>(items)); }
+  void EndArray() override {}
+  void Object(size_t members) override {
+    Head(resp3_ ? '%' : '*', static_cast<int64_t>(resp3_ ? members : 2 * members));
+  }
+  void EndObject() override {}
+  void Name(std::string_view name) override { Text(name); }
+  void Payload(std::string_view payload) override { Member("payload", payload); }
   void Fail(const Error& error);
 
  private:

@@ -23,11 +23,11 @@ void Expect(std::string_view resp2, std::string_view resp3, Write write) {
 TEST(WriterTest, WhatBothProtocolsHave) {
   const auto same = [](std::string_view text, auto write) { Expect(text, text, write); };
   same("+OK\r\n", [](Writer& w) { w.Simple("OK"); });
-  same("$0\r\n\r\n", [](Writer& w) { w.Bulk(""); });
-  same(std::string_view("$4\r\n\r\n\0\xff\r\n", 10), [](Writer& w) { w.Bulk({"\r\n\0\xff", 4}); });
-  same(":0\r\n", [](Writer& w) { w.Integer(0); });
-  same(":-9223372036854775808\r\n", [](Writer& w) { w.Integer(std::numeric_limits<int64_t>::min()); });
-  same(":9223372036854775807\r\n", [](Writer& w) { w.Integer(std::numeric_limits<int64_t>::max()); });
+  same("$0\r\n\r\n", [](Writer& w) { w.Text(""); });
+  same(std::string_view("$4\r\n\r\n\0\xff\r\n", 10), [](Writer& w) { w.Text({"\r\n\0\xff", 4}); });
+  same(":0\r\n", [](Writer& w) { w.Number(0); });
+  same(":-9223372036854775808\r\n", [](Writer& w) { w.Number(std::numeric_limits<int64_t>::min()); });
+  same(":9223372036854775807\r\n", [](Writer& w) { w.Number(std::numeric_limits<int64_t>::max()); });
   same("*0\r\n*3\r\n", [](Writer& w) {
     w.Array(0);
     w.Array(3);
@@ -37,13 +37,13 @@ TEST(WriterTest, WhatBothProtocolsHave) {
 TEST(WriterTest, WhatRedisTwoLacks) {
   Expect("$-1\r\n", "_\r\n", [](Writer& w) { w.Null(); });
   Expect(":1\r\n:0\r\n", "#t\r\n#f\r\n", [](Writer& w) {
-    w.Bool(true);
-    w.Bool(false);
+    w.Flag(true);
+    w.Flag(false);
   });
-  Expect("$5\r\n1.500\r\n", ",1.500\r\n", [](Writer& w) { w.Double(1.5); });
-  Expect("$5\r\n0.000\r\n", ",0.000\r\n", [](Writer& w) { w.Double(0.0001); });
-  Expect("*4\r\n", "%2\r\n", [](Writer& w) { w.Map(2); });
-  Expect("*0\r\n", "%0\r\n", [](Writer& w) { w.Map(0); });
+  Expect("$5\r\n1.500\r\n", ",1.500\r\n", [](Writer& w) { w.Real(1.5); });
+  Expect("$5\r\n0.000\r\n", ",0.000\r\n", [](Writer& w) { w.Real(0.0001); });
+  Expect("*4\r\n", "%2\r\n", [](Writer& w) { w.Object(2); });
+  Expect("*0\r\n", "%0\r\n", [](Writer& w) { w.Object(0); });
 }
 
 TEST(WriterTest, AnErrorIsOneLineWhateverItQuotes) {

@@ -12,15 +12,15 @@ void SetName(Call& call) {
 
 void Info(Call& call) {
   const Session& session = call.session;
-  Reply(call).Bulk(fmt::format("id={} addr={} name={} resp={}\n", session.id(), session.Peer(), session.name(),
+  Reply(call).Text(fmt::format("id={} addr={} name={} resp={}\n", session.id(), session.Peer(), session.name(),
                                static_cast<int>(session.protocol())));
 }
 
 void Run(Call& call) {
   const std::string word = Capitals(call.args[0].substr(0, 64));
   const size_t args = call.args.size() - 1;
-  if (word == "ID" && args == 0) return Reply(call).Integer(static_cast<int64_t>(call.session.id()));
-  if (word == "GETNAME" && args == 0) return Reply(call).Bulk(call.session.name());
+  if (word == "ID" && args == 0) return Reply(call).Number(static_cast<int64_t>(call.session.id()));
+  if (word == "GETNAME" && args == 0) return Reply(call).Text(call.session.name());
   if (word == "SETNAME" && args == 1) return SetName(call);
   if (word == "SETINFO" && args == 2) return Ok(call);
   if (word == "INFO" && args == 0) return Info(call);

@@ -17,35 +17,35 @@ std::string Small(std::string_view name) {
 void WriteInfo(Writer& writer, const Command& command) {
   const auto least = static_cast<int64_t>(command.args_min) + 1;
   writer.Array(10);
-  writer.Bulk(Small(command.name));
-  writer.Integer(command.args_min == command.args_max ? least : -least);
+  writer.Text(Small(command.name));
+  writer.Number(command.args_min == command.args_max ? least : -least);
   writer.Array(command.holds ? 2 : 1);
   writer.Simple(command.writes ? "write" : "readonly");
   if (command.holds) writer.Simple("blocking");
-  for (int i = 0; i < 3; ++i) writer.Integer(0);
+  for (int i = 0; i < 3; ++i) writer.Number(0);
   for (int i = 0; i < 4; ++i) writer.Array(0);
 }
 
 /// The syntax as one argument: redis-cli shows it behind the name that is being typed.
 void WriteDocs(Writer& writer, const Command& command, std::string_view version) {
-  writer.Bulk(Small(command.name));
-  writer.Map(command.syntax.empty() ? 3 : 4);
-  writer.Bulk("summary");
-  writer.Bulk(command.summary);
-  writer.Bulk("since");
-  writer.Bulk(version);
-  writer.Bulk("group");
-  writer.Bulk("module");
+  writer.Text(Small(command.name));
+  writer.Object(command.syntax.empty() ? 3 : 4);
+  writer.Text("summary");
+  writer.Text(command.summary);
+  writer.Text("since");
+  writer.Text(version);
+  writer.Text("group");
+  writer.Text("module");
   if (command.syntax.empty()) return;
-  writer.Bulk("arguments");
+  writer.Text("arguments");
   writer.Array(1);
-  writer.Map(3);
-  writer.Bulk("name");
-  writer.Bulk(command.syntax);
-  writer.Bulk("type");
-  writer.Bulk("string");
-  writer.Bulk("display_text");
-  writer.Bulk(command.syntax);
+  writer.Object(3);
+  writer.Text("name");
+  writer.Text(command.syntax);
+  writer.Text("type");
+  writer.Text("string");
+  writer.Text("display_text");
+  writer.Text(command.syntax);
 }
 
 /// Those named; all where none is.
@@ -63,10 +63,10 @@ void Run(Call& call) {
     return call.Fail(UnknownWord("subcommand", call.args[0], kWords).error());
   }
   Writer writer = Reply(call);
-  if (word == "COUNT") return writer.Integer(static_cast<int64_t>(Commands().size()));
+  if (word == "COUNT") return writer.Number(static_cast<int64_t>(Commands().size()));
   if (word == "LIST") {
     writer.Array(Commands().size());
-    for (const Command* command : Commands()) writer.Bulk(Small(command->name));
+    for (const Command* command : Commands()) writer.Text(Small(command->name));
     return;
   }
   auto chosen = Chosen(names);
@@ -76,7 +76,7 @@ void Run(Call& call) {
     return;
   }
   std::erase(chosen, nullptr);
-  writer.Map(chosen.size());
+  writer.Object(chosen.size());
   for (const Command* command : chosen) {
     WriteDocs(writer, *command, call.session.server().context().node.version);
   }

@@ -1,4 +1,4 @@
-// Every command, each defined in a file of its own; command.cc has the table of them.
+// The handlers of commands that RESP serves in its own way, and the commands that only RESP has; command.cc has the table.
 #pragma once
 
 #include "frontend/resp/command.h"
@@ -9,65 +9,32 @@
 
 namespace tocsin::resp {
 
-extern const Command kJobSubmit;
-extern const Command kJobMsubmit;
-extern const Command kJobReserve;
-extern const Command kJobAck;
-extern const Command kJobNack;
-extern const Command kJobExtend;
-extern const Command kJobCancel;
-extern const Command kJobAmend;
-extern const Command kJobFire;
-extern const Command kJobCount;
-extern const Command kJobGet;
-extern const Command kJobList;
-extern const Command kJobRedrive;
-extern const Command kTopicSet;
-extern const Command kTopicGet;
-extern const Command kTopicList;
-extern const Command kTopicTest;
-extern const Command kTopicPause;
-extern const Command kTopicResume;
-extern const Command kTopicPurge;
-extern const Command kTopicDrop;
-extern const Command kClockAdvance;
-extern const Command kPing;
 extern const Command kAuth;
+extern const Command kClient;
+extern const Command kCommand;
 extern const Command kEcho;
 extern const Command kHello;
-extern const Command kCommand;
-extern const Command kClient;
 extern const Command kInfo;
-extern const Command kNodes;
-extern const Command kSelect;
+extern const Command kJobMsubmit;
+extern const Command kPing;
 extern const Command kQuit;
 extern const Command kReset;
+extern const Command kSelect;
 
-// Parts that several commands share: parts.cc.
+void JobSubmit(Call& call);
+void JobReserve(Call& call);
+void JobAck(Call& call);
+void JobNack(Call& call);
+void JobExtend(Call& call);
+void JobCancel(Call& call);
+void JobAmend(Call& call);
+void JobFire(Call& call);
+void JobCount(Call& call);
+/// Serves the call's verb by its handler in frontend/shared.
+void RunShared(Call& call);
 
-/// DELAY and AT, of which one is given at most.
-struct When {
-  std::optional<Millis> delay;
-  std::optional<Time> due;
-};
-Status TakeDelay(When& when, std::string_view word, Values values);
-Status TakeAt(When& when, std::string_view word, Values values);
-/// Into a NewJob or an Amendment.
-template <class Item>
-void SetWhen(Item& item, const When& when) {
-  item.timeline = when.due ? Timeline::kUtc : Timeline::kSteady;
-  item.delay = when.delay.value_or(Millis(0));
-  item.due = when.due.value_or(Time{});
-}
-
-/// kInvalidArgument where a command has more jobs or tokens than one call takes.
+/// kInvalidArgument if a command has more jobs or tokens than one call takes.
 Status CheckBatch(const Call& call, std::string_view what, size_t items);
-
-/// Adds one amendment of the job that the call names to the run.
-void Amend(Call& call, Amendment amendment);
-/// Of all jobs of the topic; answers with how many it changed.
-void Sweep(Call& call, SweepKind kind);
-void ChangeTopic(Call& call, ChangeTopicRequest request);
 
 inline Service& ServiceOf(Call& call) { return call.session.server().context().service; }
 inline net::AsioLoop& LoopOf(Call& call) { return call.session.server().loop(); }

@@ -8,7 +8,7 @@ constexpr size_t kTextMax = 64 << 10;  // as long as an inline command can be
 
 void Echo(Call& call) {
   const size_t size = call.args[0].size();
-  if (size <= kTextMax) return Reply(call).Bulk(call.args[0]);
+  if (size <= kTextMax) return Reply(call).Text(call.args[0]);
   call.Fail({Code::kTooLarge, fmt::format("the text has {} bytes: the most is {}", size, kTextMax), "text"});
 }
 

@@ -9,66 +9,66 @@ void LogIn(Call& call) {
   known ? Ok(call) : call.Fail(known.error());
 }
 
-struct Draft {
+/// What stands behind the version of the protocol.
+struct Greeting {
   std::optional<std::string_view> token;
   std::optional<std::string_view> name;
 };
 
-constexpr Option<Draft> kOptions[] = {
-    {"AUTH", 2,
-     [](Draft& d, std::string_view, Values v) -> Status {
-       d.token = v[1];
-       return {};
-     }},
-    {"SETNAME", 1,
-     [](Draft& d, std::string_view, Values v) -> Status {
-       d.name = v[0];
-       return {};
-     }},
-};
+Result<Greeting> ReadGreeting(Values args) {
+  Greeting greeting;
+  while (!args.empty()) {
+    const bool auth = SameWord(args[0], "AUTH");
+    const size_t values = auth ? 2 : 1;
+    auto& to = auth ? greeting.token : greeting.name;
+    if (!auth && !SameWord(args[0], "SETNAME")) {
+      constexpr std::string_view kKnown[] = {"AUTH", "SETNAME"};
+      return UnknownWord("option", args[0], kKnown);
+    }
+    if (to) return GivenTwice(Capitals(args[0]));
+    if (args.size() <= values) return MissingValue(Capitals(args[0]), values, args.size() - 1);
+    to = args[values];
+    args = args.subspan(1 + values);
+  }
+  return greeting;
+}
 
 void Greet(Call& call) {
   Session& session = call.session;
   Writer writer = Reply(call);
-  writer.Map(7);
-  writer.Bulk("server");
-  writer.Bulk("tocsin");
-  writer.Bulk("version");
-  writer.Bulk(session.server().context().node.version);
-  writer.Bulk("proto");
-  writer.Integer(static_cast<int64_t>(session.protocol()));
-  writer.Bulk("id");
-  writer.Integer(static_cast<int64_t>(session.id()));
-  writer.Bulk("mode");
-  writer.Bulk("standalone");
-  writer.Bulk("role");
-  writer.Bulk("master");
-  writer.Bulk("modules");
+  writer.Object(7);
+  writer.Member("server", std::string_view("tocsin"));
+  writer.Member("version", std::string_view(session.server().context().node.version));
+  writer.Member("proto", static_cast<int64_t>(session.protocol()));
+  writer.Member("id", static_cast<int64_t>(session.id()));
+  writer.Member("mode", std::string_view("standalone"));
+  writer.Member("role", std::string_view("master"));
+  writer.Text("modules");
   writer.Array(0);
 }
 
 void Hello(Call& call) {
   Session& session = call.session;
   auto protocol = static_cast<int64_t>(session.protocol());
-  Draft draft;
+  Greeting greeting;
   if (!call.args.empty()) {
-    const auto asked = Number("protover", call.args[0], 2, 3);
+    const auto asked = ReadNumber("protover", call.args[0], 2, 3);
     if (!asked) return call.Fail(asked.error());
     protocol = *asked;
-    if (const Status status = ReadOptions(draft, call.args.subspan(1), kOptions); !status) {
-      return call.Fail(status.error());
-    }
+    const auto read = ReadGreeting(call.args.subspan(1));
+    if (!read) return call.Fail(read.error());
+    greeting = *read;
   }
-  if (draft.token) {
-    if (const Status known = session.LogIn(*draft.token); !known) return call.Fail(known.error());
+  if (greeting.token) {
+    if (const Status known = session.LogIn(*greeting.token); !known) return call.Fail(known.error());
   }
   if (session.server().tokens() != nullptr && session.grant() == nullptr) {
     return call.Fail({Code::kUnauthenticated,
                       "this server needs a token: HELLO 3 AUTH default TOKEN (tocsin token create makes one)",
                       {}});
   }
-  if (draft.name) {
-    if (const Status named = session.SetName(*draft.name); !named) return call.Fail(named.error());
+  if (greeting.name) {
+    if (const Status named = session.SetName(*greeting.name); !named) return call.Fail(named.error());
   }
   session.pipeline().Flush();
   session.SetProtocol(static_cast<Protocol>(protocol));

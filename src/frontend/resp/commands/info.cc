@@ -106,7 +106,7 @@ void Run(Call& call) {
           [text = std::move(text), totals, lateness, conservation](Answer& answer, Result<Report> result) mutable {
             if (!result) return answer.Fail(result.error());
             AddTopics(text, *result, totals, lateness, conservation);
-            answer.writer().Bulk(text);
+            answer.writer().Text(text);
             answer.Done();
           }));
 }

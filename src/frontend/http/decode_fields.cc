@@ -1,0 +1,171 @@
+// Bodies and queries by the tables of fields.
+#include <charconv>
+
+#include "frontend/http/decode.h"
+#include "frontend/http/fields.h"
+
+namespace tocsin::http {
+namespace {
+
+namespace json = boost::json;
+using api::Arguments;
+using api::Field;
+using api::FieldKind;
+using api::In;
+using api::Wire;
+
+Status TakeHeaders(const Field& field, const json::value& value, Arguments& to) {
+  const auto* object = value.if_object();
+  if (object == nullptr) {
+    return FailField(Code::kInvalidArgument, std::string(field.name), "{} takes an object of strings", field.name);
+  }
+  to.job.headers.reserve(object->size());
+  for (const auto& [key, text] : *object) {
+    const std::string_view header(key.data(), key.size());
+    const auto* content = text.if_string();
+    if (content == nullptr) return std::unexpected(Within(AsText(Shown(header), text).error(), field.name));
+    to.job.headers.push_back({header, View(*content)});
+  }
+  return {};
+}
+
+Status TakePayload(Document& document, const Field& field, std::string_view text, Arguments& to) {
+  if (to.payload) {
+    return FailField(Code::kInvalidArgument, std::string(field.name),
+                     "payload and payload_base64 exclude each other: give one of them");
+  }
+  if (field.kind == FieldKind::kPayload) return PutText(field, Wire::kJson, text, to);
+  auto bytes = DecodeBase64(text);
+  if (!bytes) {
+    return FailField(Code::kInvalidArgument, std::string(field.name), "{} is not base64 with padding (RFC 4648)",
+                     field.name);
+  }
+  return PutText(field, Wire::kJson, document.Keep(*std::move(bytes)), to);
+}
+
+Status Take(Document& document, const Field& field, const json::value& value, Decoded& to) {
+  if (field.kind == FieldKind::kTokens) {
+    to.tokens = &value;
+    return {};
+  }
+  if (field.kind == FieldKind::kHeaders) return TakeHeaders(field, value, to.arguments);
+  if (field.kind == FieldKind::kFlag) {
+    const auto flag = AsBool(field.name, value);
+    if (!flag) return std::unexpected(flag.error());
+    PutFlag(field, *flag, to.arguments);
+    return {};
+  }
+  if (IsNumber(field.kind)) {
+    const auto number = AsInteger(field.name, value, field.min, field.max);
+    return number ? PutNumber(field, Wire::kJson, *number, to.arguments) : std::unexpected(number.error());
+  }
+  const auto text = AsText(field.name, value);
+  if (!text) return std::unexpected(text.error());
+  const bool is_payload = field.kind == FieldKind::kPayload || field.kind == FieldKind::kBase64;
+  return is_payload ? TakePayload(document, field, *text, to.arguments)
+                    : PutText(field, Wire::kJson, *text, to.arguments);
+}
+
+Status DecodeJob(Document& document, const json::object& object, NewJob& job) {
+  const auto fields = VerbOf(api::VerbId::kSubmitJobs).fields;
+  Decoded decoded;
+  TOCSIN_TRY(DecodeBody(document, object, fields, decoded));
+  TOCSIN_TRY(CheckTogether(fields, Wire::kJson, decoded.arguments));
+  TOCSIN_TRY(FinishJob(Wire::kJson, decoded.arguments));
+  job = std::move(decoded.arguments.job);
+  return {};
+}
+
+Status DecodeBatch(Document& document, const json::array& array, std::vector<NewJob>& jobs) {
+  jobs.resize(array.size());
+  for (size_t i = 0; i < array.size(); ++i) {
+    const auto* object = array[i].if_object();
+    const Status status = object != nullptr ? DecodeJob(document, *object, jobs[i])
+                                            : Status(Fail(Code::kInvalidArgument, "a job is an object"));
+    if (!status) return std::unexpected(Within(status.error(), fmt::format("jobs[{}]", i)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status DecodeBody(Document& document, const json::object& object, std::span<const Field> fields, Decoded& decoded) {
+  for (const auto& [key, value] : object) {
+    const std::string_view name(key.data(), key.size());
+    const auto field =
+        std::ranges::find_if(fields, [&](const Field& each) { return each.in == In::kBody && each.name == name; });
+    if (field == fields.end()) {
+      std::vector<std::string_view> known;
+      for (const Field& each : fields) {
+        if (each.in == In::kBody) known.push_back(each.name);
+      }
+      return UnknownField(name, known);
+    }
+    TOCSIN_TRY(Take(document, *field, value, decoded));
+  }
+  return {};
+}
+
+Status DecodeQuery(const Query& query, std::span<const Field> fields, Arguments& arguments) {
+  for (const auto& [name, text] : query) {
+    const Field& field = *std::ranges::find(fields, name, &Field::name);  // the router let no other pass
+    if (!IsNumber(field.kind)) {
+      TOCSIN_TRY(PutText(field, Wire::kJson, text, arguments));
+      continue;
+    }
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number < field.min || number > field.max) {
+      return FailField(Code::kInvalidArgument, name, "{} is '{}': it takes an integer from {} to {}", name, Shown(text),
+                       field.min, field.max);
+    }
+    TOCSIN_TRY(PutNumber(field, Wire::kJson, number, arguments));
+  }
+  return {};
+}
+
+Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> document, size_t batch_max) {
+  SubmitRequest request{.topic = std::move(topic), .jobs = {}, .bytes = {}};
+  const json::object& root = document->root();
+  if (const json::value* jobs = root.if_contains("jobs")) {
+    if (root.size() > 1) {
+      const auto other = std::ranges::find_if(root, [](const auto& field) { return field.key() != "jobs"; });
+      const std::string name = Shown(other->key());
+      return FailField(Code::kInvalidArgument, name, "{} stands beside jobs: it belongs into each job", name);
+    }
+    const auto array = AsBatch("jobs", *jobs, batch_max);
+    if (!array) return std::unexpected(array.error());
+    TOCSIN_TRY(DecodeBatch(*document, **array, request.jobs));
+  } else {
+    TOCSIN_TRY(DecodeJob(*document, root, request.jobs.emplace_back()));
+  }
+  request.bytes = std::move(document);
+  return request;
+}
+
+Result<SettleRequest> DecodeSettle(const api::Verb& verb, SettleKind kind, std::string topic,
+                                   std::shared_ptr<Document> document, size_t batch_max) {
+  Decoded decoded;
+  TOCSIN_TRY(DecodeBody(*document, document->root(), verb.fields, decoded));
+  TOCSIN_TRY(CheckTogether(verb.fields, Wire::kJson, decoded.arguments));
+  if (decoded.tokens == nullptr) return FailField(Code::kInvalidArgument, "tokens", "tokens is missing");
+  const auto array = AsBatch("tokens", *decoded.tokens, batch_max);
+  if (!array) return std::unexpected(array.error());
+
+  const Settlement each = SettlementOf(kind, decoded.arguments);
+  SettleRequest request{.topic = std::move(topic), .settlements = {}, .bytes = {}};
+  request.settlements.reserve((*array)->size());
+  for (const json::value& element : **array) {
+    const auto* text = element.if_string();
+    const auto token = text == nullptr ? std::nullopt : ParseToken(View(*text));
+    if (!token) {
+      return FailField(Code::kInvalidArgument, fmt::format("tokens[{}]", request.settlements.size()),
+                       "this is not a delivery token that a reserve gave out");
+    }
+    request.settlements.emplace_back(each).token = *token;
+  }
+  request.bytes = std::move(document);
+  return request;
+}
+
+}  // namespace tocsin::http

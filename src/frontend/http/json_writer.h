@@ -1,0 +1,36 @@
+// JsonWriter: answers as JSON, appended to its own string. Texts that are not valid UTF-8 are replaced: they come from
+// other programs, or were cut to their limit within a character.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "frontend/shared/value_writer.h"
+
+namespace tocsin::http {
+
+class JsonWriter final : public shared::ValueWriter {
+ public:
+  void Object(size_t members) override;
+  void EndObject() override { out_ += '}'; }
+  void Name(std::string_view name) override;
+  void Array(size_t items) override;
+  void EndArray() override { out_ += ']'; }
+  void Text(std::string_view text) override;
+  void Number(int64_t number) override;
+  void Real(double number) override;
+  void Flag(bool flag) override;
+  void Null() override;
+  /// As text if that is shorter: a control character takes six bytes when it is escaped. Otherwise as base64.
+  void Payload(std::string_view payload) override;
+
+  void Reserve(size_t bytes) { out_.reserve(bytes); }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  void Separate();
+
+  std::string out_;
+};
+
+}  // namespace tocsin::http

@@ -1,0 +1,175 @@
+#include "frontend/shared/handlers.h"
+
+#include <array>
+
+#include "base/text.h"
+#include "frontend/shared/views.h"
+
+namespace tocsin::shared {
+namespace {
+
+using api::VerbId;
+
+/// Answers an error, or hands the result on. An exception ends the caller's connection alone.
+template <class T, class Send>
+Done<T> Answer(std::unique_ptr<Reply> reply, Send send) {
+  return [reply = std::move(reply), send = std::move(send)](Result<T> result) mutable {
+    const auto connection = reply->connection();
+    connection->Guard([&] {
+      if (!result) return reply->Fail(result.error());
+      if constexpr (std::is_void_v<T>) {
+        send(*reply);
+      } else {
+        send(*reply, *result);
+      }
+    });
+  };
+}
+
+void Change(Call call, IfUnknown if_unknown) {
+  ChangeTopicRequest request{std::move(call.topic), std::move(call.change), if_unknown};
+  call.service.ChangeTopic(call.loop, std::move(request),
+                           Answer<ChangedTopic>(std::move(call.reply), [](Reply& reply, const ChangedTopic& changed) {
+                             Show(reply.Begin(), changed.topic);
+                             reply.Send(changed.created);
+                           }));
+}
+
+void PutTopic(Call call) { Change(std::move(call), IfUnknown::kCreate); }
+
+void PauseTopic(Call call) {
+  call.change.Set("paused", 1);
+  Change(std::move(call), IfUnknown::kRefuse);
+}
+
+void ResumeTopic(Call call) {
+  call.change.Set("paused", 0);
+  Change(std::move(call), IfUnknown::kRefuse);
+}
+
+void ShowTopic(Call call) {
+  const std::string name = call.topic;
+  call.service.Topics(call.loop, name,
+                      Answer<Report>(std::move(call.reply), [name](Reply& reply, const Report& report) {
+                        if (report.topics.empty()) return reply.Fail(NoSuchTopic(name).error());
+                        Show(reply.Begin(), report.topics.front());
+                        reply.Send();
+                      }));
+}
+
+void ListTopics(Call call) {
+  auto send = [prefix = std::move(call.prefix)](Reply& reply, Report& report) {
+    std::erase_if(report.topics,
+                  [&](const TopicReport& topic) { return !topic.figures.topic.name.starts_with(prefix); });
+    size_t bytes = 0;
+    for (const TopicReport& topic : report.topics) bytes += BytesMax(topic.figures.topic);
+    if (const Status room = reply.MakeRoom(bytes); !room) return reply.Fail(room.error());
+    ValueWriter& out = reply.BeginSingle("topics");
+    out.Array(report.topics.size());
+    for (const TopicReport& topic : report.topics) Show(out, topic);
+    out.EndArray();
+    reply.Send();
+  };
+  call.service.Topics(call.loop, "", Answer<Report>(std::move(call.reply), std::move(send)));
+}
+
+void DropTopic(Call call) {
+  call.service.DropTopic(call.loop, std::move(call.topic),
+                         Answer<void>(std::move(call.reply), [](Reply& reply) { reply.Done("dropped"); }));
+}
+
+void TestTopic(Call call) {
+  call.service.Probe(call.loop, std::move(call.topic),
+                     Answer<Probed>(std::move(call.reply), [](Reply& reply, const Probed& probed) {
+                       Show(reply.Begin(), probed);
+                       reply.Send();
+                     }));
+}
+
+/// `word`: what the number of jobs is called in the answer.
+void Sweep(Call call, SweepKind kind, std::string_view word) {
+  call.service.Sweep(call.loop, std::move(call.topic), kind,
+                     Answer<size_t>(std::move(call.reply), [word](Reply& reply, size_t jobs) {
+                       reply.BeginSingle(word).Number(static_cast<int64_t>(jobs));
+                       reply.Send();
+                     }));
+}
+
+/// In RESP one command purges everything or, with the word DEAD, the dead letters.
+void PurgeTopic(Call call) {
+  const auto kind = call.arguments.dead ? SweepKind::kPurgeDead : SweepKind::kPurge;
+  Sweep(std::move(call), kind, "purged");
+}
+
+void PurgeDead(Call call) { Sweep(std::move(call), SweepKind::kPurgeDead, "purged"); }
+
+void RedriveDead(Call call) { Sweep(std::move(call), SweepKind::kRedrive, "redriven"); }
+
+void ShowJob(Call call) {
+  const JobRef job = api::JobOf(call.arguments);
+  auto send = [id = std::string(job.id)](Reply& reply, const JobBatch& found) {
+    if (const Status room = reply.MakeRoom(BytesMax(found)); !room) return reply.Fail(room.error());
+    if (found.jobs.front().uid == 0) {
+      return reply.Missing({Code::kNotFound, fmt::format("no job {} is stored", Shown(id)), "id"});
+    }
+    Show(reply.Begin(), found.jobs.front());
+    reply.Send();
+  };
+  FindRequest request{.topic = std::move(call.topic), .jobs = {job}, .bytes = std::move(call.bytes)};
+  call.service.Find(call.loop, std::move(request), Answer<JobBatch>(std::move(call.reply), std::move(send)));
+}
+
+void ListJobs(Call call) {
+  constexpr int64_t kPageDefault = 100;
+  const auto limit = static_cast<size_t>(call.arguments.limit.value_or(kPageDefault));
+  ListRequest request{.topic = std::move(call.topic),
+                      .state = call.arguments.state,
+                      .cursor = std::string(call.arguments.cursor),
+                      .limit = std::min(limit, call.service.limits().batch)};
+  auto send = [reason = std::string(call.arguments.reason)](Reply& reply, Page& page) {
+    // The store does not filter, so a page may be empty though more follow.
+    if (!reason.empty()) KeepWithReason(page.jobs, reason);
+    if (const Status room = reply.MakeRoom(BytesMax(page.jobs)); !room) return reply.Fail(room.error());
+    ValueWriter& out = reply.BeginPage(page.cursor, page.jobs.jobs.size());
+    for (const JobView& job : page.jobs.jobs) Show(out, job);
+    reply.Send();
+  };
+  call.service.List(call.loop, std::move(request), Answer<Page>(std::move(call.reply), std::move(send)));
+}
+
+void ShowCluster(Call call) {
+  call.node.cluster->Describe(
+      call.loop, Answer<ClusterReport>(std::move(call.reply), [](Reply& reply, const ClusterReport& report) {
+        Show(reply.Begin(), report);
+        reply.Send();
+      }));
+}
+
+void AdvanceClock(Call call) {
+  if (call.virtual_clock == nullptr) {
+    return call.reply->Fail({Code::kUnknownCommand, "this needs a server with clock = \"virtual\"", {}});
+  }
+  call.virtual_clock->Advance(Millis(*call.arguments.advance_ms));
+  auto send = [&clock = call.clock](Reply& reply) {
+    reply.BeginSingle("now_ms").Number(ToMs(clock.Now().utc));
+    reply.Send();
+  };
+  call.service.ClockMoved(call.loop, [answer = Answer<void>(std::move(call.reply), send)]() mutable { answer({}); });
+}
+
+constexpr std::pair<VerbId, Handler> kHandlers[] = {
+    {VerbId::kShowJob, ShowJob},         {VerbId::kListJobs, ListJobs},         {VerbId::kPutTopic, PutTopic},
+    {VerbId::kShowTopic, ShowTopic},     {VerbId::kDropTopic, DropTopic},       {VerbId::kListTopics, ListTopics},
+    {VerbId::kPauseTopic, PauseTopic},   {VerbId::kResumeTopic, ResumeTopic},   {VerbId::kTestTopic, TestTopic},
+    {VerbId::kPurgeTopic, PurgeTopic},   {VerbId::kRedriveDead, RedriveDead},   {VerbId::kPurgeDead, PurgeDead},
+    {VerbId::kShowCluster, ShowCluster}, {VerbId::kAdvanceClock, AdvanceClock},
+};
+
+}  // namespace
+
+Handler HandlerOf(VerbId verb) {
+  const auto* const found = std::ranges::find(kHandlers, verb, &std::pair<VerbId, Handler>::first);
+  return found == std::end(kHandlers) ? nullptr : found->second;
+}
+
+}  // namespace tocsin::shared
