@@ -119,10 +119,6 @@ void Apply(const TopicChange& change, Topic& topic) {
   if (change.delivery) Apply(*change.delivery, topic.delivery);
 }
 
-std::unexpected<Error> NoSuchTopic(std::string_view topic) {
-  return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", Shown(topic));
-}
-
 Status ValidateTopicName(std::string_view name) {
   TOCSIN_TRY(ValidateName("topic", name));
   if (name.find_first_of("/{} ") == std::string::npos) return {};

@@ -85,8 +85,6 @@ void Apply(const TopicChange& change, Topic& topic);
 std::unexpected<Error> NoSuchTopic(std::string_view topic);
 
 Status ValidateTopicName(std::string_view name);
-/// The error for a call about a topic that does not exist.
-std::unexpected<Error> NoSuchTopic(std::string_view topic);
 Status Validate(const Topic& topic);
 
 /// 1-256 bytes without control characters: names of topics, ids, keys, events.

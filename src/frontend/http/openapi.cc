@@ -23,9 +23,7 @@ using api::Verb;
 
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
-json::object Reference(std::string_view name) {
-  return {{"$ref", fmt::format("#/components/schemas/{}", name)}};
-}
+json::object Reference(std::string_view name) { return {{"$ref", fmt::format("#/components/schemas/{}", name)}}; }
 
 json::object Content(json::object schema, std::string_view type = "application/json") {
   return {{"content", {{type, {{"schema", std::move(schema)}}}}}};
@@ -121,7 +119,8 @@ json::object SettingProperties() {
 json::object DeliverySchema() {
   std::vector<std::string_view> sinks{"pull"};
   sinks.insert(sinks.end(), SinkNames().begin(), SinkNames().end());
-  json::object properties{{"sink", Described(Choice(sinks), "pull: consumers reserve jobs. Otherwise the server pushes.")}};
+  json::object properties{
+      {"sink", Described(Choice(sinks), "pull: consumers reserve jobs. Otherwise the server pushes.")}};
   for (const std::string_view name : DeliverySettingNames()) {
     int64_t min = kAnyNumber;
     int64_t max = 0;
@@ -132,7 +131,8 @@ json::object DeliverySchema() {
       kind = field.kind;
       min = std::min(min, static_cast<int64_t>(field.min));
       max = std::max(max, static_cast<int64_t>(field.max));
-      doc += fmt::format("{}[{}] {}", doc.empty() ? "" : " ", field.sinks.empty() ? "every sink" : field.sinks, field.doc);
+      doc +=
+          fmt::format("{}[{}] {}", doc.empty() ? "" : " ", field.sinks.empty() ? "every sink" : field.sinks, field.doc);
     }
     json::object schema = kind == DeliveryFieldKind::kText   ? Text(min, max)
                           : kind == DeliveryFieldKind::kFlag ? json::object{{"type", "boolean"}}
@@ -163,7 +163,7 @@ json::object TopicSchema(bool with_figures) {
 
 json::object FiguresSchema() {
   json::object properties;
-  for (const FigureColumn& column : kFigureColumns) properties[column.name] = Described(Integer(0), column.help);
+  for (const FigureColumn& column : kFigureColumns) properties[column.name] = Integer(0);
   json::array required = NamesOf(properties);
   return Object(std::move(properties), std::move(required));
 }
@@ -217,7 +217,8 @@ json::object RequestOf(const Verb& verb) {
 }
 
 json::object AnswersOf(const Verb& verb) {
-  json::object content = verb.answer.schema.empty() ? Content({{"type", "object"}}) : Content(Reference(verb.answer.schema));
+  json::object content =
+      verb.answer.schema.empty() ? Content({{"type", "object"}}) : Content(Reference(verb.answer.schema));
   if (verb.id == api::VerbId::kShowMetrics) content = Content({{"type", "string"}}, "text/plain");
   json::object answers{{fmt::to_string(verb.answer.status), Described(content, verb.answer.doc)}};
   if (verb.takes_settings) answers["201"] = Described(content, "The topic is created.");
@@ -240,8 +241,8 @@ json::object OperationOf(const Verb& verb) {
   }
   for (const Field& field : verb.fields) {
     if (field.in != In::kQuery) continue;
-    parameters.push_back(json::object{
-        {"name", field.name}, {"in", "query"}, {"description", field.doc}, {"schema", SchemaOf(field)}});
+    parameters.push_back(
+        json::object{{"name", field.name}, {"in", "query"}, {"description", field.doc}, {"schema", SchemaOf(field)}});
   }
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
   if (verb.takes_body) operation["requestBody"] = RequestOf(verb);

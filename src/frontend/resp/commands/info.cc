@@ -99,7 +99,7 @@ void Run(Call& call) {
   const auth::Grant* const grant = call.session.grant();
   const bool all =
       call.session.server().tokens() == nullptr || (grant != nullptr && grant->AllowsAll(auth::Scope::kAdmin));
-  if (!all || !(totals || lateness || conservation)) return Reply(call).Bulk(text);
+  if (!all || !(totals || lateness || conservation)) return Reply(call).Text(text);
   context.service.Topics(
       LoopOf(call), "",
       call.session.pipeline().Hold(call).Then(
