@@ -64,6 +64,7 @@ struct Verb {
   std::string_view summary;  // one sentence, without its full stop
   std::string_view details;  // further sentences, or nothing
   AnswerDoc answer;
+  std::string_view reply = {};  // of RESP, for docs/resp.md
   std::span<const Field> fields = {};
   bool takes_settings = false;       // of a topic (model/topic.h), besides its fields
   bool takes_body = false;           // of HTTP; one that takes none refuses fields

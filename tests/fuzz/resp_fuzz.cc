@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "frontend/resp/frame.h"
 #include "frontend/resp/test_replies.h"
-#include "frontend/resp/words.h"
+#include "base/words.h"
 #include "resp_world.h"
 
 namespace tocsin::resp {

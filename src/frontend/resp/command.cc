@@ -9,7 +9,6 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "frontend/resp/commands/commands.h"
-#include "frontend/resp/options.h"
 #include "frontend/shared/handlers.h"
 
 namespace tocsin::resp {
@@ -30,7 +29,7 @@ constexpr std::pair<VerbId, void (*)(Call&)> kOwnHandlers[] = {
 
 Command FromVerb(const api::Verb& verb) {
   static std::deque<std::string> kept;  // views of its texts stay good while it grows
-  const Syntax syntax = SyntaxOf(verb);
+  const api::Syntax syntax = SyntaxOf(verb);
   const auto* const own = std::ranges::find(kOwnHandlers, verb.id, &std::pair<VerbId, void (*)(Call&)>::first);
   const bool is_own = own != std::end(kOwnHandlers);
   TOCSIN_CHECK(is_own || shared::HandlerOf(verb.id) != nullptr);

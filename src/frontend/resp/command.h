@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "api/verbs.h"
+#include "api/syntax.h"
 #include "auth/access.h"
 #include "base/result.h"
 
@@ -30,7 +30,7 @@ struct Command {
   const api::Verb* verb = nullptr;
 };
 
-constexpr size_t kAnyNumber = SIZE_MAX;
+using api::kAnyNumber;
 
 struct Call {
   const Command& command;

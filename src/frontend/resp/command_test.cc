@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "frontend/resp/words.h"
+#include "base/words.h"
 
 namespace tocsin::resp {
 namespace {

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <set>
 
+#include "api/syntax.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "frontend/resp/command.h"
 
 namespace tocsin::resp {
 namespace {
@@ -26,19 +26,6 @@ Result<size_t> Choice(std::string_view word, std::string_view text, std::span<co
   }
   return FailField(Code::kInvalidArgument, std::string(word), "{} is '{}': it takes one of {}", word, Shown(text),
                    fmt::join(choices, ", "));
-}
-
-/// Whether the field is a fixed argument of the command.
-bool IsFixed(const Field& field) {
-  return field.in != In::kQuery && field.word.empty() && (field.required || field.kind == FieldKind::kPayload);
-}
-
-bool IsWord(const Field& field) { return !field.word.empty() || field.kind == FieldKind::kBareChoice; }
-
-/// How many values stand behind the field's word.
-size_t ValuesOf(const Field& field) {
-  if (field.kind == FieldKind::kFlag || field.kind == FieldKind::kBareChoice) return 0;
-  return field.kind == FieldKind::kHeaders ? 2 : 1;
 }
 
 Status TakeHeader(Values values, Arguments& to) {
@@ -73,16 +60,6 @@ std::string_view BareChoice(const Field& field, std::string_view word) {
   const auto choice =
       std::ranges::find_if(field.choices.subspan(1), [&](std::string_view each) { return SameWord(word, each); });
   return choice == field.choices.end() ? std::string_view() : *choice;
-}
-
-std::vector<std::string> KnownWords(std::span<const Field> fields) {
-  std::vector<std::string> words;
-  for (const Field& field : fields) {
-    if (!field.word.empty()) words.emplace_back(field.word);
-    if (field.kind != FieldKind::kBareChoice) continue;
-    for (const std::string_view choice : field.choices.subspan(1)) words.push_back(Capitals(choice));
-  }
-  return words;
 }
 
 std::unexpected<Error> UnknownOption(std::string_view word, const std::vector<std::string>& known) {
@@ -126,16 +103,16 @@ Status ReadWords(Values args, std::span<const Field> fields, Arguments& to) {
       if (!fields[i].word.empty() && SameWord(word, fields[i].word)) break;
       if (bare = BareChoice(fields[i], word); !bare.empty()) break;
     }
-    if (i == fields.size()) return UnknownOption(word, KnownWords(fields));
+    if (i == fields.size()) return UnknownOption(word, api::RespWords(fields));
     const Field& field = fields[i];
     const std::string label = field.word.empty() ? Capitals(bare) : std::string(field.word);
     if ((seen >> i & 1U) != 0 && field.kind != FieldKind::kHeaders) {
       if (bare.empty()) return GivenTwice(label);
       return FailField(Code::kInvalidArgument, label, "{} exclude each other: give one of them",
-                       fmt::join(KnownWords({&field, 1}), " and "));
+                       fmt::join(api::RespWords({&field, 1}), " and "));
     }
     seen |= uint64_t{1} << i;
-    const size_t values = ValuesOf(field);
+    const size_t values = api::ValuesOf(field);
     if (args.size() <= values) return MissingValue(label, values, args.size() - 1);
     TOCSIN_TRY(bare.empty() ? Take(field, label, args.subspan(1, values), to) : PutText(field, Wire::kResp, bare, to));
     args = args.subspan(1 + values);
@@ -151,7 +128,7 @@ Status ReadArguments(Values args, const api::Verb& verb, Arguments& to) {
   };
   if (verb.HasId()) to.job.id = next()[0];
   for (const Field& field : verb.fields) {
-    if (IsFixed(field)) TOCSIN_TRY(Take(field, field.name, next(), to));
+    if (api::IsFixed(field)) TOCSIN_TRY(Take(field, field.name, next(), to));
   }
   TOCSIN_TRY(ReadWords(args, verb.fields, to));
   return CheckTogether(verb.fields, Wire::kResp, to);
@@ -160,25 +137,6 @@ Status ReadArguments(Values args, const api::Verb& verb, Arguments& to) {
 namespace {
 
 // The settings of a topic and of its sink.
-
-/// "pull" and the sinks.
-std::vector<std::string_view> DeliveryNames() {
-  std::vector<std::string_view> names{"pull"};
-  names.insert(names.end(), SinkNames().begin(), SinkNames().end());
-  return names;
-}
-
-/// The names of all options: the topic's settings, the sink, and the settings of sinks.
-const std::vector<std::string>& SettingNames() {
-  static const auto names = [] {
-    std::vector<std::string> all;
-    for (const TopicSetting& setting : TopicSettings()) all.emplace_back(setting.name);
-    all.emplace_back("sink");
-    for (const std::string_view name : DeliverySettingNames()) all.emplace_back(name);
-    return all;
-  }();
-  return names;
-}
 
 Status TakeSetting(TopicChange& change, const TopicSetting& setting, std::string_view word, std::string_view text) {
   uint64_t value = 0;
@@ -199,7 +157,7 @@ Status TakeSetting(TopicChange& change, const TopicSetting& setting, std::string
 /// Validate checks whether the topic's sink takes the setting.
 Status TakeDelivery(DeliveryChange& change, std::string_view name, std::string_view word, std::string_view text) {
   if (name == "sink") {
-    const auto sinks = DeliveryNames();
+    const auto sinks = api::DeliveryNames();
     const auto sink = Choice(word, text, sinks);
     if (!sink) return std::unexpected(sink.error());
     change.sink = sinks[*sink];
@@ -221,63 +179,17 @@ Status TakeSetting(TopicChange& change, std::string_view name, std::string_view 
   return TakeDelivery(*change.delivery, name, word, text);
 }
 
-// How commands are used.
-
-std::string_view ValueOf(const Field& field) {
-  if (field.kind == FieldKind::kMillis || field.kind == FieldKind::kMoment) return "ms";
-  return field.kind == FieldKind::kNumber ? "n" : field.name;
-}
-
-/// "DELAY ms", "DEAD", "REPLACE | KEEP".
-std::string UsageOf(const Field& field) {
-  if (field.kind == FieldKind::kBareChoice) return fmt::format("{}", fmt::join(KnownWords({&field, 1}), " | "));
-  if (field.kind == FieldKind::kFlag) return std::string(field.word);
-  if (field.kind == FieldKind::kHeaders) return fmt::format("{} name value ...", field.word);
-  if (field.kind == FieldKind::kChoice) return fmt::format("{} {}", field.word, fmt::join(field.choices, "|"));
-  return fmt::format("{} {}", field.word, ValueOf(field));
-}
-
-void AddWords(const api::Verb& verb, Syntax& syntax) {
-  bool joined = false;  // with the field before
-  for (const Field& field : verb.fields) {
-    if (!IsWord(field)) continue;
-    syntax.text += fmt::format("{}{}", joined ? " | " : " [", UsageOf(field));
-    joined = field.excludes_next && field.kind != FieldKind::kPayload;
-    if (!joined) syntax.text += ']';
-    syntax.args_max += 1 + ValuesOf(field);
-    if (field.kind == FieldKind::kHeaders) syntax.args_max = kAnyNumber;
-  }
-}
-
-std::string SettingUsage(std::string_view name) {
-  if (const TopicSetting* const setting = FindTopicSetting(name)) {
-    if (setting->kind == SettingKind::kFlag) return "true|false";
-    return setting->kind == SettingKind::kMillis ? "ms" : "n";
-  }
-  if (name == "sink") return fmt::format("{}", fmt::join(DeliveryNames(), "|"));
-  switch (std::ranges::find(DeliveryFields(), name, &DeliveryField::name)->kind) {
-    case DeliveryFieldKind::kText:
-      return "text";
-    case DeliveryFieldKind::kNumber:
-      return "n";
-    case DeliveryFieldKind::kMillis:
-      return "ms";
-    case DeliveryFieldKind::kFlag:
-      break;
-  }
-  return "true|false";
-}
-
 }  // namespace
 
 Result<TopicChange> ReadSettings(Values args) {
   TopicChange change;
   std::set<std::string_view> seen;
   while (!args.empty()) {
-    const auto name = std::ranges::find_if(SettingNames(), [&](const auto& each) { return SameWord(args[0], each); });
-    if (name == SettingNames().end()) {
+    const auto name =
+        std::ranges::find_if(api::SettingNames(), [&](const auto& each) { return SameWord(args[0], each); });
+    if (name == api::SettingNames().end()) {
       std::vector<std::string> words;
-      for (const std::string& each : SettingNames()) words.push_back(Capitals(each));
+      for (const std::string& each : api::SettingNames()) words.push_back(Capitals(each));
       return UnknownOption(args[0], words);
     }
     const std::string word = Capitals(*name);
@@ -287,36 +199,6 @@ Result<TopicChange> ReadSettings(Values args) {
     args = args.subspan(2);
   }
   return change;
-}
-
-Syntax SyntaxOf(const api::Verb& verb) {
-  Syntax syntax;
-  const auto fixed = [&](std::string_view name) {
-    syntax.text += fmt::format("{}{}", syntax.text.empty() ? "" : " ", name);
-    ++syntax.args_min;
-  };
-  if (verb.HasTopic()) fixed("topic");
-  if (verb.HasId()) fixed("id");
-  bool many = false;
-  for (const Field& field : verb.fields) {
-    if (field.kind == FieldKind::kTokens) {
-      fixed("token");
-      syntax.text += " [token ...]";
-      many = true;
-    } else if (IsFixed(field)) {
-      fixed(field.name);
-    }
-  }
-  syntax.args_max = syntax.args_min;
-  AddWords(verb, syntax);
-  if (verb.takes_settings) {
-    for (const std::string& name : SettingNames()) {
-      syntax.text += fmt::format(" [{} {}]", Capitals(name), SettingUsage(name));
-    }
-    syntax.args_max += 2 * SettingNames().size();
-  }
-  if (many) syntax.args_max = kAnyNumber;
-  return syntax;
 }
 
 }  // namespace tocsin::resp

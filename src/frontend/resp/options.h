@@ -8,7 +8,7 @@
 
 #include "api/verbs.h"
 #include "base/result.h"
-#include "frontend/resp/words.h"
+#include "base/words.h"
 #include "model/topic.h"
 
 namespace tocsin::resp {
@@ -31,12 +31,5 @@ Status ReadWords(Values args, std::span<const api::Field> fields, api::Arguments
 Status ReadArguments(Values args, const api::Verb& verb, api::Arguments& to);
 /// Reads the settings of a topic.
 Result<TopicChange> ReadSettings(Values args);
-
-struct Syntax {
-  std::string text;
-  size_t args_min = 0;
-  size_t args_max = 0;
-};
-Syntax SyntaxOf(const api::Verb& verb);
 
 }  // namespace tocsin::resp

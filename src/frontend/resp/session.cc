@@ -5,9 +5,9 @@
 #include <poll.h>
 
 #include "base/log.h"
+#include "base/words.h"
 #include "frontend/resp/commands/commands.h"
 #include "frontend/resp/server.h"
-#include "frontend/resp/words.h"
 
 namespace tocsin::resp {
 namespace {

@@ -1,11 +1,11 @@
-// Words of the protocol, which are the same in any case.
+// Words that are the same in any case: those of RESP.
 #pragma once
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 
-namespace tocsin::resp {
+namespace tocsin {
 
 constexpr char Capital(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 
@@ -19,4 +19,4 @@ inline std::string Capitals(std::string_view word) {
   return capitals;
 }
 
-}  // namespace tocsin::resp
+}  // namespace tocsin

@@ -1,0 +1,135 @@
+#include "api/docs.h"
+
+#include <algorithm>
+
+#include "api/syntax.h"
+#include "model/topic.h"
+
+namespace tocsin::api {
+namespace {
+
+std::string_view ScopeOf(auth::Access access) {
+  switch (access) {
+    case auth::Access::kOpen:
+      return "none";
+    case auth::Access::kKnown:
+      return "any";
+    case auth::Access::kSubmit:
+      return "submit";
+    case auth::Access::kConsume:
+      return "consume";
+    case auth::Access::kSubmitOrConsume:
+      return "submit or consume";
+    case auth::Access::kTopicAdmin:
+    case auth::Access::kListTopics:
+      return "admin";
+    case auth::Access::kNodeAdmin:
+      return "admin, all topics";
+  }
+  return "";
+}
+
+/// The anchor that a heading such as `POST /v1/topics/{topic}/jobs` gets.
+std::string AnchorOf(const Verb& verb) {
+  std::string anchor;
+  for (const char c : fmt::format("{} {}", verb.method, verb.path)) {
+    if (c == ' ') anchor += '-';
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) anchor += static_cast<char>(std::tolower(c));
+  }
+  return anchor;
+}
+
+std::string Calls() {
+  std::string text = "| call | what it does | scope |\n|---|---|---|\n";
+  for (const Verb& verb : Verbs()) {
+    text += fmt::format("| [`{} {}`](#{}) | {} | {} |\n", verb.method, verb.path, AnchorOf(verb), verb.summary,
+                        ScopeOf(verb.access));
+  }
+  return text;
+}
+
+std::string Commands() {
+  std::string text;
+  for (const Verb& verb : Verbs()) {
+    if (verb.command.empty()) continue;
+    const std::string syntax = SyntaxOf(verb).text;
+    text += fmt::format("- `{}{}{}`: {}. Scope: {}. Reply: {}.\n", verb.command, syntax.empty() ? "" : " ", syntax,
+                        verb.summary, ScopeOf(verb.access), verb.reply);
+  }
+  return text;
+}
+
+std::string_view TypeOf(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::kNumber:
+    case FieldKind::kMillis:
+    case FieldKind::kMoment:
+      return "integer";
+    case FieldKind::kFlag:
+      return "true or false";
+    case FieldKind::kHeaders:
+      return "object of strings";
+    case FieldKind::kTokens:
+      return "array of strings";
+    case FieldKind::kText:
+    case FieldKind::kName:
+    case FieldKind::kChoice:
+    case FieldKind::kBareChoice:
+    case FieldKind::kPayload:
+    case FieldKind::kBase64:
+      break;
+  }
+  return "string";
+}
+
+std::string RangeOf(int64_t min, int64_t max) {
+  if (max >= std::numeric_limits<int64_t>::max() - 1) return fmt::format("from {}", min);
+  return fmt::format("{} to {}", min, max);
+}
+
+std::string RangeOf(const Field& field) {
+  if (!field.choices.empty()) return fmt::format("`{}`", fmt::join(field.choices, "`, `"));
+  if (IsNumber(field.kind)) return RangeOf(field.min, field.max);
+  if (field.kind == FieldKind::kName) return "a name";
+  return field.max < std::numeric_limits<int64_t>::max() ? fmt::format("up to {} bytes", field.max) : "";
+}
+
+std::string Fields(const Verb& verb) {
+  std::string text = "| field | type | range | default | meaning |\n|---|---|---|---|---|\n";
+  for (const Field& field : verb.fields) {
+    if (field.in == In::kResp) continue;
+    std::string fallback(field.required ? "required" : field.fallback);
+    std::erase(fallback, '"');
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.name, TypeOf(field.kind), RangeOf(field), fallback,
+                        field.doc);
+  }
+  return text;
+}
+
+std::string Settings() {
+  std::string text = "| setting | type | range | default | meaning |\n|---|---|---|---|---|\n";
+  for (const TopicSetting& setting : TopicSettings()) {
+    const bool is_flag = setting.kind == SettingKind::kFlag;
+    const uint64_t fallback = setting.get(Topic{});
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", setting.name, is_flag ? "true or false" : "integer",
+                        is_flag ? "" : RangeOf(static_cast<int64_t>(setting.min), static_cast<int64_t>(setting.max)),
+                        is_flag ? (fallback != 0 ? "true" : "false") : fmt::to_string(fallback), setting.doc);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> DocTable(std::string_view which) {
+  if (which == "calls") return Calls();
+  if (which == "commands") return Commands();
+  if (which == "settings") return Settings();
+  constexpr std::string_view kFields = "fields ";
+  if (which.starts_with(kFields)) {
+    const auto verb = std::ranges::find(Verbs(), which.substr(kFields.size()), &Verb::name);
+    if (verb != Verbs().end()) return Fields(*verb);
+  }
+  return Fail(Code::kInvalidArgument, "there is no table \"{}\"", which);
+}
+
+}  // namespace tocsin::api

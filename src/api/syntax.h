@@ -1,0 +1,34 @@
+// How a verb is written as a command of RESP: fixed arguments, then words with their values. The RESP door reads commands
+// by it, COMMAND DOCS and docs/resp.md show it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/verbs.h"
+
+namespace tocsin::api {
+
+constexpr size_t kAnyNumber = SIZE_MAX;
+
+struct Syntax {
+  std::string text;     // of what stands behind the command's name
+  size_t args_min = 0;  // behind the name
+  size_t args_max = 0;
+};
+Syntax SyntaxOf(const Verb& verb);
+
+/// Whether the field is a fixed argument of the command.
+bool IsFixed(const Field& field);
+/// How many values stand behind the field's word.
+size_t ValuesOf(const Field& field);
+/// The words of all fields, in capitals.
+std::vector<std::string> RespWords(std::span<const Field> fields);
+/// The names of all that `takes_settings` takes: the topic's settings, the sink, and the settings of sinks.
+const std::vector<std::string>& SettingNames();
+/// "pull" and the sinks.
+std::vector<std::string_view> DeliveryNames();
+
+}  // namespace tocsin::api
