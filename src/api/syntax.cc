@@ -32,7 +32,6 @@ void AddWords(const Verb& verb, Syntax& syntax) {
     joined = field.excludes_next && field.kind != FieldKind::kPayload;
     if (!joined) syntax.text += ']';
     syntax.args_max += 1 + ValuesOf(field);
-    if (field.kind == FieldKind::kHeaders) syntax.args_max = kAnyNumber;
   }
 }
 
@@ -103,10 +102,10 @@ Syntax SyntaxOf(const Verb& verb) {
   if (verb.HasId()) fixed("id");
   bool many = false;
   for (const Field& field : verb.fields) {
+    if (field.kind == FieldKind::kTokens || field.kind == FieldKind::kHeaders) many = true;
     if (field.kind == FieldKind::kTokens) {
       fixed("token");
       syntax.text += " [token ...]";
-      many = true;
     } else if (IsFixed(field)) {
       fixed(field.name);
     }

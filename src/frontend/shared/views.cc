@@ -151,7 +151,7 @@ void ShowMember(ValueWriter& out, const ClusterMember& each) {
   out.EndObject();
 }
 
-void ShowGroup(ValueWriter& out, const ClusterGroup& each) {
+void ShowGroup(ValueWriter& out, const GroupState& each) {
   out.Object(5);
   out.Member("group", each.group);
   out.Name("owner");
@@ -163,7 +163,7 @@ void ShowGroup(ValueWriter& out, const ClusterGroup& each) {
   out.EndObject();
 }
 
-void ShowServer(ValueWriter& out, const ClusterServer& each) {
+void ShowServer(ValueWriter& out, const StoreServer& each) {
   out.Object(5);
   out.Member("endpoint", std::string_view(each.endpoint));
   out.Member("role", std::string_view(each.role));

@@ -1,4 +1,5 @@
 // Reserve, ack, nack, extend.
+#include "api/syntax.h"
 #include "base/text.h"
 #include "core/validate.h"
 #include "frontend/resp/commands/commands.h"
@@ -7,10 +8,10 @@
 namespace tocsin::resp {
 namespace {
 
-Error NotAToken(std::string_view word, const Error& error) {
+Error NotAToken(std::string_view word, std::span<const api::Field> fields) {
   std::string message = fmt::format("'{}' is not a delivery token that a reserve gave out", Shown(word));
-  // Behind the tokens, what is no token may also be a mistyped option.
-  if (const size_t known = error.message.find("; "); known != std::string::npos) message += error.message.substr(known);
+  const auto options = api::RespWords(fields);
+  if (!options.empty()) message += fmt::format(", nor an option; the options are {}", fmt::join(options, ", "));
   return {Code::kInvalidArgument, std::move(message), "token"};
 }
 
@@ -27,7 +28,7 @@ void Settle(Call& call, SettleKind kind) {
   api::Arguments arguments;
   const auto fields = call.command.verb->fields;
   Status status = ReadWords(args, fields, arguments);
-  if (!status && status.error().code == Code::kUnknownField) return call.Fail(NotAToken(args.front(), status.error()));
+  if (!status && status.error().code == Code::kUnknownField) return call.Fail(NotAToken(args.front(), fields));
   if (status) status = CheckTogether(fields, api::Wire::kResp, arguments);
   if (status && tokens.empty()) status = FailField(Code::kInvalidArgument, "token", "a delivery token is missing");
   if (status) status = CheckBatch(call, "tokens", tokens.size());
