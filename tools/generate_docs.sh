@@ -19,3 +19,4 @@ command_page cli docs/cli.md
 command_page man deploy/tocsin.1
 command_page bash deploy/completion/tocsin.bash
 command_page zsh deploy/completion/_tocsin
+tools/fill_tables.py

@@ -48,13 +48,15 @@ std::string Calls() {
   return text;
 }
 
-std::string Commands() {
+/// Those whose name begins with `family`; all others if it is empty.
+std::string Commands(std::string_view family) {
   std::string text;
   for (const Verb& verb : Verbs()) {
-    if (verb.command.empty()) continue;
+    const bool is_other = !verb.command.starts_with("JOB.") && !verb.command.starts_with("TOPIC.");
+    if (verb.command.empty() || !(family.empty() ? is_other : verb.command.starts_with(family))) continue;
     const std::string syntax = SyntaxOf(verb).text;
-    text += fmt::format("- `{}{}{}`: {}. Scope: {}. Reply: {}.\n", verb.command, syntax.empty() ? "" : " ", syntax,
-                        verb.summary, ScopeOf(verb.access), verb.reply);
+    text += fmt::format("- `{}{}{}`\n  {}. Reply: {}.\n", verb.command, syntax.empty() ? "" : " ", syntax, verb.summary,
+                        verb.reply);
   }
   return text;
 }
@@ -122,7 +124,9 @@ std::string Settings() {
 
 Result<std::string> DocTable(std::string_view which) {
   if (which == "calls") return Calls();
-  if (which == "commands") return Commands();
+  if (which == "commands JOB") return Commands("JOB.");
+  if (which == "commands TOPIC") return Commands("TOPIC.");
+  if (which == "commands") return Commands("");
   if (which == "settings") return Settings();
   constexpr std::string_view kFields = "fields ";
   if (which.starts_with(kFields)) {

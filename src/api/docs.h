@@ -8,7 +8,8 @@
 
 namespace tocsin::api {
 
-/// One generated table: `calls`, `commands`, `settings`, or `fields OPERATION` (the name of a verb).
+/// One generated table: `calls`; `commands JOB`, `commands TOPIC`, `commands` for the others; `settings`; or
+/// `fields OPERATION` with the name of a verb.
 Result<std::string> DocTable(std::string_view which);
 
 }  // namespace tocsin::api

@@ -1,5 +1,5 @@
-// How a verb is written as a command of RESP: fixed arguments, then words with their values. The RESP door reads commands
-// by it, COMMAND DOCS and docs/resp.md show it.
+// How a verb is written as a command of RESP: fixed arguments, then words with their values. The RESP door reads
+// commands by it, COMMAND DOCS and docs/resp.md show it.
 #pragma once
 
 #include <span>

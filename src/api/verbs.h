@@ -61,8 +61,8 @@ struct Verb {
   std::string_view command;  // of RESP; empty: none
   std::string_view cli;      // of the command line; empty: none
   auth::Access access;
-  std::string_view summary;  // one sentence, without its full stop
-  std::string_view details;  // further sentences, or nothing
+  std::string_view summary;       // one sentence, without its full stop
+  std::string_view details = {};  // further sentences, or nothing
   AnswerDoc answer;
   std::string_view reply = {};  // of RESP, for docs/resp.md
   std::span<const Field> fields = {};

@@ -332,7 +332,7 @@ def test_consumers_can_make_dead_letters_too(client, shared, topic):
     jobs = client.post(shared.topic(topic) + "/reserve", json={"max": 3}).json()["jobs"]
     tokens = {job["id"]: job["token"] for job in jobs}
     both = client.post(shared.topic(topic) + "/nack", json={"tokens": [tokens["http"]], "dead": True, "delay_ms": 1})
-    assert (both.status_code, both.json()["error"]["field"]) == (400, "delay_ms")
+    assert (both.status_code, both.json()["error"]["field"]) == (400, "dead")
     body = {"tokens": [tokens["http"]], "dead": True, "reason": "no such account"}
     assert client.post(shared.topic(topic) + "/nack", json=body).json()["results"][0]["outcome"] == "dead"
     with Wire(shared) as wire:

@@ -1,3 +1,4 @@
+#include "api/docs.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/docs/docs.h"
@@ -14,6 +15,10 @@ Result<int> Run(Context& context, const Arguments& arguments) {
     names.push_back(page.name);
     if (page.name != name) continue;
     context.out.Write(page.text(Groups(), GlobalFlags()));
+    return kExitOk;
+  }
+  if (const auto table = api::DocTable(name)) {
+    context.out.Write(*table);
     return kExitOk;
   }
   return Fail(Code::kInvalidArgument, "PAGE: \"{}\" is not {}{}", name, fmt::join(names, ", "),

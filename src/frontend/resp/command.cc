@@ -20,7 +20,7 @@ using api::VerbId;
 constexpr std::array kOwnCommands{&kAuth,       &kClient, &kCommand, &kEcho,  &kHello, &kInfo,
                                   &kJobMsubmit, &kPing,   &kQuit,    &kReset, &kSelect};
 
-/// Verbs whose commands are gathered into batches, or that wait for jobs. What is not here is served by a shared handler.
+/// Verbs whose commands are gathered into batches, or that wait for jobs. Shared handlers serve the others.
 constexpr std::pair<VerbId, void (*)(Call&)> kOwnHandlers[] = {
     {VerbId::kSubmitJobs, JobSubmit}, {VerbId::kReserveJobs, JobReserve}, {VerbId::kAckJobs, JobAck},
     {VerbId::kNackJobs, JobNack},     {VerbId::kExtendJobs, JobExtend},   {VerbId::kCancelJob, JobCancel},

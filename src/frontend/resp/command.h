@@ -1,5 +1,5 @@
-// Command: one command of RESP. Most come from the table of verbs (api/verbs.h); those that only RESP has stand in files
-// of their own in commands/. Call: one command on its way, which lives until `run` returns.
+// Command: one command of RESP. Most come from the table of verbs (api/verbs.h); those that only RESP has are in
+// files of their own in commands/. Call: one command on its way, which lives until `run` returns.
 #pragma once
 
 #include <cstdint>

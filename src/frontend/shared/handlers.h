@@ -1,6 +1,6 @@
 // Handlers that serve a verb on every door: they take decoded arguments, call the use case and write the answer through
-// a Reply. Verbs that gather many requests into one batch (submit, reserve, settle, amend, count) have handlers of their
-// own in each door.
+// a Reply. Each door has its own handlers for verbs that it gathers into batches (submit, reserve, settle, amend,
+// count).
 //
 // A handler runs on the caller's loop and answers there, at once or later.
 #pragma once

@@ -1,4 +1,4 @@
-// The handlers of commands that RESP serves in its own way, and the commands that only RESP has; command.cc has the table.
+// The handlers of verbs that RESP serves in its own way, and the commands that only RESP has. command.cc has the table.
 #pragma once
 
 #include "frontend/resp/command.h"

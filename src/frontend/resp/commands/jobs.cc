@@ -1,4 +1,4 @@
-// Submitting and changing jobs. Commands of one kind for one topic that follow each other become one call of the service
+// Submitting and changing jobs. Consecutive commands of one kind for one topic become one call of the service
 // (Pipeline). Each command is checked by itself, so that it fails alone.
 #include "core/validate.h"
 #include "frontend/resp/commands/commands.h"
