@@ -61,9 +61,13 @@ class CheckDocs(unittest.TestCase):
         self.assert_bad("docs/reliability.md", "`test_that_is_gone`", "no test test_that_is_gone")
 
     def test_threads(self):
-        source = {"src/a.cc": 'pthread_setname_np(pthread_self(), "tocsin-a");'}
-        self.assertEqual(self.check({**source, "docs/architecture.md": "| `tocsin-a` | 1 |"}), [])
-        self.assertEqual(len(self.check({**source, "docs/architecture.md": ""})), 1)
+        source = {"src/core/a.cc": 'pthread_setname_np(pthread_self(), "tocsin-a");'}
+        self.assertEqual(self.check({**source, "docs/architecture.md": "| `tocsin-a` | `src/core` |"}), [])
+        self.assertEqual(len(self.check({**source, "docs/architecture.md": "`src/core`"})), 1)
+
+    def test_folders(self):
+        self.assert_good(architecture="`src/core/service.h`")
+        self.assert_bad("docs/architecture.md", "", "the folder src/core has no row")
 
 
 if __name__ == "__main__":
