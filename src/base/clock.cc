@@ -29,8 +29,8 @@ RealClock::RealClock() {
 }
 
 Moment RealClock::Now() const {
-  // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not. It is read first: where
-  // the thread is held up between the two readings, steady is behind, never ahead.
+  // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not. Read it first: if the
+  // thread is delayed between the two readings, steady is behind, never ahead.
   const int64_t steady_ns = ReadNs(CLOCK_BOOTTIME) + steady_offset_ns_.load(std::memory_order_relaxed);
   const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
   // The steady timeline is counted from the wall clock's milliseconds, so that both turn over at the same instant:
@@ -44,8 +44,8 @@ Moment RealClock::Now() const {
 void RealClock::Restore(Moment last) {
   const int64_t wall_ns = ReadNs(CLOCK_REALTIME);
   const int64_t wall_ms = wall_ns / kNsPerMs;
-  // Time that passed while the server was down, as far as the wall clock can tell: none if it went back meanwhile, so
-  // that what was relative fires late rather than early.
+  // Time that passed while the server was down, as far as the wall clock can tell. If the wall clock went back, we take
+  // none, so that delays end late rather than early.
   const int64_t down_ms = std::max<int64_t>(0, wall_ms - ToMs(last.utc));
   utc_ms_floor_ = std::max(wall_ms, ToMs(last.utc));
   steady_ms_floor_ = ToMs(last.steady) + down_ms;

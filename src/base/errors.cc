@@ -34,8 +34,7 @@ constexpr std::array kRows{
              "A bounded queue inside the server is full; nothing was done. Try again with a back-off."},
     ErrorRow{Code::kUnavailable, "unavailable", 503, "UNAVAILABLE", "UNAVAILABLE", true,
              "The store behind the server (Redis) could not be reached in time. Whether the call was carried out is "
-             "unknown, "
-             "unless the message says that it was not sent: submit again with the same id."},
+             "unknown, unless the message says that it was not sent: submit again with the same id."},
     ErrorRow{Code::kStorageFull, "storage_full", 507, "STORAGEFULL", "RESOURCE_EXHAUSTED", true,
              "The disk is full: no new jobs are accepted. Delivery, ack and cancel go on and free space."},
     ErrorRow{Code::kStorageFailed, "storage_failed", 500, "STORAGEFAILED", "INTERNAL", false,

@@ -1,9 +1,8 @@
 // All file access of the embedded store goes through this interface, so that tests can fail, tear, drop and reorder it
 // (sim/sim_file.h) and see what a power cut would leave.
 //
-// Durability as POSIX has it: a write is durable after File::Sync of that file; a new, renamed or removed name is
-// durable after FileSystem::SyncDir of its folder. A failed Sync leaves the data of the file unknown: callers stop, and
-// recover.
+// Durability as in POSIX: a write is durable after File::Sync of that file; a new or removed name is durable after
+// FileSystem::SyncDir of its folder. After a failed Sync the data of the file is unknown: callers stop and recover.
 #pragma once
 
 #include <memory>
@@ -26,14 +25,13 @@ class File {
   virtual Status Write(uint64_t offset, std::string_view bytes) = 0;
   virtual Status Sync() = 0;
   virtual Result<uint64_t> Size() = 0;
-  virtual Status Truncate(uint64_t size) = 0;
 };
 
 enum class OpenMode {
   kRead,         // an existing file, read only
   kWrite,        // an existing file, to read and write
-  kCreate,       // a new file; fails where the name exists
-  kWriteDirect,  // kWrite, past the page cache where the file system can
+  kCreate,       // a new file; fails if the name exists
+  kWriteDirect,  // kWrite, past the page cache if the file system can
 };
 
 /// Held while a server uses a folder; released when destroyed.
@@ -48,17 +46,15 @@ class FileSystem {
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
   /// Names (not paths) in `folder`, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
-  /// Ok where the folder exists already. Its parent has to exist.
+  /// Ok if the folder exists already. Its parent must exist.
   virtual Status MakeDir(const std::string& folder) = 0;
-  /// Replaces `to` where it exists.
-  virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
   virtual Status SyncDir(const std::string& folder) = 0;
-  /// kInUse, naming the holder, where another process holds it.
+  /// kInUse, naming the holder, if another process holds it.
   virtual Result<std::unique_ptr<FolderLock>> Lock(const std::string& folder) = 0;
 };
 
-/// The machine's own.
+/// The file system of this machine.
 std::unique_ptr<FileSystem> MakePosixFileSystem();
 
 }  // namespace tocsin

@@ -1,8 +1,7 @@
-// The machine's own file system.
+// FileSystem on POSIX calls.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -23,7 +22,7 @@ std::unexpected<Error> IoError(int error, std::string_view verb, std::string_vie
   return Fail(code, "cannot {} {}: {}", verb, path, std::generic_category().message(error));
 }
 
-/// Calls `call` again for as long as a signal interrupts it.
+/// Repeats `call` while signals interrupt it.
 template <class Call>
 auto Uninterrupted(Call call) {
   auto result = call();
@@ -97,13 +96,6 @@ class PosixFile final : public File {
     return static_cast<uint64_t>(info.st_size);
   }
 
-  Status Truncate(uint64_t size) override {
-    if (Uninterrupted([&] { return ::ftruncate(fd_.get(), static_cast<off_t>(size)); }) < 0) {
-      return IoError(errno, "truncate", path_);
-    }
-    return {};
-  }
-
  private:
   /// Some file systems accept O_DIRECT when a file is opened and refuse it when it is used.
   bool FallBack() {
@@ -118,7 +110,7 @@ class PosixFile final : public File {
   std::atomic<bool> direct_;
 };
 
-/// The lock is the flock, which ends with the process; the pid in the file only tells people who holds it.
+/// The lock is the flock, which ends with the process. The pid in the file only tells people who holds it.
 class PosixLock final : public FolderLock {
  public:
   explicit PosixLock(Descriptor fd) : fd_(std::move(fd)) {}
@@ -156,7 +148,7 @@ class PosixFileSystem final : public FileSystem {
     if (!dir) return IoError(errno, "list", folder);
     std::vector<std::string> names;
     for (;;) {
-      errno = 0;  // readdir says nothing else about an error
+      errno = 0;  // the only way to tell an error of readdir from the end
       const dirent* entry = ::readdir(dir.get());
       if (entry == nullptr) break;
       const std::string_view name = entry->d_name;
@@ -173,12 +165,6 @@ class PosixFileSystem final : public FileSystem {
     struct stat info{};
     if (error == EEXIST && ::stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
     return IoError(error, "make folder", folder);
-  }
-
-  Status Rename(const std::string& from, const std::string& to) override {
-    if (std::rename(from.c_str(), to.c_str()) == 0) return {};
-    const int error = errno;
-    return IoError(error, "rename", fmt::format("{} to {}", from, to));
   }
 
   Status Remove(const std::string& path) override {
@@ -203,7 +189,7 @@ class PosixFileSystem final : public FileSystem {
     }
     const std::string pid = fmt::format("{}\n", ::getpid());
     if (::ftruncate(fd.get(), 0) < 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {
-      // On a full disk too a server must start, to deliver and so to free space: the pid is only for people.
+      // A server must also start on a full disk, to deliver jobs and so free space: the pid is only for people.
       if (errno != ENOSPC && errno != EDQUOT) return IoError(errno, "write", path);
     }
     return std::make_unique<PosixLock>(std::move(fd));

@@ -39,31 +39,28 @@ class PosixFileTest : public testing::Test {
   std::unique_ptr<FileSystem> fs_ = MakePosixFileSystem();
 };
 
-TEST_F(PosixFileTest, WritesReadsAndTruncates) {
+TEST_F(PosixFileTest, WritesAndReads) {
   const auto file = Open("a", OpenMode::kCreate);
   ASSERT_TRUE(file->Write(0, "hello world"));
   ASSERT_TRUE(file->Write(6, "there"));
   ASSERT_TRUE(file->Sync());
   EXPECT_EQ(ReadAll(*file), "hello there");
   EXPECT_EQ(file->Size().value(), 11U);
-  ASSERT_TRUE(file->Truncate(5));
-  EXPECT_EQ(ReadAll(*Open("a", OpenMode::kRead)), "hello");
+  EXPECT_EQ(ReadAll(*Open("a", OpenMode::kRead)), "hello there");
   std::array<char, 4> out;
-  EXPECT_EQ(file->Read(3, out).value(), 2U) << "fewer at the end";
+  EXPECT_EQ(file->Read(9, out).value(), 2U) << "fewer at the end";
   EXPECT_EQ(file->Read(50, out).value(), 0U);
 }
 
-TEST_F(PosixFileTest, NamesComeMoveAndGo) {
+TEST_F(PosixFileTest, NamesComeAndGo) {
   ASSERT_TRUE(fs_->MakeDir(folder_ + "/sub"));
   ASSERT_TRUE(fs_->MakeDir(folder_ + "/sub")) << "again";
   Open("b", OpenMode::kCreate);
   Open("a", OpenMode::kCreate);
   EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("a", "b", "sub"));
-  ASSERT_TRUE(fs_->Rename(folder_ + "/b", folder_ + "/a"));
   ASSERT_TRUE(fs_->SyncDir(folder_));
-  EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("a", "sub"));
   ASSERT_TRUE(fs_->Remove(folder_ + "/a"));
-  EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("sub"));
+  EXPECT_THAT(fs_->List(folder_).value(), ElementsAre("b", "sub"));
 }
 
 TEST_F(PosixFileTest, ErrorsNameThePathAndTheReason) {
@@ -71,8 +68,7 @@ TEST_F(PosixFileTest, ErrorsNameThePathAndTheReason) {
   for (const Error& error :
        {fs_->Open(missing, OpenMode::kRead).error(), fs_->Open(missing, OpenMode::kWrite).error(),
         fs_->Open(missing, OpenMode::kWriteDirect).error(), fs_->List(missing).error(), fs_->Remove(missing).error(),
-        fs_->Rename(missing, missing + "2").error(), fs_->SyncDir(missing).error(), fs_->Lock(missing).error(),
-        fs_->MakeDir(missing + "/x").error()}) {
+        fs_->SyncDir(missing).error(), fs_->Lock(missing).error(), fs_->MakeDir(missing + "/x").error()}) {
     EXPECT_EQ(error.code, Code::kIo);
     EXPECT_THAT(error.message, HasSubstr(missing));
     EXPECT_THAT(error.message, HasSubstr("No such file or directory"));
@@ -110,7 +106,7 @@ TEST_F(PosixFileTest, DirectFilesReadWhatTheyWroteWhetherOrNotTheFileSystemCan) 
     EXPECT_EQ((*file)->Read(kBlock, back->bytes).value(), 2 * kBlock);
     EXPECT_EQ(back->bytes, block->bytes);
     EXPECT_EQ((*file)->Read(2 * kBlock, back->bytes).value(), kBlock) << "fewer at the end";
-    ASSERT_TRUE((*file)->Truncate(kBlock + 100));
+    ASSERT_EQ(::truncate(path.c_str(), kBlock + 100), 0);
     EXPECT_EQ((*file)->Read(0, back->bytes).value(), kBlock + 100) << "an end inside a block";
     (void)fs_->Remove(path);
   }

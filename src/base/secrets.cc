@@ -26,7 +26,7 @@ bool IsName(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-/// Nothing where there is no such file.
+/// Nothing if there is no such file.
 Result<std::optional<std::string>> ReadFile(const std::string& path) {
   const auto failed = [&path] {
     return Fail(Code::kIo, "cannot read {}: {}", path, std::generic_category().message(errno));

@@ -16,7 +16,7 @@ constexpr std::array<uint8_t, 256> kBase64Digits = [] {
   return digits;
 }();
 
-/// Bytes of the sequence that begins at `p`, 0 where it is malformed. Only for a first byte that is not ASCII.
+/// Bytes of the sequence that begins at `p`, 0 if it is malformed. Only for a first byte that is not ASCII.
 size_t SequenceLength(const uint8_t* p, size_t left) {
   const auto follows = [&](size_t i) { return (p[i] & 0xC0) == 0x80; };
   if (p[0] >= 0xC2 && p[0] <= 0xDF) return left >= 2 && follows(1) ? 2 : 0;
@@ -149,7 +149,7 @@ std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_spa
 std::string Shown(std::string_view name) {
   constexpr size_t kShownBytes = 64;
   std::string_view cut = name.substr(0, kShownBytes);
-  // At most the bytes of one character: what is cut short may have been whole.
+  // Drop the character that the cut broke, which is at most three bytes.
   for (size_t i = 0; i < 3 && cut.size() < name.size() && !IsUtf8(cut); ++i) cut.remove_suffix(1);
   std::string shown;
   if (IsUtf8(cut)) {

@@ -13,7 +13,7 @@
 namespace tocsin {
 namespace {
 
-/// Names as nodes have them: alike, but for a random part.
+/// Names like those of real nodes: equal except for a random part.
 std::vector<std::string> Nodes(size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::string> ids;

@@ -58,7 +58,7 @@ class BitRot : public testing::TestWithParam<bool> {
   std::unique_ptr<SimFileSystem> Copy() { return node_.disk().Survivors(Survive::kNothing, 1); }
   std::vector<std::string> Files() { return *node_.disk().List("data"); }
 
-  /// True where the start refuses; otherwise nothing is missing.
+  /// True if the start refuses; otherwise nothing is missing.
   bool Refused(std::unique_ptr<SimFileSystem> disk, const std::string& what) {
     SimNode node(SimNode::SmallOptions(), std::move(disk));
     const Status opened = node.Open();
@@ -137,9 +137,7 @@ TEST_P(BitRot, CutOffFilesAreNoticed) {
   for (const std::string& file : Files()) {
     for (const uint64_t size : {0UL, 100UL, 4'096UL, 5'000UL, 30'000UL, 65'535UL}) {
       auto disk = Copy();
-      auto opened = disk->Open("data/" + file, OpenMode::kWrite);
-      ASSERT_TRUE(opened && (*opened)->Truncate(size) && (*opened)->Sync());
-      opened->reset();
+      ASSERT_TRUE(disk->CutOff("data/" + file, size));
       refused += Refused(std::move(disk), fmt::format("{} cut off at {}", file, size));
       ++cuts;
     }

@@ -50,7 +50,7 @@ class Generator {
   Operation MakeCount();
   Operation MakeSweep();
   Operation MakeTopic();
-  /// Ends jobs where there are so many that the oracle becomes slow.
+  /// Ends jobs if there are so many that the oracle becomes slow.
   std::optional<Operation> Relief(const Side& oracle);
 
   std::mt19937_64 random_;

@@ -24,10 +24,10 @@ class ManualLoop final : public Loop {
 
   /// False when nothing waits.
   bool RunOne();
-  /// Runs until nothing waits, with what the tasks themselves post. Returns how many it ran.
+  /// Runs until no task waits, also those that tasks post. Returns how many it ran.
   size_t RunAll();
   size_t Waiting() const;
-  /// Drops what waits, as the end of a process does.
+  /// Drops the waiting tasks, as the end of a process does.
   void Forget();
 
   /// The delay of the alarm that is set.

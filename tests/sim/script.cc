@@ -169,7 +169,7 @@ class Survivor {
   }
 
   std::string GoesOn(const std::vector<Token>& old_tokens) {
-    // An id that was given out for what did not survive is not given out again: in another millisecond both count anew.
+    // An id of a job that did not survive is not given out again: in another millisecond both count from the start.
     node_.clock().Advance(Millis(1));
     std::vector<Operation> operations;
     operations.push_back(PutTopic(DefaultTopic("after")));

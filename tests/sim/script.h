@@ -65,7 +65,7 @@ class ScriptRun {
 
 /// Opens what a failed run left, at the moment at which it failed, and checks it against the script: the state after
 /// one of the steps that it may be after; stale tokens; greater ids; and that it goes on working, across another
-/// restart. Says what is wrong; nothing where all is well.
+/// restart. Says what is wrong; nothing if all is well.
 std::string CheckSurvivors(const Script& script, const ScriptRun& run, std::unique_ptr<SimFileSystem> disk,
                            Moment moment, std::vector<Token> old_tokens);
 

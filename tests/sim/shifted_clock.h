@@ -1,4 +1,4 @@
-// ShiftedClock: for tests on real sockets, whose deadlines are to be reached without waiting. Used on one thread.
+// ShiftedClock: lets tests on real sockets reach deadlines without waiting. Used on one thread.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace tocsin {
 
-/// Real time, and what the test adds to it.
+/// Real time plus what the test added.
 class ShiftedClock final : public Clock {
  public:
   Moment Now() const override { return real_.Now(); }

@@ -1,5 +1,5 @@
-// The inside of SimFileSystem: files, names, and what of both is not synced yet. Included by sim_file.cc and
-// sim_survivors.cc alone. Everything here is protected by State::mutex.
+// The inside of SimFileSystem: files, names, and the changes of both that are not synced yet. Only sim_file.cc and
+// sim_survivors.cc include it. State::mutex protects everything here.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,7 @@ namespace tocsin::sim {
 
 struct Change {
   uint64_t number = 0;  // in the order of all changes
-  bool truncate;
-  uint64_t offset;  // truncate: the new size
+  uint64_t offset;
   std::string bytes;
 };
 
@@ -27,10 +26,7 @@ inline void Apply(std::string& data, uint64_t offset, std::string_view bytes) {
   std::ranges::copy(bytes, data.begin() + static_cast<ptrdiff_t>(offset));
 }
 
-inline void Apply(std::string& data, const Change& change) {
-  if (change.truncate) return data.resize(change.offset);
-  Apply(data, change.offset, change.bytes);
-}
+inline void Apply(std::string& data, const Change& change) { Apply(data, change.offset, change.bytes); }
 
 struct Inode {
   std::string now;
@@ -49,7 +45,7 @@ inline std::string Parent(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// One change of names: `remove` goes, `add` comes (with both: a rename), or the folder `folder` comes.
+/// One change of names: the file `remove` goes, the file `add` comes, or the folder `folder` comes.
 struct NameChange {
   uint64_t number = 0;
   std::string in;  // the folder whose sync makes it durable
@@ -70,9 +66,7 @@ inline bool ChangesDisk(SimOp op) {
     case SimOp::kCreate:
     case SimOp::kWrite:
     case SimOp::kSync:
-    case SimOp::kTruncate:
     case SimOp::kMakeDir:
-    case SimOp::kRename:
     case SimOp::kRemove:
     case SimOp::kSyncDir:
       return true;
@@ -87,7 +81,7 @@ struct Fault {
   Code code;
 };
 
-/// What becomes of one operation. The one that the power cut hits takes effect, unsynced, and fails.
+/// What happens to one operation. The operation that the power cut hits takes effect, unsynced, and fails.
 struct Verdict {
   Status status;
   bool takes_effect = true;
@@ -150,7 +144,7 @@ struct SimFileSystem::State {
     const bool fits = growth <= room;
     if (!fits) bytes.remove_suffix(std::min<uint64_t>(bytes.size(), growth - room));
     if (!bytes.empty()) {
-      sim::Change change{++changes, false, offset, std::string(bytes)};
+      sim::Change change{++changes, offset, std::string(bytes)};
       Apply(inode.now, change);
       inode.unsynced.push_back(std::move(change));
     }

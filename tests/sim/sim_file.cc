@@ -51,17 +51,6 @@ class SimFile final : public File {
     return inode_->now.size();
   }
 
-  Status Truncate(uint64_t size) override {
-    TOCSIN_CHECK(mode_ != OpenMode::kRead);
-    const std::scoped_lock lock(state_.mutex);
-    Verdict verdict = state_.Begin(SimOp::kTruncate, path_);
-    if (verdict.takes_effect) {
-      inode_->unsynced.push_back({++state_.changes, true, size, {}});
-      inode_->now.resize(size);
-    }
-    return verdict.status;
-  }
-
  private:
   void CheckAligned(uint64_t offset, const char* data, size_t size) const {
     if (mode_ != OpenMode::kWriteDirect) return;
@@ -132,18 +121,6 @@ Status SimFileSystem::MakeDir(const std::string& folder) {
   if (!state_->now.folders.contains(folder)) {
     state_->ChangeNames({.in = Parent(folder), .folder = folder});
   }
-  return verdict.status;
-}
-
-Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
-  const std::scoped_lock lock(state_->mutex);
-  Verdict verdict = state_->Begin(SimOp::kRename, from);
-  if (!verdict.takes_effect) return verdict.status;
-  const auto found = state_->now.files.find(from);
-  if (found == state_->now.files.end() || !state_->now.folders.contains(Parent(to))) {
-    return Fail(Code::kIo, "cannot rename {} to {}: No such file or directory", from, to);
-  }
-  state_->ChangeNames({.in = Parent(to), .remove = from, .add = to, .inode = found->second});
   return verdict.status;
 }
 
@@ -229,6 +206,17 @@ bool SimFileSystem::FlipBit(const std::string& path, uint64_t offset, int bit) {
     byte = static_cast<char>(found->second->now[offset] ^ 1 << bit);
   }
   return Corrupt(path, offset, {&byte, 1});
+}
+
+bool SimFileSystem::CutOff(const std::string& path, uint64_t size) {
+  const std::scoped_lock lock(state_->mutex);
+  const auto found = state_->now.files.find(path);
+  if (found == state_->now.files.end()) return false;
+  Inode& inode = *found->second;
+  inode.now.resize(size);
+  inode.durable = inode.now;
+  inode.unsynced.clear();
+  return true;
 }
 
 }  // namespace tocsin

@@ -3,8 +3,7 @@
 // it can show anything that a disk could hold. Thread-safe; open files must not outlive it.
 //
 // Stricter than most disks: syncing a new file does not make its name durable, and a folder's name is durable only
-// after its parent was synced. A rename counts with the folder that it moves into. The folders "." and "/" always
-// exist.
+// after its parent was synced. The folders "." and "/" always exist.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +21,15 @@ enum class SimOp : uint8_t {
   kWrite,
   kSync,
   kSize,
-  kTruncate,
   kList,
   kMakeDir,
-  kRename,
   kRemove,
   kSyncDir,
   kLock,
   kAny,  // the last: any of the above
 };
 
-/// What a power cut leaves of that which was not synced.
+/// What a power cut leaves of changes that were not synced.
 enum class Survive : uint8_t {
   kNothing,
   kPrefix,   // the first of the changes, in the order in which they were made
@@ -51,18 +48,16 @@ class SimFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override;
   Result<std::vector<std::string>> List(const std::string& folder) override;
   Status MakeDir(const std::string& folder) override;
-  Status Rename(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
   Status SyncDir(const std::string& folder) override;
   Result<std::unique_ptr<FolderLock>> Lock(const std::string& folder) override;
 
-  /// The `nth` operation of this kind from now on (1: the next) fails with `code` and does nothing; but a failed sync
-  /// of a file also drops what was not synced, as Linux does, so that a second sync would succeed and have saved
-  /// nothing.
+  /// The `nth` operation of this kind from now on (1: the next) fails with `code` and does nothing. A failed sync of a
+  /// file also drops what was not synced, as Linux does: a second sync would succeed without having saved it.
   void FailNth(SimOp op, uint64_t nth, Code code = Code::kIo);
   /// A write over the quota writes what fits and answers kStorageFull.
   void SetQuota(uint64_t bytes);
-  /// Of all files that have a name.
+  /// The sum over all files that have a name.
   uint64_t BytesUsed() const;
 
   /// Operations of a kind so far, failed ones too.
@@ -76,9 +71,11 @@ class SimFileSystem final : public FileSystem {
   /// seed give the same one.
   std::unique_ptr<SimFileSystem> Survivors(Survive choice, uint64_t seed) const;
 
-  /// Bit rot: changes stored bytes behind the back of whoever has the file open. False outside the file.
+  /// Bit rot: changes stored bytes, also of open files. False outside the file.
   bool Corrupt(const std::string& path, uint64_t offset, std::string_view bytes);
   bool FlipBit(const std::string& path, uint64_t offset, int bit);
+  /// Drops what the file holds from `size` on, durably; a longer size fills it with zeros. False if there is no file.
+  bool CutOff(const std::string& path, uint64_t size);
 
  private:
   friend class SimFile;

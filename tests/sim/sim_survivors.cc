@@ -38,10 +38,6 @@ class Chooser {
       return Apply(data, change.offset, std::string_view(change.bytes).substr(0, Below(change.bytes.size())));
     }
     if (choice_ != Survive::kSectors) return Apply(data, change);
-    if (change.truncate) {
-      if (Below(2) == 0) Apply(data, change);
-      return;
-    }
     std::string_view rest = change.bytes;
     for (uint64_t offset = change.offset; !rest.empty();) {
       const auto size = std::min<uint64_t>(rest.size(), kSector - offset % kSector);
@@ -95,7 +91,7 @@ std::unique_ptr<SimFileSystem> SimFileSystem::Survivors(Survive choice, uint64_t
     for (const auto& [path, inode] : names->files) {
       for (const Change& change : inode->unsynced) {
         numbers.insert(change.number);
-        if (!change.truncate) last_write = std::max(last_write, change.number);
+        last_write = std::max(last_write, change.number);
       }
     }
   }

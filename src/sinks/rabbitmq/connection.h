@@ -52,7 +52,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::string& out() { return out_; }
   Encoder& encoder() { return encoder_; }
   void Flush();
-  bool writing() const { return writing_; }
 
   /// Looks at the deadlines. When to look next.
   TimePoint Check(TimePoint now);

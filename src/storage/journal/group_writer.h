@@ -18,7 +18,6 @@ class GroupWriter {
 
   /// Continues `file` at `offset`; `tail` is what the block of `offset` holds before it.
   void Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail);
-  bool attached() const { return file_ != nullptr; }
 
   Status Append(std::string_view bytes);
   /// Writes out everything, the last block padded with zeros.

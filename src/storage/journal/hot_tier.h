@@ -171,7 +171,6 @@ class HotTier {
   Index FindUid(uint16_t topic, Uid uid) const;
   /// By own id and key, or by the text of a server id.
   Index Find(uint16_t topic, JobRef job) const;
-  void PrefetchUid(uint16_t topic, Uid uid) const { by_uid_.Prefetch(UidHash(topic, uid)); }
 
   /// Before the first Schedule: no due time lies before these.
   void ResetWheels(Time oldest_steady, Time oldest_utc);

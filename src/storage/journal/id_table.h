@@ -51,13 +51,6 @@ class IdTable {
   /// False when there is no such entry.
   bool Erase(uint64_t hash, uint32_t index);
 
-  /// Brings the entry's slot into the cache, for batches: prefetch all, then look at each.
-  void Prefetch(uint64_t hash) const {
-    if (directory_.empty()) return;
-    const uint32_t tag = TagOf(hash);
-    __builtin_prefetch(&pages_[PageFor(tag)].slots[HomeOf(tag)]);
-  }
-
   /// Maps and touches memory, so that growing to `entries` faults no page.
   void Prefault(size_t entries);
 

@@ -22,7 +22,6 @@ TEST(IdTableTest, EmptyTableFindsNothing) {
   IdTable table(source);
   EXPECT_EQ(FindExact(table, 1, 1), 0U);
   EXPECT_FALSE(table.Erase(1, 1));
-  table.Prefetch(1);
   EXPECT_EQ(table.held_bytes() / kChunkBytes, 0U);
 }
 
