@@ -2,15 +2,18 @@
 """Fills the tables of the documents that come from the program's tables.
 
 A document marks each with `<!-- table: NAME -->` and `<!-- end -->`; `tocsin docs NAME` prints what goes between. With
---check nothing is written, and the exit status is 1 if a table is not what the program prints.
+--check nothing is written, and the exit status is 1 if a table is not what the program prints. TOCSIN_BIN_DIR names the
+folder of the program; build/release/bin unless set.
 """
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/bin")) / "tocsin"
 BLOCK = re.compile(r"(<!-- table: (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -27,7 +30,7 @@ def main():
     stale = []
     for page in sorted(ROOT.glob("docs/**/*.md")):
         before = page.read_text()
-        after = fill(before, ROOT / "build/release/bin/tocsin")
+        after = fill(before, PROGRAM)
         if after == before:
             continue
         stale.append(page.relative_to(ROOT))
