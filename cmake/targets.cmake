@@ -6,6 +6,8 @@
 #   `make test` runs each for a few seconds, from the inputs in tests/fuzz/corpus/<name>/.
 # tocsin_bench(NAME x_bench SRCS ... DEPS ...)   one benchmark program
 
+# tocsin_embed(VARIABLE file)   reads a file for configure_file; CMake runs again when the file changes
+
 # What tools/test.sh builds: it takes its lists of programs from here.
 add_custom_target(unit_tests)
 add_custom_target(concurrency_tests)
@@ -29,6 +31,12 @@ if(TOCSIN_SANITIZE)
 endif()
 target_compile_options(tocsin_pch PRIVATE ${tocsin_code_options})
 target_compile_options(tocsin_test_pch PRIVATE ${tocsin_test_options})
+
+function(tocsin_embed variable file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
 
 function(tocsin_common target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)

@@ -1,5 +1,5 @@
-// Backing: what stands behind the service: a store for each shard, and what those need. There is one for each kind of
-// store; this folder is the only one that names them.
+// Backing: a store for each shard, and what the stores need. There is one class for each kind of store; only this
+// folder names them.
 //
 // Made, opened, closed and destroyed by the main thread. While the loops run, Leave is called on the main loop, and the
 // stores belong to their shards.
@@ -39,7 +39,7 @@ class Backing {
   virtual ~Backing() = default;
 
   /// Knows all that is stored when it returns. The loops do not run yet. `go_on` is asked several times a second while
-  /// this waits for somebody; where it says no, the answer is kShuttingDown.
+  /// this waits for a server; if it says no, the answer is kShuttingDown.
   virtual Status Open(const std::function<bool()>& go_on) = 0;
   virtual Store& store(uint32_t shard) = 0;
   /// Null for a store of this node alone.
@@ -50,10 +50,10 @@ class Backing {
 
   /// The loops are about to run.
   virtual void Start() = 0;
-  /// The server begins to stop: other nodes take over what this one looked after. `done` runs on the main loop, soon in
-  /// any case.
+  /// The server begins to stop: other nodes take over the groups of this one. `done` runs on the main loop, soon in any
+  /// case.
   virtual void Leave(Task done) = 0;
-  /// The loops run no more. What was accepted is stored when it returns.
+  /// The loops have stopped. What was accepted is stored when it returns.
   virtual Status Close() = 0;
 };
 

@@ -1,4 +1,4 @@
-// What /metrics says of a node among others; every kind of backing fills it in. The figures are thread-safe.
+// The metrics of a node among others; every kind of backing fills it in. The figures are thread-safe.
 #pragma once
 
 #include <memory>

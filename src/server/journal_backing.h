@@ -1,4 +1,4 @@
-// JournalBacking: the embedded store, of one node alone.
+// JournalBacking: the embedded store, which only this node uses.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ namespace tocsin {
 namespace {
 
 constexpr Millis kLookEvery{1'000};
-constexpr int kLooksAlone = 5;  // before it is said
+constexpr int kLooksAlone = 5;  // before it is logged
 
 std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
   std::vector<bool> owned(kGroups);
@@ -71,13 +71,13 @@ void Ownership::OnMembers(const Members& members) {
   const bool was_joined = std::exchange(joined_, members.joined);
   if (members.joined) looks_alone_ = 0;
   if (!members.joined) {
-    // What it has it keeps: while the coordinator is away nobody takes it over, and leases have to end. Where somebody
-    // did, the epochs refuse this node.
+    // It keeps its groups: while the coordinator is away nobody takes them over, and leases have to end. If somebody
+    // did take one over, the store refuses this node's epoch.
     metrics_.members->Set(0);
     if (was_joined) LogWarn("this node's registration is lost: it takes over nothing until it is registered again");
     return;
   }
-  // Others may have had its groups meanwhile: all are taken anew.
+  // Others may have owned its groups meanwhile: take all of them again.
   if (!was_joined) Own(std::vector<bool>(kGroups));
   const std::vector<bool> owned = OwnedBy(self_.id, members);
   uint64_t gained = 0;
@@ -99,7 +99,7 @@ void Ownership::Own(const std::vector<bool>& owned) {
     for (uint32_t group = shard; group < kGroups; group += static_cast<uint32_t>(shards_.size())) {
       if (owned[group]) groups.push_back(group);
     }
-    // Also where they are the same: one may have been refused.
+    // Even if they are the same: the store may have refused one.
     shards_[shard].loop->Post([store = shards_[shard].store, groups = std::move(groups)] { store->OwnGroups(groups); });
   }
 }

@@ -36,7 +36,7 @@ class Ownership final : public Cluster {
 
   /// Before the loops run.
   void Start();
-  /// This node owns nothing any more, and others see that it goes. `done` runs after at most kLeaveTime.
+  /// Gives up all groups and leaves the members. `done` runs after at most kLeaveTime.
   void Leave(Task done);
   void Describe(Loop& caller, Done<ClusterReport> done) override;
 

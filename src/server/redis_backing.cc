@@ -14,14 +14,14 @@
 namespace tocsin {
 namespace {
 
-constexpr Millis kOpenTime{60'000};  // for Redis to be there
-constexpr Millis kFirstWord{1'000};  // then it is said what is waited for,
-constexpr Millis kNextWord{5'000};   // and again
+constexpr Millis kOpenTime{60'000};  // how long to wait for Redis
+constexpr Millis kFirstWord{1'000};  // when to log first what it waits for,
+constexpr Millis kNextWord{5'000};   // and how often later
 constexpr Millis kTryEvery{200};
 constexpr Millis kPoll{5};
-constexpr Millis kBeatEvery{200};  // of all shards together: the signs of life that an idle node asks Redis for
+constexpr Millis kBeatEvery{200};  // pings of an idle node, over all shards
 
-/// The reason, with the server's address where the reader does not know it.
+/// The reason, with the server's address unless the reader knows it.
 std::string WhyAway(const redis::ServerHealth& server, bool known) {
   const std::string named = fmt::format("Redis at {}: ", server.endpoint.Text());
   std::string_view why = server.state;

@@ -42,9 +42,9 @@ class RedisBacking final : public Backing {
   void AskToOpen();
   Status CheckServers();
   Result<std::unique_ptr<Coordinator>> MakeCoordinator(redis::Options options);
-  /// Why Redis is waited for.
+  /// What keeps the stores from opening.
   std::string Trouble() const;
-  /// Runs the shards' loops on this thread, which their own threads do not do yet, for a moment or until `done`.
+  /// Runs the shards' loops on this thread for a moment, or until `done`: their own threads do not run yet.
   template <class Until>
   void Drive(Millis most, Until done);
 

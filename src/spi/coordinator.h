@@ -24,7 +24,7 @@ struct Member {
 
 struct Members {
   std::vector<Member> members;  // sorted by id
-  /// Whether this node is one of them. False while its registration is lost: it then takes over nothing.
+  /// Whether this node is one of them. False while its registration is lost: then it takes over no group.
   bool joined = false;
 };
 
@@ -41,11 +41,11 @@ class Coordinator {
   /// Registers this node, and again whenever the registration was lost. `changed` runs with the members at first and on
   /// every change.
   virtual void Join(Member self, std::move_only_function<void(const Members&)> changed) = 0;
-  /// The node is taken off the list at once; `done` runs when the others can see it. Nothing is called after it.
+  /// Removes the node from the list at once; `done` runs when the others can see it. No callback runs after `done`.
   virtual void Leave(Done<void> done) = 0;
-  /// Reads the members anew and says `changed`, also where they are the same: a store has refused this node's epoch.
+  /// Reads the members again and calls `changed` even if they are the same: another node has taken a group of this one.
   virtual void Refresh() = 0;
-  /// The members as last heard. `heard` may be newer than `changed` said: that a member is still there is no change.
+  /// The members as last read. `heard` may be newer than in the last call of `changed`.
   virtual Members Current() const = 0;
   virtual CoordinatorHealth Health() const = 0;
 };

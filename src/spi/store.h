@@ -38,7 +38,7 @@ struct Advanced {
   Time next_steady = kNever;       // when Advance has work next, on each timeline
   Time next_utc = kNever;
   bool more = false;             // the budget ran out: call again soon
-  std::optional<Error> trouble;  // of a server behind the store: nothing is known of what that one has
+  std::optional<Error> trouble;  // a server behind the store did not answer: its jobs are not looked at
   bool cut_off = false;          // with trouble: none of the servers behind the store answers
 };
 
@@ -59,7 +59,7 @@ struct Swept {
   std::string cursor;  // empty: the end
 };
 
-/// One topic's figures in one store. The first group are gauges, the second counts since the store was opened. Always:
+/// One topic's figures in one store. The first fields are gauges, the others count since the store was opened. Always:
 ///   recovered + accepted == scheduled + leased + dead + acked + cancelled + purged
 struct TopicFigures {
   Topic topic;
@@ -86,12 +86,12 @@ class Store {
   virtual ~Store() = default;
 
   /// Creates the topic or takes its new settings (`slots` never changes). Idempotent; called on every shard's store.
-  /// kConflict where another node has stored other settings under this version or a later one, or has dropped the topic
-  /// and made it again: Topics() has those settings then.
+  /// kConflict if another node has stored other settings under this version or a later one, or has dropped the topic
+  /// and created it again: Topics() then has those settings.
   virtual void PutTopic(const Topic& topic, Done<void> done) = 0;
-  /// Removes the topic with all its jobs. Ok where there is none. After an error it can be called again, also where
-  /// Topics() has it no more. kConflict where another node has dropped it and made it again: Topics() has that one
-  /// then.
+  /// Removes the topic with all its jobs. Ok if there is none. After an error it can be called again, even if Topics()
+  /// no longer has the topic. kConflict if another node has dropped it and created it again: Topics() then has that
+  /// one.
   virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
   /// The topics that it holds, each with its figures.
   virtual std::vector<TopicFigures> Topics() const = 0;
@@ -103,7 +103,7 @@ class Store {
                       Done<std::vector<Submitted>> done) = 0;
 
   /// Leases up to `max` of the jobs that Advance made ready, in (due, sequence) order within a slot. Empty when none is
-  /// ready or the topic is paused; fewer, but at least one, where they are very large.
+  /// ready or the topic is paused; fewer, but at least one, if they are very large.
   virtual void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) = 0;
 
   /// A retry, after a nack or an expired lease, is due on the steady timeline after the given delay or the topic's
@@ -115,15 +115,15 @@ class Store {
   virtual void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
                      Done<std::vector<Amended>> done) = 0;
 
-  /// A job that has fired, by either way or by kFire, counts no more: kNotCounted, whatever the event.
+  /// A job that has fired, by either way or by kFire, no longer counts: kNotCounted for any event.
   virtual void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                      Done<std::vector<Counted>> done) = 0;
 
-  /// One job for each reference, in their order; one with uid 0 in the place of a job that is not stored.
+  /// One job for each reference, in their order; one with uid 0 instead of a job that is not stored.
   virtual void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) = 0;
 
   /// Every job that has the state during the whole listing is listed once. In no particular order; fewer than `limit`,
-  /// and more to come, where they are very large. kInvalidArgument for a cursor that is not one.
+  /// and more to come, if they are very large. kInvalidArgument for a cursor that is not one.
   virtual void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                     Done<Page> done) = 0;
 
@@ -133,7 +133,7 @@ class Store {
                      Done<Swept> done) = 0;
 
   /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
-  /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and every second regardless.
+  /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and in any case every second.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
 };
 

@@ -62,7 +62,7 @@ void RedisCoordinator::Leave(Done<void> done) {
   left_ = true;
   timer_.cancel();
   leave_done_ = std::move(done);
-  // A beat that joins must not come after it.
+  // A beat that joins must not arrive after the leave.
   if (!under_way_) SendLeave();
 }
 
@@ -111,7 +111,7 @@ void RedisCoordinator::OnBeat(TimePoint sent, Result<redis::Reply> answer) {
   } else {
     SetState(false, roster.error().message);
     next_beat_ = clock_.IoNow() + options_.session / 12;
-    if (refreshing_) Say();
+    if (refreshing_) Report();
   }
   if (left_) return;  // `changed` may leave
   if (again_) return Beat();
@@ -138,7 +138,7 @@ void RedisCoordinator::Apply(TimePoint sent, Roster roster) {
     view_.joined = true;
     lease_end_ = end;
   }
-  if (!same || refreshing_) Say();
+  if (!same || refreshing_) Report();
 }
 
 void RedisCoordinator::CheckLease() {
@@ -146,13 +146,13 @@ void RedisCoordinator::CheckLease() {
 }
 
 void RedisCoordinator::Lose(std::string_view why) {
-  LogWarn("coordinator: this node is no member any more: {}", why);
+  LogWarn("coordinator: this node is no longer a member: {}", why);
   view_.joined = false;
   std::erase_if(view_.members, [this](const Member& member) { return member.id == self_.id; });
-  Say();
+  Report();
 }
 
-void RedisCoordinator::Say() {
+void RedisCoordinator::Report() {
   if (!left_) changed_(view_);
 }
 

@@ -1,16 +1,15 @@
 // RedisCoordinator: members as leases in Redis (coordination/redis/roster.h). Each node beats three times a session:
 // one script renews its lease, removes those that ran out, and returns the list. A change is published, so that the
-// others look at once; nothing depends on that, since everybody looks with each beat, and when a lease that it knows of
-// runs out.
+// others beat at once; nothing depends on that, because every node also beats when a lease that it knows of runs out.
 //
 // Owned by the composition root. Threads: everything on the thread that runs `io`; not destroyed within its own
 // callbacks.
 //
 // Invariants:
 //  - A node that is joined holds a lease: by its own steady clock, less than a session has passed since it sent the
-//    last beat that Redis answered, and Redis counts from later than that. So it says joined = false no later than
+//    last beat that Redis answered, and Redis counts from later than that. So it reports joined = false no later than
 //    others see it gone.
-//  - After joined = true a lost lease is always said (joined = false) before the node joins anew.
+//  - After joined = true a lost lease is always reported (joined = false) before the node joins again.
 //  - At most one beat is under way.
 #pragma once
 
@@ -30,7 +29,7 @@ namespace tocsin {
 
 struct RedisCoordinatorOptions {
   std::string prefix = "tocsin";  // of the keys; nodes with the same one are one cluster
-  Millis session{6'000};          // a node that is not heard of for so long is gone
+  Millis session{6'000};          // a node that has not beaten for this long is gone
 };
 
 class RedisCoordinator final : public Coordinator {
@@ -62,10 +61,10 @@ class RedisCoordinator final : public Coordinator {
   void OnBeat(TimePoint sent, Result<redis::Reply> answer);
   void Apply(TimePoint sent, Roster roster);
   void SendLeave();
-  /// Says joined = false where the lease has run out by our own clock.
+  /// Reports joined = false if the lease has run out by our own clock.
   void CheckLease();
   void Lose(std::string_view why);
-  void Say();
+  void Report();
   void SetState(bool connected, std::string state);
   void Arm();
 
@@ -86,14 +85,14 @@ class RedisCoordinator final : public Coordinator {
   TimePoint lease_end_{};                   // while joined
   TimePoint next_beat_ = TimePoint::max();  // max while one is under way
   bool under_way_ = false;
-  bool again_ = false;       // another one, as soon as this one is answered
-  bool refresh_ = false;     // the next beat's answer is said, whatever it is
-  bool refreshing_ = false;  // the answer to this one is
+  bool again_ = false;       // beat again as soon as this one is answered
+  bool refresh_ = false;     // report the answer to the next beat, also if nothing has changed
+  bool refreshing_ = false;  // the same for this beat
 
   bool left_ = false;
   Done<void> leave_done_;
   bool closed_ = false;
-  const std::shared_ptr<char> alive_ = std::make_shared<char>();  // what a late timer looks at
+  const std::shared_ptr<char> alive_ = std::make_shared<char>();  // a late timer checks it
 };
 
 }  // namespace tocsin

@@ -17,7 +17,7 @@ using zookeeper::Session;
 
 namespace {
 
-/// Between two tries of what ZooKeeper refused: nothing that time alone mends.
+/// Between two tries of what ZooKeeper refused. Waiting alone seldom helps.
 constexpr Millis kRetry{1'000};
 
 Status CheckPath(const std::string& path) {
@@ -148,7 +148,7 @@ void ZookeeperCoordinator::OnCreated(TimePoint sent, Answer answer) {
     case Outcome::kExists:
       return OnExisting(sent);
     case Outcome::kLost:
-      registering_ = false;  // and again once there is a connection
+      registering_ = false;  // tries again once there is a connection
       return;
     case Outcome::kFailed:
       return RegisterLater(answer.why);
@@ -182,7 +182,7 @@ void ZookeeperCoordinator::OnExisting(TimePoint sent) {
       return;
     }
     if (answer.outcome == Outcome::kFailed) return RegisterLater(answer.why);
-    // Of a session of ours that has not expired yet. It would take the node with it.
+    // It belongs to a session of ours that has not expired yet and would take the node with it.
     session_->Delete(node_, [this](const Answer& deleted) {
       if (left_) return;
       if (deleted.outcome == Outcome::kFailed) return RegisterLater(deleted.why);
@@ -236,7 +236,7 @@ void ZookeeperCoordinator::Look() {
 }
 
 void ZookeeperCoordinator::Read() {
-  if (!registered_) return;  // it is read once this node is there too
+  if (!registered_) return;  // reads once this node is registered
   if (roster_.reading()) {
     read_again_ = true;
     return;
@@ -261,7 +261,7 @@ void ZookeeperCoordinator::OnMembers(const Answer& answer, std::vector<Member> m
         joined == view_.joined && std::ranges::equal(members, view_.members, {}, &Member::id, &Member::id);
     if (joined && !view_.joined) LogInfo("coordinator: this node has joined as {}", self_.id);
     view_ = {.members = std::move(members), .joined = joined};
-    if (!same || refreshing) Say();
+    if (!same || refreshing) Report();
     if (!left_ && read_again_) Read();
     return Arm();
   }
@@ -270,10 +270,10 @@ void ZookeeperCoordinator::OnMembers(const Answer& answer, std::vector<Member> m
     SetState(connected_, fmt::format("ZooKeeper refuses to list {}: {}", folder_, answer.why));
     next_ = clock_.IoNow() + kRetry;
     Arm();
-  } else if (answer.outcome != Outcome::kLost) {  // its node, or all of them, seem to be gone
+  } else if (answer.outcome != Outcome::kLost) {  // our node, or all of them, seem to be gone
     Look();
   }
-  if (refreshing) Say();
+  if (refreshing) Report();
 }
 
 void ZookeeperCoordinator::Refresh() {
@@ -281,14 +281,14 @@ void ZookeeperCoordinator::Refresh() {
   refresh_ = true;
   if (!connected_ || !registered_) {
     loop_.Post([this, alive = std::weak_ptr(alive_)] {
-      if (!alive.expired() && std::exchange(refresh_, false)) Say();
+      if (!alive.expired() && std::exchange(refresh_, false)) Report();
     });
     return;
   }
   session_->Sync(folder_, [this](const Answer& answer) {
     if (left_) return;
     if (answer.outcome != Outcome::kLost) return Read();
-    if (std::exchange(refresh_, false)) Say();
+    if (std::exchange(refresh_, false)) Report();
   });
 }
 
@@ -324,13 +324,13 @@ void ZookeeperCoordinator::CheckLease() {
 }
 
 void ZookeeperCoordinator::Lose(std::string_view why) {
-  LogWarn("coordinator: this node is no member any more: {}", why);
+  LogWarn("coordinator: this node is no longer a member: {}", why);
   view_.joined = false;
   std::erase_if(view_.members, [this](const Member& member) { return member.id == self_.id; });
-  Say();
+  Report();
 }
 
-void ZookeeperCoordinator::Say() {
+void ZookeeperCoordinator::Report() {
   if (!left_) changed_(view_);
 }
 

@@ -1,14 +1,14 @@
 // ZookeeperCoordinator: members as ephemeral nodes <path>/members/<id>, with the member's record as data. A watch on
-// their parent tells of changes. Besides, each node looks at its own three times a session: the answer proves that the
-// session lives and the node is its own, so that this node knows when others may begin to think it gone.
+// their parent tells of changes. Each member also reads its own node three times a session: the answer proves that the
+// session lives and the node is its own, so that the member knows when others may begin to think it gone.
 //
 // Owned by the composition root. Threads: everything on the loop's, which runs `io`; not destroyed within its own
 // callbacks.
 //
 // Invariants:
 //  - A node that is joined has its own ephemeral node: by its own steady clock, less than a session has passed since it
-//    sent the last look that ZooKeeper answered. So it says joined = false no later than others see it gone.
-//  - After joined = true a lost registration is always said (joined = false) before the node is registered anew.
+//    sent the last look that ZooKeeper answered. So it reports joined = false no later than others see it gone.
+//  - After joined = true a lost registration is always reported (joined = false) before the node registers again.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ namespace tocsin {
 
 struct ZookeeperOptions {
   std::string hosts;             // host:port,host:port,...
-  std::string path = "/tocsin";  // nodes with the same one are one cluster; made where it is missing
+  std::string path = "/tocsin";  // nodes with the same one are one cluster; created if it is missing
   Millis session{6'000};         // asked for; the servers may grant another (2 to 20 of their ticks)
   std::string username;          // of a digest; empty: none, and everybody may change what is under the path
   std::string password;
@@ -59,13 +59,13 @@ class ZookeeperCoordinator final : public Coordinator {
 
   void OpenSession();
   void OnEvent(zookeeper::Event event, std::string why);
-  /// The session is of no more use; another is opened after `wait`.
+  /// The session cannot be used any longer: opens another after `wait`.
   void DropSession(std::string why, Millis wait);
 
   void Register();
   void OnCreated(TimePoint sent, zookeeper::Answer answer);
   void CreateParents(size_t depth);
-  /// The node is there already: this session has made it, or one of this process before.
+  /// The node exists already: this session has created it, or an earlier one of this process.
   void OnExisting(TimePoint sent);
   void Registered(TimePoint sent);
   void RegisterLater(const std::string& why);
@@ -78,7 +78,7 @@ class ZookeeperCoordinator final : public Coordinator {
   void Arm();
   void CheckLease();
   void Lose(std::string_view why);
-  void Say();
+  void Report();
   void SetState(bool connected, std::string state);
   void EndLeave(Status status);
 
@@ -98,18 +98,18 @@ class ZookeeperCoordinator final : public Coordinator {
   bool connected_ = false;
   std::string state_ = "connecting";
 
-  bool registered_ = false;   // the node was made in this session, and not found missing since
-  bool registering_ = false;  // it is being made
+  bool registered_ = false;   // the node was created in this session, and not found missing since
+  bool registering_ = false;  // it is being created
   bool looking_ = false;
   bool read_again_ = false;            // something changed during a reading
-  bool refresh_ = false;               // the next reading is said, whatever it is
-  bool refreshing_ = false;            // this one is
+  bool refresh_ = false;               // report the next reading, also if nothing has changed
+  bool refreshing_ = false;            // the same for this reading
   TimePoint lease_end_{};              // while joined
   TimePoint next_ = TimePoint::max();  // the next look, registration or session
 
   bool left_ = false;
   Done<void> leave_done_;
-  const std::shared_ptr<char> alive_ = std::make_shared<char>();  // what late timers and tasks look at
+  const std::shared_ptr<char> alive_ = std::make_shared<char>();  // late timers and tasks check it
 };
 
 }  // namespace tocsin

@@ -1,8 +1,8 @@
 // Session: one session with ZooKeeper, by its C library. The library has two threads of its own; what they call only
-// posts to the loop. An expired session is of no more use: its owner drops it and opens another.
+// posts to the loop. After a session has expired, its owner drops it and opens another.
 //
 // Owned by the coordinator, by the only shared_ptr: answers and events of a session that it has dropped are dropped
-// too. Threads: everything on the loop's, where answers and events run as well, never within a call. The worker opens
+// too. Threads: everything on the loop's. Answers and events run there as well, never within a call. The worker opens
 // and closes.
 #pragma once
 
@@ -29,7 +29,7 @@ enum class Event : uint8_t {
 
 enum class Outcome : uint8_t {
   kOk,
-  kNoNode,  // also where the parent of a new node is missing
+  kNoNode,  // also if the parent of a new node is missing
   kExists,
   kLost,    // the connection or the session; it may have been done
   kFailed,  // refused
@@ -37,7 +37,7 @@ enum class Outcome : uint8_t {
 
 struct Answer {
   Outcome outcome = Outcome::kFailed;
-  std::string why = {};                 // for people, where it is not kOk
+  std::string why = {};                 // for people, if it is not kOk
   std::string data = {};                // of Get
   std::vector<std::string> names = {};  // of Children
   bool ours = false;                    // of Look: the node ends with this session
@@ -70,7 +70,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// What is read after its answer is no older than this call.
   void Sync(const std::string& path, OnAnswer answer);
 
-  /// Ends the session and its nodes where a server can be reached; `closed` runs on the loop. The last call.
+  /// Ends the session and its nodes if a server can be reached; `closed` runs on the loop. The last call.
   void Close(Task closed);
 
  private:
@@ -80,10 +80,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(Loop& loop, Worker& worker, SessionOptions options, OnEvent on_event);
   void Begin();
   void Opened();
-  /// From the library; what comes before Opened waits for it.
+  /// Called by the library. An event before Opened waits for it.
   void Arrive(Event event, std::string why, Millis timeout);
   Request* Ask(OnAnswer answer);
-  /// What the library said to a request at once: one that it did not take is answered here.
+  /// `code` is what the library returned for the request. Answers a request that it did not take.
   void Asked(Request* request, int code);
 
   Loop& loop_;

@@ -19,7 +19,7 @@ uint64_t MemoryStore::Job::Bytes() const {
   return bytes;
 }
 
-MemoryStore::Job* MemoryStore::Shelf::Find(const JobRef& ref) {
+MemoryStore::Job* MemoryStore::TopicJobs::Find(const JobRef& ref) {
   if (const auto uid = ParseUid(ref.id)) {
     if (const auto found = jobs.find(*uid); found != jobs.end()) return &found->second;
   }
@@ -27,33 +27,33 @@ MemoryStore::Job* MemoryStore::Shelf::Find(const JobRef& ref) {
   return found == by_id.end() ? nullptr : &jobs.at(found->second);
 }
 
-uint64_t MemoryStore::Shelf::LiveJobs() const {
+uint64_t MemoryStore::TopicJobs::LiveJobs() const {
   return static_cast<uint64_t>(std::ranges::count_if(jobs, [](const auto& each) { return each.second.Live(); }));
 }
 
-uint64_t MemoryStore::Shelf::LiveBytes() const {
+uint64_t MemoryStore::TopicJobs::LiveBytes() const {
   uint64_t bytes = 0;
   for (const auto& [uid, job] : jobs) bytes += job.Live() ? job.Bytes() : 0;
   return bytes;
 }
 
-bool MemoryStore::Shelf::HasReady(Moment now) const {
+bool MemoryStore::TopicJobs::HasReady(Moment now) const {
   return !topic.paused && std::ranges::any_of(jobs, [&](const auto& each) { return each.second.Ready(now); });
 }
 
-void MemoryStore::Shelf::Erase(const Job& job) {
+void MemoryStore::TopicJobs::Erase(const Job& job) {
   if (!job.own_id.empty()) by_id.erase({job.key, job.own_id});
   jobs.erase(Uid{job.uid});
 }
 
-void MemoryStore::Shelf::Finish(Job& job, State state, Moment now) {
+void MemoryStore::TopicJobs::Finish(Job& job, State state, Moment now) {
   if (topic.retention <= Millis(0)) return Erase(job);
   job.state = state;
   job.forget_at = now.steady + topic.retention;
 }
 
 /// An attempt has failed.
-void MemoryStore::Shelf::Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now) {
+void MemoryStore::TopicJobs::Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now) {
   if (job.attempts + 1 >= job.max_attempts) return Bury(job, std::move(reason));
   ++job.attempts;
   job.reason = std::move(reason);
@@ -63,7 +63,7 @@ void MemoryStore::Shelf::Retry(Job& job, std::optional<Millis> delay, std::strin
 }
 
 /// An attempt has failed, and it was the last.
-void MemoryStore::Shelf::Bury(Job& job, std::string reason) {
+void MemoryStore::TopicJobs::Bury(Job& job, std::string reason) {
   ++job.attempts;
   job.reason = std::move(reason);
   job.state = State::kDead;
@@ -76,28 +76,28 @@ void MemoryStore::Answer(Done<T> done, Result<T> result) {
   loop_->Post([done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
 }
 
-MemoryStore::Shelf* MemoryStore::FindShelf(std::string_view topic) {
-  const auto found = shelves_.find(topic);
-  return found == shelves_.end() ? nullptr : &found->second;
+MemoryStore::TopicJobs* MemoryStore::FindTopic(std::string_view topic) {
+  const auto found = topics_.find(topic);
+  return found == topics_.end() ? nullptr : &found->second;
 }
 
 void MemoryStore::PutTopic(const Topic& topic, Done<void> done) {
-  shelves_[topic.name].topic = topic;
+  topics_[topic.name].topic = topic;
   Answer<void>(std::move(done), {});
 }
 
 void MemoryStore::DropTopic(std::string_view topic, Done<void> done) {
-  if (const auto found = shelves_.find(topic); found != shelves_.end()) shelves_.erase(found);
+  if (const auto found = topics_.find(topic); found != topics_.end()) topics_.erase(found);
   Answer<void>(std::move(done), {});
 }
 
 std::vector<TopicFigures> MemoryStore::Topics() const {
   std::vector<TopicFigures> all;
-  for (const auto& [name, shelf] : shelves_) {
-    TopicFigures figures = shelf.counts;
-    figures.topic = shelf.topic;
-    figures.bytes = shelf.LiveBytes();
-    for (const auto& [uid, job] : shelf.jobs) {
+  for (const auto& [name, held] : topics_) {
+    TopicFigures figures = held.counts;
+    figures.topic = held.topic;
+    figures.bytes = held.LiveBytes();
+    for (const auto& [uid, job] : held.jobs) {
       figures.scheduled += job.state == State::kScheduled;
       figures.ready += job.Ready(latest_);
       figures.leased += job.state == State::kLeased;
@@ -110,14 +110,14 @@ std::vector<TopicFigures> MemoryStore::Topics() const {
 
 void MemoryStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
                          Done<std::vector<Submitted>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<Submitted>>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<std::vector<Submitted>>(std::move(done), NoSuchTopic(topic));
   std::vector<Submitted> outcomes;
-  for (const NewJob& job : jobs) outcomes.push_back(SubmitOne(*shelf, job, now));
+  for (const NewJob& job : jobs) outcomes.push_back(SubmitOne(*held, job, now));
   Answer<std::vector<Submitted>>(std::move(done), std::move(outcomes));
 }
 
-Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) {
+Submitted MemoryStore::SubmitOne(TopicJobs& held, const NewJob& asked, Moment now) {
   Job job;
   job.slot = asked.slot;
   job.own_id = asked.id;
@@ -128,13 +128,13 @@ Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) 
   job.trigger = asked.trigger;
   std::tie(job.timeline, job.due) = DueOf(asked.timeline, asked.delay, asked.due, now);
   if (job.trigger == Trigger::kCount) job.due = kNever;
-  if (job.trigger != Trigger::kTime) job.count_left = asked.count != 0 ? asked.count : shelf.topic.count_limit;
-  job.max_attempts = asked.max_attempts != 0 ? asked.max_attempts : shelf.topic.max_attempts;
+  if (job.trigger != Trigger::kTime) job.count_left = asked.count != 0 ? asked.count : held.topic.count_limit;
+  job.max_attempts = asked.max_attempts != 0 ? asked.max_attempts : held.topic.max_attempts;
 
   const auto answer = [&](SubmitOutcome outcome, const Job& of) {
     return Submitted{outcome, of.uid, ShowAsUtc(of.due, of.timeline, now)};
   };
-  Job* old = asked.id.empty() ? nullptr : shelf.Find({asked.id, asked.key});
+  Job* old = asked.id.empty() ? nullptr : held.Find({asked.id, asked.key});
   if (old != nullptr && asked.on_conflict != OnConflict::kReplace) {
     const bool same = asked.on_conflict == OnConflict::kKeep || old->fingerprint == job.fingerprint;
     return answer(same ? SubmitOutcome::kDuplicate : SubmitOutcome::kConflict, *old);
@@ -142,31 +142,31 @@ Submitted MemoryStore::SubmitOne(Shelf& shelf, const NewJob& asked, Moment now) 
   if (old != nullptr && old->state == State::kLeased) return answer(SubmitOutcome::kInFlight, *old);
 
   const bool frees = old != nullptr && old->Live();
-  const Topic& topic = shelf.topic;
+  const Topic& topic = held.topic;
   // Settings may have shrunk below what is stored: what adds nothing is taken even then.
-  if (!frees && topic.capacity_jobs != 0 && shelf.LiveJobs() + 1 > topic.capacity_jobs) {
+  if (!frees && topic.capacity_jobs != 0 && held.LiveJobs() + 1 > topic.capacity_jobs) {
     return {SubmitOutcome::kOverCapacity, 0, {}};
   }
   const uint64_t freed = frees ? old->Bytes() : 0;
   if (topic.capacity_bytes != 0 && job.Bytes() > freed &&
-      shelf.LiveBytes() - freed + job.Bytes() > topic.capacity_bytes) {
+      held.LiveBytes() - freed + job.Bytes() > topic.capacity_bytes) {
     return {SubmitOutcome::kOverCapacity, 0, {}};
   }
-  if (frees) ++shelf.counts.cancelled;
-  if (old != nullptr) shelf.Erase(*old);
-  ++shelf.counts.accepted;
+  if (frees) ++held.counts.cancelled;
+  if (old != nullptr) held.Erase(*old);
+  ++held.counts.accepted;
   job.uid = uids_.Next(now.steady, job.slot);
-  if (!job.own_id.empty()) shelf.by_id[{job.key, job.own_id}] = job.uid;
+  if (!job.own_id.empty()) held.by_id[{job.key, job.own_id}] = job.uid;
   const Uid uid = job.uid;
-  return answer(SubmitOutcome::kAccepted, shelf.jobs[uid] = std::move(job));
+  return answer(SubmitOutcome::kAccepted, held.jobs[uid] = std::move(job));
 }
 
 void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<Job*> ready;
-  if (!shelf->topic.paused) {
-    for (auto& [uid, job] : shelf->jobs) {
+  if (!held->topic.paused) {
+    for (auto& [uid, job] : held->jobs) {
       if (job.Ready(now)) ready.push_back(&job);
     }
   }
@@ -178,46 +178,46 @@ void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment
     job->state = State::kLeased;
     job->fired = true;
     job->fence = ++fence_;
-    job->lease_deadline = now.steady + (lease > Millis(0) ? lease : shelf->topic.lease);
-    ++shelf->counts.delivered;
+    job->lease_deadline = now.steady + (lease > Millis(0) ? lease : held->topic.lease);
+    ++held->counts.delivered;
   }
-  shelf->reported = shelf->reported && shelf->HasReady(now);
+  held->reported = held->reported && held->HasReady(now);
   Answer<JobBatch>(std::move(done), Show({ready.begin(), ready.end()}, now, true));
 }
 
 void MemoryStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
                          Done<std::vector<SettleOutcome>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<SettleOutcome>>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<std::vector<SettleOutcome>>(std::move(done), NoSuchTopic(topic));
   std::vector<SettleOutcome> outcomes;
-  for (const Settlement& settlement : settlements) outcomes.push_back(SettleOne(*shelf, settlement, now));
+  for (const Settlement& settlement : settlements) outcomes.push_back(SettleOne(*held, settlement, now));
   Answer<std::vector<SettleOutcome>>(std::move(done), std::move(outcomes));
 }
 
-SettleOutcome MemoryStore::SettleOne(Shelf& shelf, const Settlement& settlement, Moment now) {
-  const auto found = shelf.jobs.find(settlement.token.handle);
-  if (found == shelf.jobs.end()) return SettleOutcome::kStale;
+SettleOutcome MemoryStore::SettleOne(TopicJobs& held, const Settlement& settlement, Moment now) {
+  const auto found = held.jobs.find(settlement.token.handle);
+  if (found == held.jobs.end()) return SettleOutcome::kStale;
   Job& job = found->second;
   if (job.state != State::kLeased || settlement.token != Token{job.slot, job.uid, job.fence})
     return SettleOutcome::kStale;
   switch (settlement.kind) {
     case SettleKind::kAck:
-      ++shelf.counts.acked;
-      shelf.Finish(job, State::kDone, now);
+      ++held.counts.acked;
+      held.Finish(job, State::kDone, now);
       return SettleOutcome::kOk;
     case SettleKind::kNack:
-      ++shelf.counts.nacked;
-      shelf.Retry(job, settlement.delay, std::string(settlement.reason), now);
+      ++held.counts.nacked;
+      held.Retry(job, settlement.delay, std::string(settlement.reason), now);
       return job.state == State::kDead ? SettleOutcome::kDead : SettleOutcome::kOk;
     case SettleKind::kExtend:
-      job.lease_deadline = now.steady + (settlement.lease > Millis(0) ? settlement.lease : shelf.topic.lease);
+      job.lease_deadline = now.steady + (settlement.lease > Millis(0) ? settlement.lease : held.topic.lease);
       return SettleOutcome::kOk;
     case SettleKind::kRelease:
       job.state = State::kScheduled;
       return SettleOutcome::kOk;
     case SettleKind::kBury:
-      ++shelf.counts.nacked;
-      shelf.Bury(job, std::string(settlement.reason));
+      ++held.counts.nacked;
+      held.Bury(job, std::string(settlement.reason));
       return SettleOutcome::kDead;
   }
   return SettleOutcome::kStale;
@@ -225,40 +225,40 @@ SettleOutcome MemoryStore::SettleOne(Shelf& shelf, const Settlement& settlement,
 
 void MemoryStore::Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
                         Done<std::vector<Amended>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<Amended>>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<std::vector<Amended>>(std::move(done), NoSuchTopic(topic));
   std::vector<Amended> outcomes;
-  for (const Amendment& amendment : amendments) outcomes.push_back(AmendOne(*shelf, amendment, now));
+  for (const Amendment& amendment : amendments) outcomes.push_back(AmendOne(*held, amendment, now));
   Answer<std::vector<Amended>>(std::move(done), std::move(outcomes));
 }
 
-bool MemoryStore::NewPayload(const Shelf& shelf, Job& job, std::string_view payload) {
-  const uint64_t bytes_after = shelf.LiveBytes() - job.payload.size() + payload.size();
+bool MemoryStore::NewPayload(const TopicJobs& held, Job& job, std::string_view payload) {
+  const uint64_t bytes_after = held.LiveBytes() - job.payload.size() + payload.size();
   const bool grows = payload.size() > job.payload.size();
-  if (grows && shelf.topic.capacity_bytes != 0 && bytes_after > shelf.topic.capacity_bytes) return false;
+  if (grows && held.topic.capacity_bytes != 0 && bytes_after > held.topic.capacity_bytes) return false;
   job.payload = payload;
   return true;
 }
 
-Amended MemoryStore::AmendOne(Shelf& shelf, const Amendment& amendment, Moment now) {
-  Job* job = shelf.Find(amendment.job);
+Amended MemoryStore::AmendOne(TopicJobs& held, const Amendment& amendment, Moment now) {
+  Job* job = held.Find(amendment.job);
   if (job == nullptr) return {AmendOutcome::kUnknown, {}};
   if (job->state == State::kLeased) return {AmendOutcome::kInFlight, {}};
   if (job->state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
   if (job->state != State::kScheduled) return {AmendOutcome::kFinished, {}};
   switch (amendment.kind) {
     case AmendKind::kCancel:
-      ++shelf.counts.cancelled;
-      shelf.Finish(*job, State::kCancelled, now);
+      ++held.counts.cancelled;
+      held.Finish(*job, State::kCancelled, now);
       return {AmendOutcome::kDone, {}};
     case AmendKind::kReschedule:
-      if (amendment.payload && !NewPayload(shelf, *job, *amendment.payload)) return {AmendOutcome::kOverCapacity, {}};
+      if (amendment.payload && !NewPayload(held, *job, *amendment.payload)) return {AmendOutcome::kOverCapacity, {}};
       job->fired = job->fired || job->Ready(now);
       std::tie(job->timeline, job->due) = DueOf(amendment.timeline, amendment.delay, amendment.due, now);
       if (job->trigger == Trigger::kCount) job->trigger = Trigger::kEither;
       return {AmendOutcome::kDone, ShowAsUtc(job->due, job->timeline, now)};
     case AmendKind::kPayload:
-      if (!NewPayload(shelf, *job, amendment.payload.value_or(""))) return {AmendOutcome::kOverCapacity, {}};
+      if (!NewPayload(held, *job, amendment.payload.value_or(""))) return {AmendOutcome::kOverCapacity, {}};
       return {AmendOutcome::kDone, {}};
     case AmendKind::kFire:
       job->fired = true;
@@ -271,15 +271,15 @@ Amended MemoryStore::AmendOne(Shelf& shelf, const Amendment& amendment, Moment n
 
 void MemoryStore::Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
                         Done<std::vector<Counted>> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<std::vector<Counted>>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<std::vector<Counted>>(std::move(done), NoSuchTopic(topic));
   std::vector<Counted> outcomes;
-  for (const CountEvent& event : events) outcomes.push_back(CountOne(*shelf, event, now));
+  for (const CountEvent& event : events) outcomes.push_back(CountOne(*held, event, now));
   Answer<std::vector<Counted>>(std::move(done), std::move(outcomes));
 }
 
-Counted MemoryStore::CountOne(Shelf& shelf, const CountEvent& event, Moment now) {
-  Job* job = shelf.Find(event.job);
+Counted MemoryStore::CountOne(TopicJobs& held, const CountEvent& event, Moment now) {
+  Job* job = held.Find(event.job);
   if (job == nullptr) return {CountOutcome::kUnknown, 0};
   if (job->state == State::kDead || !job->Live()) return {CountOutcome::kFinished, 0};
   if (job->trigger == Trigger::kTime || job->fired || job->Ready(now)) return {CountOutcome::kNotCounted, 0};
@@ -293,22 +293,22 @@ Counted MemoryStore::CountOne(Shelf& shelf, const CountEvent& event, Moment now)
 }
 
 void MemoryStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<const Job*> found;
-  for (const JobRef& ref : jobs) found.push_back(shelf->Find(ref));
+  for (const JobRef& ref : jobs) found.push_back(held->Find(ref));
   Answer<JobBatch>(std::move(done), Show(found, now, false));
 }
 
 void MemoryStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                        Done<Page> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<Page>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<Page>(std::move(done), NoSuchTopic(topic));
   const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
   if (!after) return Answer<Page>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
   std::vector<const Job*> found;
   Page page;
-  for (auto at = shelf->jobs.upper_bound(*after); at != shelf->jobs.end(); ++at) {
+  for (auto at = held->jobs.upper_bound(*after); at != held->jobs.end(); ++at) {
     if (at->second.state != state) continue;
     if (found.size() == limit) {
       page.cursor = UidText(found.back()->uid);
@@ -322,13 +322,13 @@ void MemoryStore::List(std::string_view topic, State state, std::string_view cur
 
 void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
                         Done<Swept> done) {
-  Shelf* shelf = FindShelf(topic);
-  if (shelf == nullptr) return Answer<Swept>(std::move(done), NoSuchTopic(topic));
+  TopicJobs* held = FindTopic(topic);
+  if (held == nullptr) return Answer<Swept>(std::move(done), NoSuchTopic(topic));
   const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
   if (!after) return Answer<Swept>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
   std::vector<Job*> found;
   Swept swept;
-  for (auto at = shelf->jobs.upper_bound(*after); at != shelf->jobs.end(); ++at) {
+  for (auto at = held->jobs.upper_bound(*after); at != held->jobs.end(); ++at) {
     Job& job = at->second;
     const bool purges = kind == SweepKind::kPurge && job.state == State::kScheduled;
     if (job.state != State::kDead && !purges && kind != SweepKind::kEmpty) continue;
@@ -341,14 +341,14 @@ void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view
   swept.changed = found.size();
   for (Job* job : found) {
     if (kind == SweepKind::kRedrive) {
-      ++shelf->counts.redriven;
+      ++held->counts.redriven;
       job->state = State::kScheduled;
       job->attempts = 0;
       job->timeline = Timeline::kSteady;
       job->due = now.steady;
     } else {
-      if (job->state != State::kDone && job->state != State::kCancelled) ++shelf->counts.purged;
-      shelf->Erase(*job);
+      if (job->state != State::kDone && job->state != State::kCancelled) ++held->counts.purged;
+      held->Erase(*job);
     }
   }
   Answer<Swept>(std::move(done), std::move(swept));
@@ -357,15 +357,15 @@ void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view
 void MemoryStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   latest_ = now;
   Advanced advanced;
-  for (auto& [name, shelf] : shelves_) budget -= AdvanceOne(shelf, now, budget, advanced);
+  for (auto& [name, held] : topics_) budget -= AdvanceOne(held, now, budget, advanced);
   Answer<Advanced>(std::move(done), std::move(advanced));
 }
 
 /// Returns how much of the budget it used.
-size_t MemoryStore::AdvanceOne(Shelf& shelf, Moment now, size_t budget, Advanced& advanced) {
+size_t MemoryStore::AdvanceOne(TopicJobs& held, Moment now, size_t budget, Advanced& advanced) {
   size_t used = 0;
   std::vector<const Job*> forgotten;
-  for (auto& [uid, job] : shelf.jobs) {
+  for (auto& [uid, job] : held.jobs) {
     const bool expires = job.state == State::kLeased && job.lease_deadline <= now.steady;
     const bool forgets = !job.Live() && job.forget_at <= now.steady;
     if ((expires || forgets) && used == budget) {
@@ -375,32 +375,32 @@ size_t MemoryStore::AdvanceOne(Shelf& shelf, Moment now, size_t budget, Advanced
     used += expires || forgets;
     if (forgets) forgotten.push_back(&job);
     if (expires) {
-      ++shelf.counts.expired;
-      shelf.Retry(job, std::nullopt, "lease expired", now);
+      ++held.counts.expired;
+      held.Retry(job, std::nullopt, "lease expired", now);
     }
   }
-  for (const Job* job : forgotten) shelf.Erase(*job);
-  for (const auto& [uid, job] : shelf.jobs) {
+  for (const Job* job : forgotten) held.Erase(*job);
+  for (const auto& [uid, job] : held.jobs) {
     if (job.state == State::kLeased) advanced.next_steady = std::min(advanced.next_steady, job.lease_deadline);
     if (!job.Live()) advanced.next_steady = std::min(advanced.next_steady, job.forget_at);
     if (job.state != State::kScheduled || job.Ready(now)) continue;
     Time& next = job.timeline == Timeline::kSteady ? advanced.next_steady : advanced.next_utc;
     next = std::min(next, job.due);
   }
-  const bool ready = shelf.HasReady(now);
-  if (ready && !shelf.reported) advanced.ready.push_back(shelf.topic.name);
-  shelf.reported = ready;
+  const bool ready = held.HasReady(now);
+  if (ready && !held.reported) advanced.ready.push_back(held.topic.name);
+  held.reported = ready;
   return used;
 }
 
 void MemoryStore::Reopen() {
-  for (auto& [name, shelf] : shelves_) {
-    shelf.reported = false;
-    shelf.counts = {};
-    for (auto& [uid, job] : shelf.jobs) {
+  for (auto& [name, held] : topics_) {
+    held.reported = false;
+    held.counts = {};
+    for (auto& [uid, job] : held.jobs) {
       if (job.state == State::kLeased) job.state = State::kScheduled;
     }
-    shelf.counts.recovered = shelf.LiveJobs();
+    held.counts.recovered = held.LiveJobs();
   }
 }
 

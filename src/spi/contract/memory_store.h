@@ -1,7 +1,7 @@
 // MemoryStore: the Store that is obviously right and slow, kept in std::map. It is the oracle that other stores are
-// compared with, and a stand-in where a test needs some store. Everything is "durable" at once.
+// compared with, and a stand-in if a test needs some store. Everything is "durable" at once.
 //
-// One thread. `done` runs within the call, or through `loop` where one was given.
+// One thread. `done` runs within the call, or through `loop` if one was given.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class MemoryStore final : public Store {
              Done<Swept> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
 
-  /// What a restart does: leases are gone, and the counts begin anew.
+  /// What a restart does: leases are gone, and the counts begin again.
   void Reopen();
 
  private:
@@ -57,7 +57,7 @@ class MemoryStore final : public Store {
     Timeline timeline = Timeline::kSteady;
     Time due{};
     Trigger trigger = Trigger::kTime;
-    bool fired = false;  // its count does not matter any more
+    bool fired = false;  // its count no longer matters
     uint32_t count_left = 0;
     std::set<std::string> events;
     uint32_t attempts = 0;
@@ -72,7 +72,7 @@ class MemoryStore final : public Store {
     uint64_t Bytes() const;
   };
 
-  struct Shelf {
+  struct TopicJobs {
     Topic topic;
     std::map<Uid, Job> jobs;
     std::map<std::pair<std::string, std::string>, Uid> by_id;  // (key, own id)
@@ -91,17 +91,17 @@ class MemoryStore final : public Store {
 
   template <class T>
   void Answer(Done<T> done, Result<T> result);
-  Shelf* FindShelf(std::string_view topic);
-  Submitted SubmitOne(Shelf& shelf, const NewJob& asked, Moment now);
-  static SettleOutcome SettleOne(Shelf& shelf, const Settlement& settlement, Moment now);
-  static bool NewPayload(const Shelf& shelf, Job& job, std::string_view payload);
-  static Amended AmendOne(Shelf& shelf, const Amendment& amendment, Moment now);
-  static Counted CountOne(Shelf& shelf, const CountEvent& event, Moment now);
+  TopicJobs* FindTopic(std::string_view topic);
+  Submitted SubmitOne(TopicJobs& held, const NewJob& asked, Moment now);
+  static SettleOutcome SettleOne(TopicJobs& held, const Settlement& settlement, Moment now);
+  static bool NewPayload(const TopicJobs& held, Job& job, std::string_view payload);
+  static Amended AmendOne(TopicJobs& held, const Amendment& amendment, Moment now);
+  static Counted CountOne(TopicJobs& held, const CountEvent& event, Moment now);
   static JobBatch Show(const std::vector<const Job*>& jobs, Moment now, bool delivered);
-  static size_t AdvanceOne(Shelf& shelf, Moment now, size_t budget, Advanced& advanced);
+  static size_t AdvanceOne(TopicJobs& held, Moment now, size_t budget, Advanced& advanced);
 
   Loop* loop_;
-  std::map<std::string, Shelf, std::less<>> shelves_;
+  std::map<std::string, TopicJobs, std::less<>> topics_;
   UidSource uids_;
   uint64_t fence_ = 0;
   Moment latest_;  // of Advance: what Topics() calls ready
