@@ -14,15 +14,15 @@ namespace tocsin::api {
 constexpr size_t kAnyNumber = SIZE_MAX;
 
 struct Syntax {
-  std::string text;     // of what stands behind the command's name
-  size_t args_min = 0;  // behind the name
+  std::string text;     // of what follows the command's name
+  size_t args_min = 0;  // after the name
   size_t args_max = 0;
 };
 Syntax SyntaxOf(const Verb& verb);
 
 /// Whether the field is a fixed argument of the command.
 bool IsFixed(const Field& field);
-/// How many values stand behind the field's word.
+/// How many values follow the field's word.
 size_t ValuesOf(const Field& field);
 /// The words of all fields, in capitals.
 std::vector<std::string> RespWords(std::span<const Field> fields);

@@ -1,4 +1,4 @@
-// The fields that each verb takes: the rows behind the table in verbs.cc, which alone includes this.
+// The fields that each verb takes. Only verbs.cc includes this.
 #pragma once
 
 #include "api/verbs.h"

@@ -66,7 +66,7 @@ struct Verb {
   AnswerDoc answer;
   std::string_view reply = {};  // of RESP, for docs/resp.md
   std::span<const Field> fields = {};
-  bool takes_settings = false;       // of a topic (model/topic.h), besides its fields
+  bool takes_settings = false;       // of a topic (model/topic.h), in addition to its fields
   bool takes_body = false;           // of HTTP; one that takes none refuses fields
   bool needs_virtual_clock = false;  // it is not there otherwise
 

@@ -61,7 +61,7 @@ std::span<const DeliveryField> DeliveryFields();
 std::vector<const DeliveryField*> DeliveryFieldsOf(std::string_view sink);
 /// Of any sink: a name is there once.
 std::vector<std::string_view> DeliverySettingNames();
-/// Null where the sink has no such setting.
+/// Null if the sink has no such setting.
 const DeliveryField* FindDeliveryField(std::string_view sink, std::string_view name);
 
 }  // namespace tocsin

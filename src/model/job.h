@@ -45,11 +45,11 @@ struct NewJob {
   OnConflict on_conflict = OnConflict::kReject;
   std::vector<HeaderView> headers;
   std::string_view payload;
-  uint32_t slot = 0;  // set by the service: SlotFor(key, id, slots), or any slot where both are empty
+  uint32_t slot = 0;  // set by the service: SlotFor(key, id, slots), or any slot if both are empty
 };
 
 enum class SubmitOutcome : uint8_t {
-  kAccepted,      // stored (with kReplace: in the place of the job that had the id)
+  kAccepted,      // stored (with kReplace: instead of the job that had the id)
   kDuplicate,     // the same id with the same content is stored already; or kKeep was asked
   kConflict,      // the id is stored with other content
   kInFlight,      // kReplace was asked, but the job that has the id is leased
@@ -84,7 +84,7 @@ std::optional<Token> ParseToken(std::string_view text);
 /// A job as it is shown or delivered. Its views point into the batch that holds it.
 struct JobView {
   Uid uid = 0;
-  std::string_view own_id;  // empty where the server gave the id
+  std::string_view own_id;  // empty if the server gave the id
   std::string_view key;
   State state = State::kScheduled;
   Time due{};  // in UTC; kNever for a job that waits for a count alone
@@ -181,7 +181,7 @@ struct Counted {
   uint32_t left = 0;
 };
 
-/// slot = crc32(key, or id where there is no key) mod slots; a server id carries its slot.
+/// slot = crc32(key, or id if there is no key) mod slots; a server id carries its slot.
 uint32_t SlotFor(std::string_view key, std::string_view id, uint32_t slots);
 
 /// A fingerprint of what was asked for, so that a repeated submit can be told from a different one.

@@ -12,8 +12,8 @@ namespace tocsin::http {
 
 using auth::Access;
 
-/// The grant under which the call is made, valid for as long as the tokens are; null where everybody may do everything:
-/// no authentication (`tokens` is null), or kOpen. `authorization` is the value of that header, empty where there is
+/// The grant under which the call is made, valid for as long as the tokens are. Null if everybody may do everything: no
+/// authentication (`tokens` is null), or kOpen. `authorization` is the value of that header, empty if there is
 /// none; `topic` the decoded topic of the path. kUnauthenticated (the answer then needs WWW-Authenticate: Bearer) or
 /// kForbidden otherwise.
 Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,

@@ -55,9 +55,9 @@ class Answer {
   Answer& operator=(Answer&&) noexcept;
   ~Answer();
 
-  /// Whether somebody still waits for it.
+  /// Whether the client still waits for it.
   bool Wanted() const;
-  /// kOverloaded where no memory is left for an answer of this size. Send would say so too, which is too late where
+  /// kOverloaded if no memory is left for an answer of this size. Send would say so too, but that is too late if
   /// something was done: a call that changes anything, and whose answer may be over net::Budget::kSmallBytes, asks
   /// before.
   Status MakeRoom(size_t bytes);
@@ -82,13 +82,13 @@ struct Call {
   std::vector<std::string> params;  // of the path
   Query query;                      // with the names that the verb takes, and no others
   std::string_view body;            // lives until the handler returns
-  const auth::Grant* grant;         // so does this; null where everybody may do everything
+  const auth::Grant* grant;         // so does this; null if everybody may do everything
   Answer answer;
   Session& session;
 
-  /// Null where the body is not a JSON object: then the call is answered.
+  /// Null if the body is not a JSON object: then the call is answered.
   std::shared_ptr<Document> Body();
-  /// The same; {} where there is no body.
+  /// The same; {} if there is no body.
   std::shared_ptr<Document> OptionalBody();
   /// What the path, the query and the body say, by the fields of the verb. Nothing if that is wrong: then the call is
   /// answered.

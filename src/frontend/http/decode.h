@@ -27,8 +27,8 @@ boost::json::parser MakeParser();
 /// One parsed body. Its strings live in one arena.
 class Document {
  public:
-  /// kInvalidArgument, with the offset, where `body` is not JSON or nests deeper than 32; or is no object. kTooLarge
-  /// where it has more values than any batch needs. Bodies over 16 KiB leave nothing in `parser`.
+  /// kInvalidArgument, with the offset, if `body` is not a JSON object or nests deeper than 32. kTooLarge if it has
+  /// more values than any batch needs. Bodies over 16 KiB leave nothing in `parser`.
   static Result<std::shared_ptr<Document>> Parse(boost::json::parser& parser, std::string_view body);
 
   explicit Document(size_t body_bytes);

@@ -51,7 +51,7 @@ std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std
 
 size_t SubmittedBytesMax(std::span<const std::string_view> own_ids) {
   size_t bytes = kFrameBytes;
-  // Names have no control characters, so that an escape is two bytes.
+  // Names have no control characters, so an escape is two bytes.
   for (const std::string_view id : own_ids) bytes += kSubmittedBytes + 2 * id.size();
   return bytes;
 }

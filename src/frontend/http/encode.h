@@ -12,7 +12,7 @@
 
 namespace tocsin::http {
 
-/// `own_ids`: for each job its own id, empty where the server gave one.
+/// `own_ids`: for each job its own id, empty if the server gave one.
 std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std::string_view> own_ids);
 /// At least what EncodeSubmitted makes: room is asked for before the jobs are stored.
 size_t SubmittedBytesMax(std::span<const std::string_view> own_ids);

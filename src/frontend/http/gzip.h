@@ -12,7 +12,7 @@ namespace tocsin::http {
 
 constexpr size_t kGzipBytesMin = 1 << 10;      // below, the header of gzip outweighs what is saved
 constexpr size_t kGzipBytesAtOnce = 64 << 10;  // above, Packing
-constexpr size_t kPackingBytes = 272 << 10;    // of a Packing's own, besides what it packs
+constexpr size_t kPackingBytes = 272 << 10;    // of a Packing, without what it packs
 
 /// Whether a client with this Accept-Encoding (RFC 9110, 12.5.3) takes gzip.
 bool AcceptsGzip(std::string_view accept_encoding);
@@ -26,14 +26,14 @@ class Gzip {
   Gzip(const Gzip&) = delete;
   Gzip& operator=(const Gzip&) = delete;
 
-  /// Nothing where it would not be shorter.
+  /// Empty if it would not be shorter.
   std::string Compress(std::string_view bytes);
 
  private:
   std::unique_ptr<GzipStream> stream_;  // made at the first use
 };
 
-/// Packs it as a whole, however large it is: for threads that have no jobs to serve. False where that does not pay:
+/// Packs it as a whole, however large it is: for threads that have no jobs to serve. False if that does not pay:
 /// then it is as it was.
 bool PackAll(std::string& body);
 

@@ -9,7 +9,7 @@
 namespace tocsin::http {
 namespace {
 
-/// 201 where anything was stored; otherwise the status of the first refusal, so that a client that looks at the status
+/// 201 if anything was stored; otherwise the status of the first refusal, so that a client that looks at the status
 /// alone never takes a refused job for a stored one.
 int StatusOf(const std::vector<Submitted>& jobs) {
   if (std::ranges::any_of(jobs, IsStored, &Submitted::outcome)) return 201;

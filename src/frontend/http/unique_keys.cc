@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 constexpr size_t kKeysMax = 1'000;  // far more than any object of a call has
 
-/// `at` is behind the opening quote of a string of valid JSON; returns what is behind the closing one.
+/// `at` is after the opening quote of a string of valid JSON. Returns the position after the closing quote.
 const char* SkipString(const char* at, const char* end) {
   while (true) {
     const char* quote = static_cast<const char*>(std::memchr(at, '"', static_cast<size_t>(end - at)));
@@ -160,7 +160,7 @@ class Finder {
   const char* at_;
   const char* const end_;
   std::vector<Step> steps_;
-  std::vector<std::string_view> keys_;  // of the objects that the walk is in, one behind the other
+  std::vector<std::string_view> keys_;  // of the objects that the walk is in, one after the other
   std::deque<std::string> decoded_;     // those of them that have escapes
   size_t escaped_ = 0;                  // keys so far: decoding one takes longer than parsing it
   std::string path_;

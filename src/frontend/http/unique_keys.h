@@ -11,7 +11,7 @@
 namespace tocsin::http {
 
 /// `body` is the valid JSON that `root` was parsed from. kInvalidArgument with the path of a key that comes twice, or
-/// of an object before it that has more keys than any call takes; without a path where more than 1,000 keys have
+/// of an object before it that has more keys than any call takes; without a path if more than 1,000 keys have
 /// escapes.
 Status CheckKeysAreUnique(std::string_view body, const boost::json::value& root);
 

@@ -17,12 +17,12 @@ struct Call;
 
 struct Command {
   std::string_view name;     // in capitals
-  std::string_view syntax;   // of what stands behind the name
+  std::string_view syntax;   // of what follows the name
   std::string_view summary;  // one line, for COMMAND DOCS and docs/resp.md
-  size_t args_min = 0;       // behind the name
+  size_t args_min = 0;       // after the name
   size_t args_max = 0;
   auth::Access access = auth::Access::kKnown;  // a scope on a topic is asked for the first argument
-  /// What is pipelined behind it waits for its answer. The other commands go into batches, or answer at once.
+  /// Commands pipelined after it wait for its answer. The other commands go into batches, or answer at once.
   bool holds = false;
   bool waits = false;  // it is begun when everything before it is answered
   bool writes = false;
@@ -34,7 +34,7 @@ using api::kAnyNumber;
 
 struct Call {
   const Command& command;
-  std::span<const std::string_view> args;  // behind the name
+  std::span<const std::string_view> args;  // after the name
   Session& session;
 
   std::string_view topic() const { return args.front(); }
@@ -44,7 +44,7 @@ struct Call {
 
 /// All of them, by name.
 std::span<const Command* const> Commands();
-/// In any case; null where there is none.
+/// The name may be in any case. Null if there is none.
 const Command* FindCommand(std::string_view name);
 /// The error for a command that does not exist, with what a user of Redis may have wanted.
 Error UnknownCommand(std::string_view name);

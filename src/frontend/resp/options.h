@@ -1,4 +1,4 @@
-// The words behind a command's name, by the fields of its verb: fixed arguments first, then DELAY 1000 KEEP HEADER name
+// The words after a command's name, by the fields of its verb: fixed arguments first, then DELAY 1000 KEEP HEADER name
 // value in any order and case. An unknown word is answered with the nearest known one.
 #pragma once
 
@@ -26,7 +26,7 @@ Result<int64_t> ReadNumber(std::string_view word, std::string_view text, int64_t
 
 /// Reads all words of `args`. Each is taken once, except HEADER.
 Status ReadWords(Values args, std::span<const api::Field> fields, api::Arguments& to);
-/// Reads what stands behind the topic: an id and other fixed arguments, then words, and checks them together. The
+/// Reads what follows the topic: an id and other fixed arguments, then words, and checks them together. The
 /// payload of a submit is a fixed argument; delivery tokens are not read here.
 Status ReadArguments(Values args, const api::Verb& verb, api::Arguments& to);
 /// Reads the settings of a topic.

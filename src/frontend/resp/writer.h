@@ -22,7 +22,7 @@ class Writer final : public shared::ValueWriter {
   void Number(int64_t value) override { Head(':', value); }
   void Null() override { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
   void Flag(bool value) override;
-  /// With three digits behind the point.
+  /// With three decimals.
   void Real(double value) override;
   void Array(size_t items) override { Head('*', static_cast<int64_t>(items)); }
   void EndArray() override {}

@@ -26,7 +26,7 @@ void WriteInfo(Writer& writer, const Command& command) {
   for (int i = 0; i < 4; ++i) writer.Array(0);
 }
 
-/// The syntax as one argument: redis-cli shows it behind the name that is being typed.
+/// The syntax as one argument: redis-cli shows it after the name that is being typed.
 void WriteDocs(Writer& writer, const Command& command, std::string_view version) {
   writer.Text(Small(command.name));
   writer.Object(command.syntax.empty() ? 3 : 4);
@@ -48,7 +48,7 @@ void WriteDocs(Writer& writer, const Command& command, std::string_view version)
   writer.Text(command.syntax);
 }
 
-/// Those named; all where none is.
+/// The commands named, or all if none is.
 std::vector<const Command*> Chosen(Values names) {
   std::vector<const Command*> chosen;
   for (const std::string_view name : names) chosen.push_back(FindCommand(name));

@@ -56,7 +56,7 @@ void JobReserve(Call& call) {
                          .max = static_cast<size_t>(arguments.max.value_or(1)),
                          .wait = Millis(arguments.wait_ms.value_or(0)),
                          .lease = Millis(arguments.lease_ms.value_or(0))};
-  // Most often the client is gone as a whole, and nobody would settle the jobs.
+  // Most often the client has gone altogether, and nobody would settle the jobs.
   if (call.session.gone()) return Reply(call).Array(0);
   auto deliver = [session = call.session.Share(), topic = request.topic](Answer& answer, Result<JobBatch> result) {
     session->Unpark();

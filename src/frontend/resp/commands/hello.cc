@@ -9,7 +9,7 @@ void LogIn(Call& call) {
   known ? Ok(call) : call.Fail(known.error());
 }
 
-/// What stands behind the version of the protocol.
+/// What follows the version of the protocol.
 struct Greeting {
   std::optional<std::string_view> token;
   std::optional<std::string_view> name;

@@ -21,7 +21,7 @@ struct Facts {
   uint64_t answered = 0;
 };
 
-/// The resident memory of this process; 0 where the system does not tell.
+/// The resident memory of this process; 0 if the system does not tell.
 size_t ResidentBytes() {
   size_t pages = 0;
   size_t resident = 0;
