@@ -17,16 +17,16 @@ _tocsin_words() {
 # The flags of a command.
 _tocsin_flags() {
   case $1 in
-    'submit') echo '--in --at --file --id --key --header --attempts --trigger --count --on-conflict' ;;
+    'submit') echo '--id --key --in --at --file --header --trigger --count --attempts --on-conflict' ;;
     'get') echo '--key' ;;
-    'list') echo '--state --limit --all' ;;
-    'amend') echo '--in --at --file --key' ;;
+    'list') echo '--state --limit --all --reason' ;;
+    'amend') echo '--key --in --at --file' ;;
     'fire') echo '--key' ;;
-    'count') echo '--event --by --key' ;;
+    'count') echo '--key --event --by' ;;
     'cancel') echo '--key' ;;
     'worker') echo '--concurrency --lease --wait --retry-in --max-jobs --once' ;;
     'reserve') echo '--max --wait --lease --ack' ;;
-    'nack') echo '--in --reason --dead' ;;
+    'nack') echo '--in --dead --reason' ;;
     'extend') echo '--lease' ;;
     'topic set') echo '--slots --capacity-jobs --capacity-bytes --lease --attempts --backoff --backoff-max --count --retention --paused --sink --in-flight --rate --url --secret --sink-timeout --batch --retry-4xx --kafka-topic --kafka-key --exchange --routing-key' ;;
     'topic purge') echo '--yes' ;;

@@ -30,8 +30,8 @@ Result<int64_t> CheckChoice(const Flag& flag, std::string_view text) {
   return Fail(Code::kInvalidArgument, "\"{}\" is not {}{}", text, known, DidYouMean(text, flag.choices));
 }
 
-/// What `text` means to this flag, in ms or bytes; 0 for texts.
-Result<int64_t> Meaning(const Flag& flag, std::string_view text, Time now) {
+/// The value of `text` for this flag, in ms or bytes; 0 for texts.
+Result<int64_t> ParseValue(const Flag& flag, std::string_view text, Time now) {
   switch (flag.kind) {
     case Kind::kText:
     case Kind::kSwitch:
@@ -72,7 +72,7 @@ class Parser {
   Result<Parsed> Run() {
     const bool help_word = !words_.empty() && words_[0] == "help";  // tocsin help submit
     if (help_word) parsed_.action = Action::kHelp;
-    Status first;  // of the mistakes: who asks for help is not told of any
+    Status first;  // the first mistake; not reported to a user who asks for help
     for (at_ = help_word ? 1 : 0; at_ < words_.size(); ++at_) {
       const std::string& word = words_[at_];
       if (!flags_ended_ && word == "--") {
@@ -161,7 +161,7 @@ class Parser {
       for (const Flag& flag : parsed_.command->flags) known.push_back("--" + std::string(flag.name));
     }
     std::string hint = DidYouMean(word, known);
-    if (hint.empty() && parsed_.command != nullptr) hint = "; an argument that begins with - goes behind --";
+    if (hint.empty() && parsed_.command != nullptr) hint = "; put an argument that begins with - after --";
     return Wrong(fmt::format("unknown flag \"{}\"{}", word, hint));
   }
 
@@ -180,12 +180,12 @@ class Parser {
                (flag->kind == Kind::kText || !IsHelp(words_[at_ + 1]))) {
       value = words_[++at_];
     } else {
-      return Wrong(fmt::format("{} needs a value: {} {}", written, written, flag->value));
+      return Wrong(fmt::format("{} needs a value: {} {}", written, written, ValueName(*flag)));
     }
     return Add(flag->name, flag, written, std::move(value));
   }
 
-  /// Whether a word that stands where a value should be is rather the next flag.
+  /// Whether a word in the place of a value is the next flag instead.
   bool IsKnownFlag(std::string_view word) const {
     return word.starts_with("--") && (word == "--" || FindFlag(word.substr(2, word.find('=') - 2)) != nullptr);
   }
@@ -215,12 +215,12 @@ class Parser {
     }
     for (const Flag& flag : parsed_.command->flags) {
       if (!flag.required || parsed_.arguments.Has(flag.name)) continue;
-      return Wrong(fmt::format("--{} {} is missing: {}", flag.name, flag.value, flag.doc));
+      return Wrong(fmt::format("--{} {} is missing: {}", flag.name, ValueName(flag), flag.doc));
     }
     return {};
   }
 
-  /// What was not given comes from the environment, or from the table.
+  /// Takes what was not given from the environment, or from the table.
   Status TakeFallbacks() {
     const auto take = [&](const Flag& flag) -> Status {
       if (parsed_.arguments.Has(flag.name)) return {};
@@ -274,7 +274,7 @@ std::vector<std::string> Arguments::All(std::string_view name) const {
 
 Status Arguments::Add(std::string_view name, const Flag* flag, std::string text, Time now) {
   Result<int64_t> number = 0;
-  if (flag != nullptr) number = Meaning(*flag, text, now);
+  if (flag != nullptr) number = ParseValue(*flag, text, now);
   if (!number) return std::unexpected(std::move(number).error());
   values_[std::string(name)].push_back({std::move(text), *number});
   return {};
@@ -282,6 +282,27 @@ Status Arguments::Add(std::string_view name, const Flag* flag, std::string text,
 
 Result<Parsed> Parse(const Grammar& grammar, const std::vector<std::string>& words) {
   return Parser(grammar, words).Run();
+}
+
+std::string_view ValueName(const Flag& flag) {
+  if (!flag.value.empty()) return flag.value;
+  switch (flag.kind) {
+    case Kind::kText:
+      return "TEXT";
+    case Kind::kSwitch:
+      return "";
+    case Kind::kNumber:
+      return "N";
+    case Kind::kDuration:
+      return "DURATION";
+    case Kind::kMoment:
+      return "MOMENT";
+    case Kind::kSize:
+      return "SIZE";
+    case Kind::kChoice:
+      return "WHAT";
+  }
+  return "";
 }
 
 std::string UsageOf(const Command& command) {
@@ -293,7 +314,7 @@ std::string UsageOf(const Command& command) {
   }
   bool optional = false;
   for (const Flag& flag : command.flags) {
-    if (flag.required) text += fmt::format(" --{} {}", flag.name, flag.value);
+    if (flag.required) text += fmt::format(" --{} {}", flag.name, ValueName(flag));
     optional |= !flag.required;
   }
   return optional ? text + " [flags]" : text;

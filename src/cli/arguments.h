@@ -1,5 +1,5 @@
-// The words of the command line, parsed against a table of commands. Values are checked for their kind here, so that
-// handlers meet only well-formed ones.
+// The words of the command line, parsed against a table of commands. The parser checks values for their kind, so that
+// handlers get only well-formed ones.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@
 
 namespace tocsin::cli {
 
-/// What was given, by name: of a flag without its dashes, or of a positional.
+/// The values that were given, by name: of a flag without its dashes, or of a positional.
 class Arguments {
  public:
   bool Has(std::string_view name) const { return values_.contains(name); }
-  /// The accessors below answer nothing where the argument is absent; a flag with a fallback never is.
+  /// The accessors below return nothing if the argument is absent; a flag with a fallback never is.
   std::optional<std::string> Text(std::string_view name) const;
   std::optional<int64_t> Number(std::string_view name) const;  // also bytes of a size
   std::optional<Millis> Duration(std::string_view name) const;
@@ -28,13 +28,13 @@ class Arguments {
   /// Of a repeated argument, in the order given.
   std::vector<std::string> All(std::string_view name) const;
 
-  /// For the parser: keeps `text`, where it is what the flag takes. A positional has no flag.
+  /// For the parser: keeps `text` if the flag takes it. A positional has no flag.
   Status Add(std::string_view name, const Flag* flag, std::string text, Time now);
 
  private:
   struct Value {
     std::string text;
-    int64_t number = 0;  // what the text means, in ms or bytes, where it is no text
+    int64_t number = 0;  // in ms or bytes; 0 for texts
   };
   std::map<std::string, std::vector<Value>, std::less<>> values_;
 };
@@ -51,13 +51,16 @@ enum class Action : uint8_t { kRun, kHelp, kVersion };
 
 struct Parsed {
   Action action = Action::kRun;
-  const Command* command = nullptr;  // of kHelp: null where help is for all, or for `family`
+  const Command* command = nullptr;  // of kHelp: null if help is for all, or for `family`
   std::string family;                // of kHelp: the first word of some commands, such as topic
   Arguments arguments;
 };
 
 /// An error's message ends with how the command is used.
 Result<Parsed> Parse(const Grammar& grammar, const std::vector<std::string>& words);
+
+/// What stands for the flag's value in texts, such as DURATION; nothing for a switch.
+std::string_view ValueName(const Flag& flag);
 
 /// "tocsin submit TOPIC [PAYLOAD] [flags]"
 std::string UsageOf(const Command& command);

@@ -113,7 +113,7 @@ TEST_F(ParseTest, UnknownNamesGetTheNearestKnownOne) {
   EXPECT_THAT(ErrorOf({"submit", "t", "--inn", "5s"}), StartsWith("unknown flag \"--inn\"; did you mean \"--in\"?"));
   EXPECT_THAT(ErrorOf({"submit", "t", "--servr=x"}), HasSubstr("did you mean \"--server\"?"));
   EXPECT_THAT(ErrorOf({"submit", "t", "-5"}),
-              StartsWith("unknown flag \"-5\"; an argument that begins with - goes behind --\n"));
+              StartsWith("unknown flag \"-5\"; put an argument that begins with - after --\n"));
   EXPECT_THAT(ErrorOf({"submit", "t", "--trigger", "tim"}),
               HasSubstr("is not time, count or either; did you mean \"time\"?"));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,11 @@ namespace tocsin::cli {
 class Arguments;
 struct Context;
 
-// Exit statuses.
+// Exit statuses. help.h says what they mean.
 constexpr int kExitOk = 0;
-constexpr int kExitNo = 1;         // the answer is no: the row's `no` says when
-constexpr int kExitUsage = 2;      // wrong usage
-constexpr int kExitCannotRun = 3;  // could not run: the server cannot be reached, or it failed
+constexpr int kExitNo = 1;
+constexpr int kExitUsage = 2;
+constexpr int kExitCannotRun = 3;
 
 enum class Kind : uint8_t {
   kText,
@@ -33,11 +34,11 @@ enum class Kind : uint8_t {
 struct Flag {
   std::string_view name;  // without its dashes
   Kind kind = Kind::kText;
-  std::string_view value;     // what stands for the value in texts, such as DURATION; nothing for a switch
-  std::string_view fallback;  // where the flag is missing; empty: the flag is then absent
+  std::string_view value;     // what stands for the value in texts; empty: that of its kind (ValueName)
+  std::string_view fallback;  // the value if the flag is missing; empty: none
   std::string_view doc;
   std::vector<std::string_view> choices;
-  std::string_view variable;  // environment variable that is taken where the flag is missing
+  std::string_view variable;  // the environment variable that holds the value if the flag is missing
   bool repeated = false;
   bool required = false;
 };
@@ -48,7 +49,7 @@ struct Positional {
   std::string_view doc;
   bool required = true;
   bool repeated = false;        // only the last one
-  std::string_view words = "";  // where it is one of few: all of them, for completions
+  std::string_view words = "";  // the values that it takes, for completions; empty: any
 };
 
 struct Example {
@@ -64,9 +65,9 @@ struct Command {
   std::vector<Flag> flags;
   std::vector<Example> examples;
   std::string_view no;   // when the exit status is 1; empty: never
-  bool offline = false;  // does not talk to a server: it takes no notice of --server and tokens
-  /// The exit status. An error is printed, and its code decides the status (ExitStatusOf).
-  Result<int> (*run)(Context& context, const Arguments& arguments) = nullptr;
+  bool offline = false;  // does not talk to a server: it ignores --server and access tokens
+  /// The exit status. main prints an error, and its code decides the status (ExitStatusOf).
+  std::function<Result<int>(Context& context, const Arguments& arguments)> run;
 };
 
 struct Group {

@@ -10,19 +10,16 @@
 namespace tocsin::cli {
 
 struct Context {
-  const Clock& clock;  // of this machine: the server's may be another one (ServerNow)
+  const Clock& clock;  // of this machine; the server may have another (ServerNow)
   Output& out;
   Api& api;
 };
 
-/// The server's clock, which due times are compared with: it may be a virtual one. This machine's where the server does
-/// not tell.
+/// The server's clock, which due times are compared with: it may be a virtual one. This machine's clock if the server
+/// does not answer.
 Time ServerNow(Context& context);
 
-/// Asks on a terminal; `yes` answers for the user. A usage error where nobody can be asked.
+/// Asks on a terminal, unless `yes` is true. A usage error if stdin is not a terminal.
 Result<bool> Confirm(bool yes, const std::string& question);
-
-/// All of a file, or of stdin where the path is "-".
-Result<std::string> ReadAll(const std::string& path);
 
 }  // namespace tocsin::cli

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/docs/help.h"
+#include "cli/text/file.h"
 #include "cli/text/stderr.h"
 
 namespace tocsin::cli {

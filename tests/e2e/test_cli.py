@@ -351,7 +351,7 @@ CALLS = [
     (["topic", "resume", "t"], OK, "t delivers again"),
     (["topic", "purge", "t", "--yes"], OK, "0 jobs are removed"),
     (["dead", "purge", "t", "--yes"], OK, "0 dead letters are removed"),
-    (["topic", "drop", "t", "--yes"], OK, "t is removed"),
+    (["topic", "drop", "t", "--yes"], OK, "dropped: the topic is removed"),
     (["clock", "advance", "--by", "1h"], OK, "it is 20"),
     (["clock", "advance", "--by", "9999999w"], USAGE, 'tocsin: --by: "9999999w" is too large'),
 ]

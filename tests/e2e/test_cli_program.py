@@ -282,7 +282,7 @@ def test_every_token_needs_an_answer(recorder, verb):
     assert tocsin(verb, "t", "a", TOCSIN_SERVER=recorder.url).returncode == OK
     done = tocsin(verb, "t", "a", "b", TOCSIN_SERVER=recorder.url)
     assert done.returncode == CANNOT_RUN
-    assert "2 tokens" in done.stderr
+    assert "2 delivery tokens" in done.stderr
 
 
 def test_help_as_the_value_of_a_flag_is_a_value(recorder):

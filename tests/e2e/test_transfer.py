@@ -157,7 +157,7 @@ def test_an_import_that_was_killed_goes_on_and_stores_nothing_twice(start, clien
     done = tocsin(proxy, "import", "--batch", "100", file)
     proxy.close()
     assert done.returncode == 0, done.stderr
-    assert "going on behind line 300" in done.stderr
+    assert "continuing after line 300" in done.stderr
     assert done.stdout == "850 accepted, 100 duplicate, 0 conflict, 0 refused\n"
     assert accepted(client, server, "t") == 950
     again = tocsin(server, "import", file)

@@ -25,7 +25,7 @@ def test_a_block_for_each_look_in_a_pipe(server, client):
     assert len(blocks) == 2
     for block in blocks:
         head, *rows = [line.split() for line in block.splitlines()]
-        assert head[:5] == ["TOPIC", "PENDING", "READY", "LEASED", "DEAD"]
+        assert head[:5] == ["TOPIC", "SCHEDULED", "READY", "LEASED", "DEAD"]
         assert [row[:5] for row in rows] == [["mail", "1", "1", "0", "0"], ["orders", "1", "0", "0", "0"]]
     assert blocks[0].splitlines()[1].split()[-1] == "-"  # no rate yet
     assert blocks[1].splitlines()[1].split()[-1] == "0"

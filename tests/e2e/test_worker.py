@@ -179,7 +179,7 @@ def test_a_signal_lets_the_running_command_finish_and_takes_no_more(server, clie
     worker = work(server, "--", "sh", "-c", f"echo > {begun}; cat {gate}")
     hear(begun)
     worker.signal()
-    worker.await_line("no more jobs are taken")
+    worker.await_line("taking no more jobs")
     gate.write_text("go\n")
     status, _, err = worker.end()
     assert status == 0
@@ -201,7 +201,7 @@ def test_a_second_signal_kills_the_command_and_nacks_its_job(server, client, wor
     worker = work(server, "--retry-in", "1h", "--", "sh", "-c", f"echo > {begun}; cat {gate}; cat {gate}")
     hear(begun)
     worker.signal()
-    worker.await_line("no more jobs are taken")
+    worker.await_line("taking no more jobs")
     worker.signal()
     status, _, err = worker.end()
     assert status == 0
@@ -406,7 +406,7 @@ def test_a_second_signal_breaks_off_a_call_that_hangs(server, client, work, call
     worker = work(proxy, "--timeout", "1h", "--lease", "1h", "--", command)
     assert arrived.wait(DEADLINE_S)
     worker.signal()
-    worker.await_line("no more jobs are taken")
+    worker.await_line("taking no more jobs")
     worker.signal()
     status, _, err = worker.end()
     released.set()

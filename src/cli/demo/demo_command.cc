@@ -1,13 +1,14 @@
-// `tocsin demo`: a shop's day and week in a few seconds, told on the terminal.
+// `tocsin demo`: a shop's timeouts of a week, shown in a few seconds.
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/demo/demo_server.h"
 #include "cli/process/stop_signal.h"
-#include "cli/verbs/parts.h"
-#include "cli/verbs/verbs.h"
 
 namespace tocsin::cli {
 namespace {
 
-constexpr Millis kReadingTime{250};
+constexpr Millis kReadingTime{250};  // for each line, on a terminal
 constexpr Millis kPayWithin{30 * 60'000};
 constexpr Millis kConfirmAfter{7LL * 24 * 3'600'000};
 
@@ -22,11 +23,11 @@ std::string ClockText(Millis passed) {
   return days.count() > 0 ? fmt::format("day {} {}", days.count(), text) : text;
 }
 
-class Story {
+class Shop {
  public:
-  Story(Context& context, DemoServer& server) : context_(context), server_(server) {}
+  Shop(Context& context, DemoServer& server) : context_(context), server_(server) {}
 
-  Status Tell() {
+  Status Run() {
     TOCSIN_TRY(Begin());
     TOCSIN_TRY(OrdersComeIn());
     TOCSIN_TRY(SomeArePaid());
@@ -49,7 +50,7 @@ class Story {
   }
 
   Status OrdersComeIn() {
-    TOCSIN_TRY(Chapter("Five orders come in. Each must be paid within 30 minutes."));
+    TOCSIN_TRY(Heading("Five orders come in. Each must be paid within 30 minutes."));
     for (int i = 1; i <= 5; ++i) {
       const std::string id = fmt::format("order-{}", i);
       const auto job = Submit("orders", {{"id", id}, {"payload", "cancel " + id}, {"delay_ms", kPayWithin.count()}});
@@ -61,14 +62,14 @@ class Story {
   }
 
   Status SomeArePaid() {
-    TOCSIN_TRY(Chapter("Two are paid in time. A cancel answers definitely."));
+    TOCSIN_TRY(Heading("Two are paid in time. A cancel answers definitely."));
     TOCSIN_TRY(AdvanceTo(start_ms_ + 10 * 60'000));
     TOCSIN_TRY(Cancel("order-1", "cancelled", "it is paid, and its timeout will never fire"));
     return Cancel("order-2", "cancelled", "the same");
   }
 
   Status TheServerDies() {
-    TOCSIN_TRY(Chapter("The server is killed with kill -9, and started again."));
+    TOCSIN_TRY(Heading("The server is killed with kill -9, and started again."));
     server_.Kill();
     TOCSIN_TRY(Line(context_.out.Paint(Colour::kRed, "killed")));
     TOCSIN_TRY(server_.Start());
@@ -76,7 +77,7 @@ class Story {
   }
 
   Status TheOthersRunOut() {
-    TOCSIN_TRY(Chapter("The other three are not paid. Nothing fires early, and nothing late."));
+    TOCSIN_TRY(Heading("The other three are not paid. Nothing fires early, and nothing late."));
     TOCSIN_TRY(AdvanceTo(due_ms_ - 1));
     TOCSIN_TRY(Expect("orders", 0));
     TOCSIN_TRY(Line("a millisecond before the 30 minutes are over, no order is handed out"));
@@ -90,14 +91,14 @@ class Story {
   }
 
   Status AGroupBuy() {
-    TOCSIN_TRY(Chapter("A group buy: it is on when three customers have joined, or off after a day."));
+    TOCSIN_TRY(Heading("A group buy: it is on when three customers have joined, or off after a day."));
     const auto job = Submit(
         "group-buys",
         {{"id", "lamp"}, {"payload", "lamps"}, {"trigger", "either"}, {"count", 3}, {"delay_ms", 24 * 3'600'000}});
     if (!job) return std::unexpected(job.error());
     for (const auto& [customer, outcome] : {std::pair("ann", "counted"), std::pair("ben", "counted"),
                                             std::pair("ben", "repeated"), std::pair("cem", "fired")}) {
-      const auto reply = server_.api().Post(JobPath("group-buys", "lamp", "", "/count"), {{"event", customer}});
+      const auto reply = server_.api().Post(TopicPath("group-buys", "/jobs/lamp/count"), {{"event", customer}});
       if (!reply) return std::unexpected(reply.error());
       TOCSIN_TRY(Check(TextOf(*reply, "outcome"), outcome));
       TOCSIN_TRY(Line(fmt::format("{} joins: {}, {} to go", customer, outcome, IntegerOf(*reply, "left"))));
@@ -109,7 +110,7 @@ class Story {
   }
 
   Status AWeekLater() {
-    TOCSIN_TRY(Chapter("The two paid orders are shipped. Receipt counts as confirmed after seven days."));
+    TOCSIN_TRY(Heading("The two paid orders are shipped. Receipt counts as confirmed after seven days."));
     for (const std::string_view id : {"order-1", "order-2"}) {
       const auto job = Submit("receipts", {{"id", id}, {"payload", "confirm"}, {"delay_ms", kConfirmAfter.count()}});
       if (!job) return std::unexpected(job.error());
@@ -124,7 +125,7 @@ class Story {
   }
 
   Status End() {
-    TOCSIN_TRY(Chapter("Every job is accounted for."));
+    TOCSIN_TRY(Heading("Every job is accounted for."));
     const auto stats = server_.api().Get("/v1/stats");
     if (!stats) return std::unexpected(stats.error());
     const json::object& totals = ObjectOf(*stats, "totals");
@@ -143,18 +144,18 @@ class Story {
     return {};
   }
 
-  Status Chapter(std::string_view title) {
+  Status Heading(std::string_view title) {
     context_.out.Print("\n{}\n", context_.out.Paint(Colour::kBold, title));
-    return Rest();
+    return Pause();
   }
 
   Status Line(std::string_view text) {
     context_.out.Print("  {:>14}  {}\n", ClockText(Millis(now_ms_ - start_ms_)), text);
-    return Rest();
+    return Pause();
   }
 
-  /// Lets people read. Nobody reads along in a pipe.
-  Status Rest() {
+  /// Gives people time to read, on a terminal.
+  Status Pause() {
     TOCSIN_TRY(context_.out.Flush());
     if (signal_.Wait(context_.out.terminal() ? kReadingTime : Millis(0))) {
       return Fail(Code::kShuttingDown, "interrupted; the server has ended, and {} is removed", server_.folder());
@@ -168,7 +169,7 @@ class Story {
     return IntegerOf(*stats, "now_ms");
   }
 
-  /// The clock of a server that was killed stands where its last record is.
+  /// The clock of a server that was killed is set back to the time of its last record.
   Status AdvanceTo(int64_t moment_ms) {
     const auto now = NowMs();
     if (!now) return std::unexpected(now.error());
@@ -189,13 +190,13 @@ class Story {
   }
 
   Status Cancel(const std::string& id, std::string_view outcome, std::string_view what) {
-    const auto reply = server_.api().Call("DELETE", JobPath("orders", id, ""));
+    const auto reply = server_.api().Call("DELETE", TopicPath("orders", "/jobs/" + id));
     if (!reply) return std::unexpected(reply.error());
     TOCSIN_TRY(Check(TextOf(*reply, "outcome"), outcome));
     return Line(fmt::format("{}: cancel answers {}: {}", id, outcome, what));
   }
 
-  /// Reserves all that is due, which must be `count` jobs.
+  /// Reserves all due jobs, which must be `count`.
   Result<std::vector<json::object>> Expect(std::string_view topic, size_t count) {
     const auto reply = server_.api().Post(TopicPath(topic, "/reserve"), {{"max", 100}});
     if (!reply) return std::unexpected(reply.error());
@@ -218,7 +219,7 @@ class Story {
 
   static Status Check(std::string_view got, std::string_view wanted) {
     if (got == wanted) return {};
-    return Fail(Code::kInternal, "the server answered {}, and {} is right: please report this", got, wanted);
+    return Fail(Code::kInternal, "the server answered {} instead of {}: please report this", got, wanted);
   }
 
   Context& context_;
@@ -232,7 +233,7 @@ class Story {
 Result<int> Run(Context& context, const Arguments&) {
   const auto server = DemoServer::Make();
   if (!server) return std::unexpected(server.error());
-  TOCSIN_TRY(Story(context, **server).Tell());
+  TOCSIN_TRY(Shop(context, **server).Run());
   return kExitOk;
 }
 
@@ -242,9 +243,10 @@ Command Demo() {
   return {.name = "demo",
           .summary = "shows what Tocsin does: a shop's timeouts, on a server of its own, in a few seconds",
           .details =
-              "Starts the tocsind beside this program on free ports, with a virtual clock and a temporary folder; "
-              "both are gone at the end. No running server is touched.",
+              "Starts the tocsind beside this program on free ports, with a virtual clock and a temporary folder, "
+              "and removes both at the end. It does not touch a running server.",
           .examples = {{"demo", "no server needed"}},
+          .no = "there is no tocsind beside this program",
           .run = Run};
 }
 

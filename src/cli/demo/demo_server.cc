@@ -10,13 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/text/file.h"
+
 namespace tocsin::cli {
 namespace {
 
 constexpr Millis kStartTime{20'000};
 constexpr Millis kAnswerTime{10'000};
 
-/// What follows `word` in its line of the start-up message.
+/// The text after `word` in its line of the start-up message.
 std::string FieldOf(std::string_view banner, std::string_view word) {
   const size_t at = banner.find(fmt::format("\n{} ", word));
   if (at == std::string_view::npos) return "";
@@ -38,14 +40,14 @@ Result<std::unique_ptr<DemoServer>> DemoServer::Make() {
   if (problem) return Fail(Code::kIo, "there is no folder for temporary files, see TMPDIR: {}", problem.message());
   std::string folder = (place / "tocsin-demo-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
-    return Fail(Code::kIo, "cannot make {}: {}", folder, std::generic_category().message(errno));
+    return SystemError("make", folder);
   }
   return std::unique_ptr<DemoServer>(new DemoServer(program, std::move(folder)));
 }
 
 DemoServer::~DemoServer() {
   process_.reset();
-  std::error_code ignored;  // what is in the way stays in the system's temporary folder
+  std::error_code ignored;  // the folder then stays in the system's temporary folder
   std::filesystem::remove_all(folder_, ignored);
 }
 
@@ -73,10 +75,11 @@ Result<std::string> DemoServer::ReadBanner() {
   std::string banner;
   while (!banner.contains("\nReady")) {
     pollfd poll{.fd = process_->out.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&poll, 1, static_cast<int>(kStartTime.count())) <= 0) return Fail(Code::kTimedOut, "it does not start");
+    if (::poll(&poll, 1, static_cast<int>(kStartTime.count())) <= 0)
+      return Fail(Code::kTimedOut, "the server does not start");
     std::array<char, 4096> part{};
     const ssize_t n = ::read(process_->out.get(), part.data(), part.size());
-    if (n <= 0) return Fail(Code::kIo, "it ended while it started");
+    if (n <= 0) return Fail(Code::kIo, "the server ended while it started");
     banner.append(part.data(), static_cast<size_t>(n));
   }
   return banner;

@@ -1,5 +1,5 @@
-// DemoServer: a tocsind beside this program, with a virtual clock, any free port and a folder of its own. Destroying it
-// ends the server and removes the folder. One thread.
+// DemoServer: runs the tocsind beside this program, with a virtual clock, free ports and a folder of its own. Its
+// destructor ends the server and removes the folder. One thread.
 #pragma once
 
 #include <memory>
@@ -23,12 +23,12 @@ class DemoServer {
   Status Start();
   /// kill -9
   void Kill();
-  /// Ends it as an operator would; its exit status.
+  /// Ends it with SIGTERM; its exit status.
   int Stop();
 
   Api& api() { return *api_; }
   const std::string& folder() const { return folder_; }
-  /// What the start-up message says about the data.
+  /// The start-up message's words about the data.
   const std::string& recovery() const { return recovery_; }
 
  private:

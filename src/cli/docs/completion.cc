@@ -4,14 +4,15 @@
 #include <map>
 #include <set>
 
+#include "cli/arguments.h"
 #include "cli/docs/docs.h"
 #include "cli/docs/help.h"
 
 namespace tocsin::cli {
 namespace {
 
-/// "--in|--at": every flag of any command that takes a value, so that its value is not mistaken for a command. A flag
-/// takes a value in all commands or in none (docs_test.cc).
+/// "--in|--at": every flag of any command that takes a value, so that the shell does not take the value for a command.
+/// A flag takes a value in all commands or in none (docs_test.cc).
 std::string ValueFlags(std::span<const Group> groups, std::span<const Flag> global_flags) {
   std::set<std::string_view> names;
   const auto add = [&](const Flag& flag) {
@@ -31,8 +32,8 @@ struct Word {
   std::string_view summary;
 };
 
-/// What may follow: "" -> the first words; "topic" -> its second words. A first word that begins several commands has
-/// no summary.
+/// The words that may follow: "" -> the first words; "topic" -> its second words. A first word that begins several
+/// commands has no summary.
 std::map<std::string, std::vector<Word>> WordsAfter(std::span<const Group> groups) {
   std::map<std::string, std::vector<Word>> words;
   for (const Group& group : groups) {
@@ -183,7 +184,7 @@ std::string ZshFlag(const Flag& flag) {
   std::string spec = fmt::format("{}--{}{}[{}]", flag.repeated ? "*" : "", flag.name,
                                  flag.kind == Kind::kSwitch ? "" : "=", ZshText(flag.doc));
   if (flag.kind == Kind::kSwitch) return Quoted(spec);
-  spec += fmt::format(":{}:", flag.value);
+  spec += fmt::format(":{}:", ValueName(flag));
   if (flag.kind == Kind::kChoice) spec += fmt::format("({})", fmt::join(flag.choices, " "));
   if (flag.value == "FILE") spec += "_files";
   if (flag.value.ends_with("DIR")) spec += "_files -/";

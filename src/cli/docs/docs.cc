@@ -48,7 +48,7 @@ std::string CommandMarkdown(const Command& command) {
   return text;
 }
 
-/// Text of a man page: nothing in it is taken for a request or an escape.
+/// Escapes text for a man page.
 std::string Roff(std::string_view text) {
   std::string out = Replaced(Replaced(std::string(text), "\\", "\\e"), "-", "\\-");
   if (out.starts_with('.') || out.starts_with('\'')) out.insert(0, "\\&");
@@ -82,27 +82,25 @@ std::span<const Page> Pages() { return kPages; }
 std::string CliMarkdown(std::span<const Group> groups, std::span<const Flag> global_flags) {
   std::string text =
       "# The `tocsin` command\n\n"
-      "Generated from the table in `src/cli/commands.cc` by `make docs`; a test fails when they differ.\n\n"
+      "Generated from the table in `src/cli/commands.cc` by `make docs`; a test fails if they differ.\n\n"
       "`tocsin --help` lists the commands and `tocsin COMMAND --help` shows one with examples. "
       "[deploy/tocsin.1](../deploy/tocsin.1)\nis the man page, and [deploy/completion](../deploy/completion) completes "
       "commands and flags in bash and zsh.\n\n"
       "```\n"
       "tocsin submit demo \"hello\" --in 5s    # stores a job; due in five seconds\n"
-      "tocsin reserve demo --wait 10s        # waits until it is due, prints it and its TOKEN\n"
-      "tocsin ack demo TOKEN                 # ends it; without this it would come again\n"
+      "tocsin reserve demo --wait 10s        # waits until it is due, prints it and its delivery TOKEN\n"
+      "tocsin ack demo TOKEN                 # ends it; without this it is delivered again\n"
       "```\n\n"
       "**Durations** are whole numbers with units, the larger first: `500ms` `30s` `30m` `2h` `7d` `1w` `1h30m`. "
       "**Moments** are\n`2026-12-01T09:00+08:00`, `2026-12-01T09:00:00.250Z`, `2026-12-01 09:00` and `2026-12-01` in "
       "local time, `today` or `tomorrow`\nwith a time of day, or `@` and milliseconds since 1970. **Sizes** are whole "
       "numbers with `B`, `KiB`, `MiB`, `GiB` or `TiB`.\n\n"
-      "A flag is `--flag VALUE` or `--flag=VALUE`, anywhere behind the command; `--` ends the flags. Output is for "
+      "A flag is `--flag VALUE` or `--flag=VALUE`, anywhere after the command; `--` ends the flags. Output is for "
       "people, with\ncolours on a terminal unless `NO_COLOR` is set; scripts ask for `--json` and look at the exit "
       "status.\n";
   text += "\n## Flags of every command\n" + FlagTable(global_flags);
   text += "\n## Exit status\n\n| status | meaning |\n|---|---|\n";
-  for (const int status : {kExitOk, kExitNo, kExitUsage, kExitCannotRun}) {
-    text += fmt::format("| {} | {} |\n", status, MeaningOfStatus(status));
-  }
+  for (size_t i = 0; i < ExitStatuses().size(); ++i) text += fmt::format("| {} | {} |\n", i, ExitStatuses()[i]);
   for (const Group& group : groups) {
     text += fmt::format("\n## {}\n", group.title);
     for (const Command& command : group.commands) text += CommandMarkdown(command);
@@ -118,8 +116,7 @@ std::string ManPage(std::span<const Group> groups, std::span<const Flag> global_
       ".SH SYNOPSIS\n.B tocsin\n.I COMMAND\n[arguments] [flags]\n"
       ".SH DESCRIPTION\n"
       "Talks to a Tocsin server (\\fBtocsind\\fR): submits jobs, takes those that are due, acknowledges them, and "
-      "looks "
-      "after topics.\n"
+      "manages topics.\n"
       ".PP\nDurations are whole numbers with units: 500ms 30s 30m 2h 7d 1w 1h30m.\n"
       "Moments are 2026\\-12\\-01T09:00+08:00, \"2026\\-12\\-01 09:00\" in local time, \"tomorrow 09:00\", or "
       "@1796000000000 (ms since 1970).\n"
@@ -134,16 +131,16 @@ std::string ManPage(std::span<const Group> groups, std::span<const Flag> global_
     for (const Command& command : group.commands) text += CommandRoff(command);
   }
   text += ".SH EXIT STATUS\n";
-  for (const int status : {kExitOk, kExitNo, kExitUsage, kExitCannotRun}) {
-    text += fmt::format(".TP\n.B {}\n{}\n", status, Roff(MeaningOfStatus(status)));
+  for (size_t i = 0; i < ExitStatuses().size(); ++i) {
+    text += fmt::format(".TP\n.B {}\n{}\n", i, Roff(ExitStatuses()[i]));
   }
   text += ".SH ENVIRONMENT\n";
   for (const Flag& flag : global_flags) {
     if (!flag.variable.empty()) text += fmt::format(".TP\n.B {}\nAs \\-\\-{}.\n", flag.variable, Roff(flag.name));
   }
   return text +
-         ".TP\n.B TOCSIN_TOKEN\nThe token itself.\n"
-         ".TP\n.B NO_COLOR\nWhere it is set, output has no colours.\n"
+         ".TP\n.B TOCSIN_TOKEN\nThe access token itself.\n"
+         ".TP\n.B NO_COLOR\nIf it is set, output has no colours.\n"
          ".SH SEE ALSO\n.BR tocsind (1)\n";
 }
 

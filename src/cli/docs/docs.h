@@ -1,5 +1,5 @@
 // The texts that are generated from the table of commands. tools/generate_docs.sh writes them to docs/cli.md,
-// deploy/tocsin.1 and deploy/completion/; docs_test.cc fails when a file differs.
+// deploy/tocsin.1 and deploy/completion/; docs_test.cc fails if a file differs.
 #pragma once
 
 #include <span>

@@ -1,9 +1,9 @@
 #include "api/docs.h"
 #include "base/nearest.h"
+#include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/docs/docs.h"
-#include "cli/verbs/parts.h"
-#include "cli/verbs/verbs.h"
 
 namespace tocsin::cli {
 namespace {

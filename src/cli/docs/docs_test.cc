@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 
 namespace tocsin::cli {
@@ -45,7 +46,7 @@ TEST(Commands, EveryFlagHasATextAndMeansTheSameEverywhere) {
   std::map<std::string_view, bool> takes_value;  // completions rely on it
   const auto check = [&](const Flag& flag) {
     EXPECT_TRUE(flag.doc.ends_with('.')) << flag.name;
-    EXPECT_EQ(flag.value.empty(), flag.kind == Kind::kSwitch) << flag.name;
+    EXPECT_EQ(ValueName(flag).empty(), flag.kind == Kind::kSwitch) << flag.name;
     EXPECT_EQ(flag.choices.empty(), flag.kind != Kind::kChoice) << flag.name;
     const bool value = flag.kind != Kind::kSwitch;
     EXPECT_EQ(takes_value.try_emplace(flag.name, value).first->second, value) << flag.name;

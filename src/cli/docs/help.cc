@@ -1,6 +1,7 @@
 #include "cli/docs/help.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -55,7 +56,8 @@ std::string FlagLines(std::span<const Flag> flags) {
 }  // namespace
 
 std::string FlagLine(const Flag& flag) {
-  return flag.kind == Kind::kSwitch ? fmt::format("--{}", flag.name) : fmt::format("--{} {}", flag.name, flag.value);
+  return flag.kind == Kind::kSwitch ? fmt::format("--{}", flag.name)
+                                    : fmt::format("--{} {}", flag.name, ValueName(flag));
 }
 
 std::string FlagDoc(const Flag& flag) {
@@ -72,27 +74,24 @@ std::string FlagDoc(const Flag& flag) {
   return text;
 }
 
-std::string_view MeaningOfStatus(int status) {
-  switch (status) {
-    case kExitOk:
-      return "done";
-    case kExitNo:
-      return "the answer is no: there is no such job or topic, or what was asked could not be had";
-    case kExitUsage:
-      return "wrong usage: the message says what is wrong";
-    default:
-      return "could not run: the server cannot be reached or failed, a file cannot be read, the output not written";
-  }
+std::span<const std::string_view> ExitStatuses() {
+  static constexpr std::array<std::string_view, 4> kMeanings{
+      "done", "the answer is no: the section of the command says when",
+      "wrong usage, or a value that the server refuses: the message says what is wrong",
+      "could not run: the server cannot be reached, refuses the access token, is overloaded or failed; a file cannot "
+      "be "
+      "read or written"};
+  return kMeanings;
 }
 
 std::string HelpText(std::span<const Group> groups, std::span<const Flag> global_flags) {
   std::string text =
       "tocsin: hand a job to Tocsin, the timeout centre, and get it back at an exact later moment\n"
       "\n"
-      "A first job, with a server at hand (`make run` in another terminal):\n"
+      "A first job, on a running server (`make run` in another terminal):\n"
       "  tocsin submit demo \"hello\" --in 5s    stores it; due in five seconds\n"
-      "  tocsin reserve demo --wait 10s        waits until it is due, prints it and its TOKEN\n"
-      "  tocsin ack demo TOKEN                 ends it; without this it would come again\n"
+      "  tocsin reserve demo --wait 10s        waits until it is due, prints it and its delivery TOKEN\n"
+      "  tocsin ack demo TOKEN                 ends it; without this it is delivered again\n"
       "\n"
       "usage: tocsin COMMAND [arguments] [flags]\n"
       "       tocsin COMMAND --help    what a command takes, with examples\n";
@@ -104,9 +103,7 @@ std::string HelpText(std::span<const Group> groups, std::span<const Flag> global
       "Durations: 500ms 30s 30m 2h 7d 1w 1h30m. Moments: 2026-12-01T09:00+08:00, \"2026-12-01 09:00\" (local time),\n"
       "\"tomorrow 09:00\", @1796000000000 (ms since 1970).\n"
       "\nExit status:\n";
-  for (const int status : {kExitOk, kExitNo, kExitUsage, kExitCannotRun}) {
-    text += Beside(std::to_string(status), 3, MeaningOfStatus(status));
-  }
+  for (size_t i = 0; i < ExitStatuses().size(); ++i) text += Beside(std::to_string(i), 3, ExitStatuses()[i]);
   return text;
 }
 
@@ -125,9 +122,11 @@ std::string CommandHelp(const Command& command) {
   if (!command.examples.empty()) text += "\nExamples:\n";
   for (const Example& example : command.examples)
     text += fmt::format("  tocsin {}\n      {}\n", example.line, example.what);
-  text += "\nExit status:\n" + Beside("0", 3, "done");
-  if (!command.no.empty()) text += Beside("1", 3, command.no);
-  text += Beside("2", 3, "wrong usage") + Beside("3", 3, "could not run");
+  text += "\nExit status:\n";
+  for (size_t i = 0; i < ExitStatuses().size(); ++i) {
+    const std::string_view meaning = i == kExitNo ? command.no : ExitStatuses()[i];
+    if (!meaning.empty()) text += Beside(std::to_string(i), 3, meaning);
+  }
   return text + "\nFlags of every command (--server, --token-file, --timeout, --json): tocsin --help\n";
 }
 

@@ -20,7 +20,7 @@ std::string FlagLine(const Flag& flag);
 /// The flag's text with its choices, default and variable.
 std::string FlagDoc(const Flag& flag);
 
-/// What an exit status means, whatever the command.
-std::string_view MeaningOfStatus(int status);
+/// The exit statuses, from 0, and what they mean.
+std::span<const std::string_view> ExitStatuses();
 
 }  // namespace tocsin::cli

@@ -36,35 +36,35 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-struct Plan {
+struct ChildSetup {
   char* const* words;
   char* const* environment;
   int in;   // -1: none
-  int out;  // -1: ours; wired before err, so that it can be our stderr
+  int out;  // -1: ours; set up before err, so that it can be our stderr
   int err;
-  int problem;  // where the child tells why it could not begin
+  int problem;  // where the child writes errno if it cannot run the program
 };
 
-/// Whether the program itself is wrong, not this one start of it.
+/// Whether the program is at fault, so that another start would fail too.
 bool IsOfTheProgram(int error) {
   return error == ENOENT || error == EACCES || error == EPERM || error == ENOEXEC || error == ENOTDIR ||
          error == ELOOP || error == ELIBBAD || error == EISDIR;
 }
 
-/// In the child, where only what is safe in a signal handler may be called.
-[[noreturn]] void Become(const Plan& plan) {
+/// Runs in the child, where only async-signal-safe functions may be called.
+[[noreturn]] void ExecInChild(const ChildSetup& setup) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
-  const int in = plan.in >= 0 ? plan.in : ::open("/dev/null", O_RDONLY);
-  const bool wired = ::dup2(in, STDIN_FILENO) >= 0 && (plan.out < 0 || ::dup2(plan.out, STDOUT_FILENO) >= 0) &&
-                     (plan.err < 0 || ::dup2(plan.err, STDERR_FILENO) >= 0);
-  if (wired) ::execvpe(plan.words[0], plan.words, plan.environment);
+  const int in = setup.in >= 0 ? setup.in : ::open("/dev/null", O_RDONLY);
+  const bool ready = ::dup2(in, STDIN_FILENO) >= 0 && (setup.out < 0 || ::dup2(setup.out, STDOUT_FILENO) >= 0) &&
+                     (setup.err < 0 || ::dup2(setup.err, STDERR_FILENO) >= 0);
+  if (ready) ::execvpe(setup.words[0], setup.words, setup.environment);
   const int error = errno;
-  const ssize_t ignored = ::write(plan.problem, &error, sizeof(error));
+  const ssize_t ignored = ::write(setup.problem, &error, sizeof(error));
   static_cast<void>(ignored);
   ::_exit(127);
 }
@@ -85,11 +85,11 @@ Result<Process> Process::Start(const Program& program) {
   auto problem = MakePipe();
   if (!problem) return std::unexpected(std::move(problem).error());
 
-  const Plan plan{words.data(),         environment.data(),
-                  pipes[0].read.get(),  program.out_to_err ? STDERR_FILENO : pipes[1].write.get(),
-                  pipes[2].write.get(), problem->write.get()};
+  const ChildSetup setup{words.data(),         environment.data(),
+                         pipes[0].read.get(),  program.out_to_err ? STDERR_FILENO : pipes[1].write.get(),
+                         pipes[2].write.get(), problem->write.get()};
   const pid_t pid = ::fork();
-  if (pid == 0) Become(plan);
+  if (pid == 0) ExecInChild(setup);
   if (pid < 0) return Fail(Code::kIo, "cannot start a process: {}", std::generic_category().message(errno));
   problem->write.Close();
   Process process(pid);

@@ -1,8 +1,7 @@
 // Process: a program that a command started, with pipes to it. One thread uses it; several threads may each have one.
 //
-// It leads a session of its own, so that Ctrl-C on the terminal reaches us alone and we decide, and so that it cannot
-// ask at the terminal and wait for ever; it is told to end when the thread that started it dies; destroying a Process
-// kills what still runs.
+// It leads a session of its own: Ctrl-C on the terminal then reaches only us, and the program cannot wait for ever for
+// input from the terminal. It gets SIGTERM when the thread that started it dies. Destroying a Process kills it.
 #pragma once
 
 #include <functional>
@@ -30,16 +29,15 @@ struct Program {
 
 class Process {
  public:
-  /// With the system's reason where it cannot be started: kNotFound where that is the program's fault, so that it will
-  /// not do better, else kIo.
+  /// If it cannot be started: kNotFound if the program is at fault, so that a retry will fail too, else kIo.
   static Result<Process> Start(const Program& program);
   Process(Process&&) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();
 
-  /// To the whole group.
+  /// Sends a signal to its whole process group.
   void Kill(int signal) const;
-  /// Waits for its end: the status as waitpid has it.
+  /// Waits until it ends; the status as waitpid gives it.
   int Wait();
 
   Descriptor in;

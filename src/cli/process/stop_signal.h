@@ -1,5 +1,5 @@
-// StopSignal: SIGINT and SIGTERM as something to wait for. Made once, before a command starts threads or processes; the
-// two signals are blocked from then on, in all threads that come later.
+// StopSignal: SIGINT and SIGTERM as a descriptor to wait for. Made once, before a command starts threads or processes:
+// it blocks the two signals in this thread and all threads that it starts later.
 #pragma once
 
 #include "base/time.h"
@@ -11,11 +11,11 @@ class StopSignal {
  public:
   StopSignal();
 
-  /// Waits up to `limit` for one; whether it came. Each is told once.
+  /// Waits up to `limit` for a signal and takes it; true if one came.
   bool Wait(Millis limit);
   /// Readable when one has come.
   int fd() const { return fd_.get(); }
-  /// Takes one that has come.
+  /// Takes a signal if one has come.
   bool Take() { return Wait(Millis(0)); }
 
  private:

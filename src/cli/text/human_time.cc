@@ -14,7 +14,7 @@ struct Unit {
 };
 constexpr std::array kUnits{Unit{"w", 604'800'000}, Unit{"d", 86'400'000}, Unit{"h", 3'600'000},
                             Unit{"m", 60'000},      Unit{"s", 1'000},      Unit{"ms", 1}};
-constexpr Millis kDurationMax = std::chrono::days(3653);  // what is added to a moment must not overflow
+constexpr Millis kDurationMax = std::chrono::days(3653);  // so that adding one to a moment does not overflow
 constexpr std::string_view kDurationHint = "write whole numbers with units, such as 500ms, 30s, 30m, 2h, 7d or 1h30m";
 constexpr std::string_view kMomentHint =
     "write 2026-12-01T09:00+08:00, 2026-12-01T09:00:00.250Z, \"2026-12-01 09:00\" (local time), \"tomorrow 09:00\" or "
@@ -104,7 +104,7 @@ Result<std::chrono::year_month_day> TakeDate(Cursor& cursor, std::string_view te
   return date;
 }
 
-/// The offset from UTC at the end of a moment; nothing where there is none.
+/// The offset from UTC at the end of a moment; nothing if there is none.
 Result<std::optional<std::chrono::minutes>> TakeZone(Cursor& cursor, std::string_view text) {
   using Zone = std::optional<std::chrono::minutes>;
   if (cursor.left.empty()) return Zone{};
@@ -125,7 +125,7 @@ std::tm LocalTime(Time moment) {
   return local;
 }
 
-/// Hours that a change of the clocks leaves out do not exist, and are refused.
+/// Refuses hours that a change of the clocks leaves out.
 Result<Time> FromLocal(std::chrono::year_month_day date, const TimeOfDay& time, std::string_view text) {
   std::tm local{};
   local.tm_year = static_cast<int>(date.year()) - 1900;
@@ -150,14 +150,14 @@ Result<Time> ParseEpoch(std::string_view text) {
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), ms);
   if (problem == std::errc::result_out_of_range) return Bad(text, "is too large");
   if (problem != std::errc{} || end != digits.data() + digits.size() || digits[0] == '-') {
-    return Bad(text, "is not @ with milliseconds since 1970 behind it, such as @1796000000000");
+    return Bad(text, "is not @ and milliseconds since 1970, such as @1796000000000");
   }
   return FromMs(ms);
 }
 
 /// "today 09:00", "tomorrow 09:00": `day` is their date.
 Result<Time> ParseOnDay(Cursor cursor, std::chrono::sys_days day, std::string_view text) {
-  if (!cursor.Take(" ")) return Bad(text, "needs a time of day behind it, such as \"tomorrow 09:00\"");
+  if (!cursor.Take(" ")) return Bad(text, "needs a time of day, such as \"tomorrow 09:00\"");
   const auto time = TakeTimeOfDay(cursor, text);
   if (!time) return std::unexpected(time.error());
   if (!cursor.left.empty()) return Bad(text, "has \"{}\" at its end, which is too much", cursor.left);
@@ -234,7 +234,7 @@ std::string ShowDuration(Millis duration) {
   const int64_t ms = duration.count();
   if (ms < 1'000) return fmt::format("{}ms", ms);
   if (ms < 10'000) return fmt::format("{}.{}s", ms / 1'000, ms % 1'000 / 100);
-  for (size_t i = 1; i + 2 < kUnits.size(); ++i) {  // weeks are left out: people count in days
+  for (size_t i = 1; i + 2 < kUnits.size(); ++i) {  // without weeks: people count in days
     const Unit& unit = kUnits[i];
     if (ms < unit.ms) continue;
     const Unit& next = kUnits[i + 1];

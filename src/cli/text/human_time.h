@@ -1,4 +1,4 @@
-// Times as people write and read them. Parsing is strict: what is not certain is refused, with how to write it.
+// Times as people write and read them. Parsing is strict: it refuses what is ambiguous, and says how to write it.
 // Moments without a zone are in the local one, as the C library knows it (TZ).
 #pragma once
 
@@ -17,16 +17,16 @@ Result<Millis> ParseDuration(std::string_view text);
 /// tomorrow with a time of day (local), @1796000000000 (ms since 1970). `now` says which day today is.
 Result<Time> ParseMoment(std::string_view text, Time now);
 
-/// What ParseDuration takes, all of it: 1h30m. For settings.
+/// Exact, as ParseDuration takes it: 1h30m. For settings.
 std::string ExactDuration(Millis duration);
 
-/// Its two largest units, for the eye: "29m 58s", "4.9s", "500ms".
+/// Its two largest units, for people: "29m 58s", "4.9s", "500ms".
 std::string ShowDuration(Millis duration);
 
 /// "in 29m 58s", "now", "3s ago".
 std::string ShowDistance(Time moment, Time now);
 
-/// Local, ISO 8601, what ParseMoment takes: 2026-12-01T09:00:00.250+08:00; without the fraction where it is zero.
+/// Local time in ISO 8601, as ParseMoment takes it: 2026-12-01T09:00:00.250+08:00; without a fraction of zero.
 std::string ShowMoment(Time moment);
 
 }  // namespace tocsin::cli

@@ -38,9 +38,9 @@ std::string_view CodeOf(Colour colour) {
 
 bool BeginsCodePoint(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
 
-/// The size of the code point at `at` of well-formed UTF-8 where a terminal may obey it: a control character of
-/// ISO 8859 (C1), or one that turns the direction of the text. 0 where it is harmless.
-size_t SteeringAt(std::string_view text, size_t at) {
+/// The size of the code point at `at` of well-formed UTF-8 if a terminal may obey it: a control character of ISO 8859
+/// (C1), or one that changes the direction of the text. 0 if it is harmless.
+size_t ControlAt(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<uint8_t>(text[at + i]) : uint8_t{0}; };
   if (byte(0) == 0xC2 && byte(1) < 0xA0) return 2;
   if (byte(0) != 0xE2) return 0;
@@ -49,7 +49,7 @@ size_t SteeringAt(std::string_view text, size_t at) {
   return embedding || isolate ? 3 : 0;
 }
 
-/// Of the two or three bytes that SteeringAt found.
+/// Of the two or three bytes that ControlAt found.
 unsigned CodePointOf(std::string_view bytes) {
   unsigned code = static_cast<uint8_t>(bytes[0]) & (bytes.size() == 2 ? 0x1FU : 0x0FU);
   for (const char c : bytes.substr(1)) code = code << 6 | (static_cast<uint8_t>(c) & 0x3FU);
@@ -58,11 +58,11 @@ unsigned CodePointOf(std::string_view bytes) {
 
 void AppendJson(std::string& out, const boost::json::value& value);
 
-/// What JSON lets pass and a terminal may obey becomes an escape, which means the same to a parser.
+/// Escapes characters that are valid in JSON but that a terminal may obey; a parser reads the same text.
 void AppendJsonText(std::string& out, std::string_view text) {
   const std::string quoted = boost::json::serialize(boost::json::string_view(text.data(), text.size()));
   for (size_t i = 0; i < quoted.size();) {
-    const size_t size = quoted[i] == 0x7F ? 1 : SteeringAt(quoted, i);
+    const size_t size = quoted[i] == 0x7F ? 1 : ControlAt(quoted, i);
     if (size == 0) {
       out += quoted[i++];
       continue;
@@ -92,7 +92,7 @@ void AppendJsonArray(std::string& out, const boost::json::array& array) {
   out += ']';
 }
 
-/// The library writes 0.5 as 5E-1.
+/// Not json::serialize, which writes 0.5 as 5E-1.
 void AppendJson(std::string& out, const boost::json::value& value) {
   if (value.is_object()) {
     AppendJsonObject(out, value.get_object());
@@ -122,7 +122,7 @@ std::string Shortened(const std::string& cell, size_t columns) {
   return WidthOf(cell) <= columns ? cell : cell.substr(0, BytesWithin(cell, columns - 1)) + "…";
 }
 
-/// Takes from the widest columns until the last one has some room: one long id must not push all else away.
+/// Narrows the widest columns until the last one has some room: one long id must not push the others off the screen.
 void Fit(std::vector<size_t>& widths, size_t width) {
   const std::span<size_t> before_last(widths.data(), widths.size() - 1);
   if (before_last.empty()) return;
@@ -208,17 +208,17 @@ std::string Printable(std::string_view text) {
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
-    const size_t steering = utf8 ? SteeringAt(text, i) : 0;
+    const size_t control = utf8 ? ControlAt(text, i) : 0;
     if (byte == '\n') {
       out += "\\n";
     } else if (byte == '\t') {
       out += "\\t";
     } else if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !utf8)) {
       out += fmt::format("\\x{:02x}", byte);
-    } else if (steering > 0) {
-      const unsigned code = CodePointOf(text.substr(i, steering));
+    } else if (control > 0) {
+      const unsigned code = CodePointOf(text.substr(i, control));
       out += code < 0x100 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
-      i += steering - 1;
+      i += control - 1;
     } else {
       out += text[i];
     }

@@ -1,4 +1,4 @@
-// What a command prints: texts and tables for people, or JSON, one object a line, for scripts. Owned by main; one
+// The output of a command: texts and tables for people, or JSON, one object a line, for scripts. Owned by main; one
 // thread. Nothing that a server sends reaches a terminal unescaped (Printable).
 #pragma once
 
@@ -18,7 +18,7 @@ enum class Colour : uint8_t { kNone, kBold, kDim, kRed, kGreen, kYellow };
 
 struct OutputOptions {
   bool json = false;      // --json
-  bool terminal = false;  // somebody is watching
+  bool terminal = false;  // stdout is a terminal
   bool colours = false;
   size_t width = 0;  // of the terminal; 0: no limit
 };
@@ -36,12 +36,12 @@ class Output {
   void Print(fmt::format_string<Args...> format, Args&&... args) {
     Write(fmt::format(format, std::forward<Args>(args)...));
   }
-  /// One line. What could steer a terminal is escaped.
+  /// One line. Characters that a terminal could obey are escaped.
   void Json(const boost::json::value& value);
-  /// `text` in a colour where colours are on.
+  /// `text` in a colour, if colours are on.
   std::string Paint(Colour colour, std::string_view text) const;
-  /// Hands on everything written so far, before a step that relies on it, such as an ack, and at the end. An error
-  /// where any of it could not be written.
+  /// Flushes everything written so far: at the end, and before a step that relies on it, such as an ack. An error if
+  /// any of it could not be written.
   Status Flush();
 
  private:
@@ -50,10 +50,10 @@ class Output {
   int problem_ = 0;  // errno of the first write that failed
 };
 
-/// stdout as the environment has it: colours on a terminal, and not where NO_COLOR is set.
+/// For stdout: colours on a terminal, unless NO_COLOR is set.
 OutputOptions OptionsOfStdout(bool json);
 
-/// Columns that stand under each other. On a terminal wide ones are shortened, and the last one is cut at its width.
+/// Aligned columns. On a terminal wide columns are shortened, and lines are cut at its width.
 class Table {
  public:
   /// A heading that begins with > is aligned to the right: numbers.
@@ -68,8 +68,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Control characters, those that turn the direction of a text, and bytes that are no UTF-8 become escapes: what a
-/// stranger put into a job must not steer a terminal.
+/// Escapes control characters, characters that change the direction of text, and bytes that are not UTF-8: the content
+/// of a job must not control the user's terminal.
 std::string Printable(std::string_view text);
 
 /// How many columns `text` takes, roughly: its code points.

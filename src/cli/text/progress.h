@@ -1,4 +1,4 @@
-// Progress: one line on a terminal that tells how far a long command is; silent where stderr is no terminal. One
+// Progress: one line on a terminal that shows how far a long command is; silent if stderr is not a terminal. One
 // thread.
 #pragma once
 
@@ -17,9 +17,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `jobs` since the start; `part` of the whole, from 0 to 1, or less than 0 where it is not known.
+  /// `jobs` since the start; `part` of the whole, from 0 to 1, or less than 0 if it is not known.
   void Show(int64_t jobs, double part);
-  /// Takes the line away, before anything else is written.
+  /// Removes the line; call it before writing anything else.
   void Clear();
 
  private:

@@ -2,23 +2,14 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <unistd.h>
 
-#include "cli/context.h"
+#include "cli/text/file.h"
 
 namespace tocsin::cli {
-namespace {
-
-std::unexpected<Error> IoError(std::string_view verb, std::string_view path) {
-  return Fail(Code::kIo, "cannot {} {}: {}", verb, path, std::generic_category().message(errno));
-}
-
-}  // namespace
-
 Result<std::optional<boost::json::object>> Checkpoint::Load() const {
   if (::access(path_.c_str(), F_OK) != 0) return std::nullopt;
   const auto text = ReadAll(path_);
@@ -31,18 +22,18 @@ Result<std::optional<boost::json::object>> Checkpoint::Load() const {
 
 Status Checkpoint::Save(const boost::json::object& state) const {
   const std::string fresh = path_ + ".new";
-  std::FILE* const file = std::fopen(fresh.c_str(), "wb");
-  if (file == nullptr) return IoError("write", fresh);
+  FilePtr file(std::fopen(fresh.c_str(), "wb"));
+  if (file == nullptr) return SystemError("write", fresh);
   const std::string text = boost::json::serialize(state) + "\n";
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed) return IoError("write", fresh);
-  if (std::rename(fresh.c_str(), path_.c_str()) != 0) return IoError("write", path_);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  const bool closed = std::fclose(file.release()) == 0;
+  if (!written || !closed) return SystemError("write", fresh);
+  if (std::rename(fresh.c_str(), path_.c_str()) != 0) return SystemError("write", path_);
   return {};
 }
 
 Status Checkpoint::Remove() const {
-  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return IoError("remove", path_);
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return SystemError("remove", path_);
   return {};
 }
 

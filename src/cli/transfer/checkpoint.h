@@ -1,5 +1,5 @@
-// Checkpoint: where a long transfer stands, in a small file beside the data (FILE.progress), so that a cut-off run can
-// go on. Replaced in one step: a reader sees the old or the new state. One thread.
+// Checkpoint: how far a long transfer is, in a small file beside the data (FILE.progress), so that a run that was
+// interrupted can continue. Replaced in one step: a reader sees the old or the new state. One thread.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class Checkpoint {
   explicit Checkpoint(const std::string& file) : path_(file + ".progress") {}
 
   const std::string& path() const { return path_; }
-  /// Nothing where there is none. kCorrupt where it is not one.
+  /// Nothing if there is none. kCorrupt if it cannot be parsed.
   Result<std::optional<boost::json::object>> Load() const;
   Status Save(const boost::json::object& state) const;
   /// The transfer is over.

@@ -1,70 +1,59 @@
 // `tocsin export`: jobs as lines of JSON that `tocsin import` can submit again.
-#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
-#include <system_error>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/text/file.h"
 #include "cli/text/progress.h"
 #include "cli/transfer/checkpoint.h"
 #include "cli/transfer/transfer.h"
-#include "cli/verbs/parts.h"
-#include "cli/verbs/verbs.h"
+#include "model/names.h"
 
 namespace tocsin::cli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kStates{"scheduled", "leased", "dead", "done", "cancelled"};
+constexpr int64_t kPageMax = 1000;  // the server's own limit
 
-/// Where the lines go: stdout, or a file that a cut-off run can go on with.
-class Sink {
+/// Where the lines go: stdout, or a file that an interrupted run can continue.
+class LineFile {
  public:
-  static Result<Sink> Open(const std::optional<std::string>& path, std::optional<int64_t> keep_bytes) {
-    if (!path) return Sink(stdout, "stdout");
+  static Result<LineFile> Open(const std::optional<std::string>& path, std::optional<int64_t> keep_bytes) {
+    if (!path) return LineFile(stdout, "stdout");
     std::FILE* const file = std::fopen(path->c_str(), keep_bytes ? "r+b" : "wbx");
     if (file == nullptr && errno == EEXIST) {
-      return Fail(Code::kInvalidArgument, "{} exists: remove it, or go on with it by --resume", *path);
+      return Fail(Code::kInvalidArgument, "{} exists: remove it, or continue it with --resume", *path);
     }
-    if (file == nullptr) return Problem("open", *path);
-    Sink sink(file, *path);
+    if (file == nullptr) return SystemError("open", *path);
+    LineFile opened(file, *path);
     if (keep_bytes) {
       struct stat info{};
-      if (::fstat(::fileno(file), &info) != 0) return Problem("look at", *path);
+      if (::fstat(::fileno(file), &info) != 0) return SystemError("look at", *path);
       if (info.st_size < *keep_bytes) return Fail(Code::kCorrupt, "{} is shorter than its progress says", *path);
       if (::ftruncate(::fileno(file), *keep_bytes) != 0 || std::fseek(file, 0, SEEK_END) != 0) {
-        return Problem("cut", *path);
+        return SystemError("cut", *path);
       }
     }
-    return sink;
+    return opened;
   }
 
   Status Write(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) return {};
-    return Problem("write", name_);
+    return SystemError("write", name_);
   }
   Status Flush() {
     if (std::fflush(file_.get()) == 0) return {};
-    return Problem("write", name_);
+    return SystemError("write", name_);
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const {
-      if (file != stdout) std::fclose(file);
-    }
-  };
+  LineFile(std::FILE* file, std::string name) : file_(file), name_(std::move(name)) {}
 
-  Sink(std::FILE* file, std::string name) : file_(file), name_(std::move(name)) {}
-
-  static std::unexpected<Error> Problem(std::string_view verb, const std::string& name) {
-    return Fail(Code::kIo, "cannot {} {}: {}", verb, name, std::generic_category().message(errno));
-  }
-
-  std::unique_ptr<std::FILE, Close> file_;
+  FilePtr file_;
   std::string name_;
 };
 
@@ -73,12 +62,12 @@ bool IsEmptyFile(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
 }
 
-/// What is asked for; a run that goes on must ask for the same.
+/// What the user asked for; a run that continues must ask for the same.
 struct Plan {
   std::vector<std::string> topics;
   std::vector<std::string> states;
   std::string asked;
-  int64_t total = 0;  // jobs, about
+  int64_t total = 0;  // jobs, roughly
 };
 
 class Exporter {
@@ -88,13 +77,13 @@ class Exporter {
 
   Result<int64_t> Run(bool resume) {
     TOCSIN_TRY(Begin(resume));
-    auto sink = Sink::Open(output_, resume ? std::optional(bytes_) : std::nullopt);
-    if (!sink) return std::unexpected(std::move(sink).error());
-    if (topic_ < plan_.topics.size()) TOCSIN_TRY(Save(*sink, state_));
+    auto out = LineFile::Open(output_, resume ? std::optional(bytes_) : std::nullopt);
+    if (!out) return std::unexpected(std::move(out).error());
+    if (topic_ < plan_.topics.size()) TOCSIN_TRY(Save(*out, state_));
     for (; topic_ < plan_.topics.size(); ++topic_, state_ = 0) {
-      for (; state_ < plan_.states.size(); ++state_, cursor_.clear()) TOCSIN_TRY(ExportState(*sink));
+      for (; state_ < plan_.states.size(); ++state_, cursor_.clear()) TOCSIN_TRY(ExportState(*out));
     }
-    TOCSIN_TRY(sink->Flush());
+    TOCSIN_TRY(out->Flush());
     if (output_) TOCSIN_TRY(Checkpoint(*output_).Remove());
     return jobs_;
   }
@@ -106,11 +95,12 @@ class Exporter {
     const auto saved = checkpoint.Load();
     if (!saved) return std::unexpected(saved.error());
     if (!resume) return {};
-    if (!*saved && IsEmptyFile(*output_)) return {};  // cut off before there was anything to keep
-    if (!*saved) return Fail(Code::kInvalidArgument, "there is no {}: nothing was cut off", checkpoint.path());
+    if (!*saved && IsEmptyFile(*output_)) return {};  // interrupted before there was anything to keep
+    if (!*saved) return Fail(Code::kInvalidArgument, "there is no {}: no export was interrupted", checkpoint.path());
     const json::object& state = **saved;
     if (TextOf(state, "asked") != plan_.asked) {
-      return Fail(Code::kInvalidArgument, "{} is of another export: {}", checkpoint.path(), TextOf(state, "asked"));
+      return Fail(Code::kInvalidArgument, "{} belongs to another export: {}", checkpoint.path(),
+                  TextOf(state, "asked"));
     }
     const std::string topic = TextOf(state, "topic");
     while (topic_ < plan_.topics.size() && plan_.topics[topic_] < topic) ++topic_;
@@ -122,7 +112,7 @@ class Exporter {
     return {};
   }
 
-  Status ExportState(Sink& sink) {
+  Status ExportState(LineFile& out) {
     do {
       auto page = Page();
       if (!page) return std::unexpected(std::move(page).error());
@@ -133,33 +123,26 @@ class Exporter {
         lines += '\n';
         ++jobs_;
       }
-      TOCSIN_TRY(sink.Write(lines));
+      TOCSIN_TRY(out.Write(lines));
       bytes_ += static_cast<int64_t>(lines.size());
       cursor_ = TextOf(*page, "cursor");
-      TOCSIN_TRY(Save(sink, state_ + (cursor_.empty() ? 1 : 0)));
+      TOCSIN_TRY(Save(out, state_ + (cursor_.empty() ? 1 : 0)));
       progress_.Show(jobs_, plan_.total > 0 ? static_cast<double>(jobs_) / static_cast<double>(plan_.total) : -1);
     } while (!cursor_.empty());
     return {};
   }
 
   Result<json::object> Page() {
-    std::string rest = fmt::format("/jobs?state={}&limit=1000", plan_.states[state_]);
-    if (!cursor_.empty()) {
-      rest += "&cursor=";
-      AppendPercent(rest, cursor_);
-    }
-    auto page = context_.api.Get(TopicPath(plan_.topics[topic_], rest));
+    auto page = context_.api.Get(ListTarget(plan_.topics[topic_], plan_.states[state_], kPageMax, cursor_));
     if (page || page.error().code != Code::kInvalidArgument || cursor_.empty()) return page;
-    return Fail(Code::kCorrupt,
-                "the server no longer knows this place in its jobs, because it was started again meanwhile: {}export "
-                "again",
+    return Fail(Code::kCorrupt, "the server was restarted and no longer knows this place in its jobs: {}export again",
                 output_ ? fmt::format("remove {} and {}, and ", *output_, Checkpoint(*output_).path()) : "");
   }
 
-  /// Before the state `next` of the topic, or within it, at the cursor.
-  Status Save(Sink& sink, size_t next) {
+  /// Saves the place: in the state `next` of the topic, at the cursor.
+  Status Save(LineFile& out, size_t next) {
     if (!output_) return {};
-    TOCSIN_TRY(sink.Flush());
+    TOCSIN_TRY(out.Flush());
     return Checkpoint(*output_).Save({{"asked", plan_.asked},
                                       {"topic", plan_.topics[topic_]},
                                       {"state", next},
@@ -212,14 +195,14 @@ Result<Plan> MakePlan(Context& context, const Arguments& arguments) {
 Result<int> Run(Context& context, const Arguments& arguments) {
   const auto output = arguments.Text("output");
   const bool resume = arguments.Has("resume");
-  if (resume && !output) return Fail(Code::kInvalidArgument, "--resume needs --output FILE, the file that was cut off");
+  if (resume && !output) return Fail(Code::kInvalidArgument, "--resume needs --output FILE, the file to continue");
   auto plan = MakePlan(context, arguments);
   if (!plan) return std::unexpected(std::move(plan).error());
   const size_t topics = plan->topics.size();
   auto jobs = Exporter(context, *std::move(plan), output).Run(resume);
   if (!jobs) {
     if (output && ::access(Checkpoint(*output).path().c_str(), F_OK) == 0 && jobs.error().code == Code::kIo) {
-      jobs.error().message += "\ngo on where it was cut off: the same command with --resume";
+      jobs.error().message += "\ncontinue where it stopped: the same command with --resume";
     }
     return std::unexpected(std::move(jobs).error());
   }
@@ -238,22 +221,23 @@ Command Export() {
           .summary = "writes jobs as lines of JSON, which import can submit again",
           .details =
               "Jobs that change while they are listed may be missing or come twice: pause the topic for an exact "
-              "copy. Attempts that are used up are not kept. The fields state and attempt are for people alone.",
+              "copy. Used attempts are not kept. The field state is only for people.",
           .positionals = {{"TOPIC", "Name of the topic.", false}},
-          .flags = {{.name = "all", .kind = Kind::kSwitch, .doc = "All topics that the token may see."},
+          .flags = {{.name = "all", .kind = Kind::kSwitch, .doc = "All topics that the access token may see."},
                     {.name = "state",
                      .kind = Kind::kChoice,
                      .value = "STATE",
-                     .doc = "Only jobs in this state; scheduled and leased unless given.",
-                     .choices = {kStates.begin(), kStates.end()},
+                     .doc = "Only jobs in this state. Default: scheduled and leased.",
+                     .choices = {std::begin(kStateNames), std::end(kStateNames)},
                      .repeated = true},
                     {.name = "output",
                      .value = "FILE",
-                     .doc = "A new file to write to, instead of stdout. FILE.progress keeps the place meanwhile."},
-                    {.name = "resume", .kind = Kind::kSwitch, .doc = "Go on with a FILE that was cut off."}},
+                     .doc = "A new file to write to, instead of stdout. FILE.progress keeps the place until the end."},
+                    {.name = "resume", .kind = Kind::kSwitch, .doc = "Continue a FILE whose export was interrupted."}},
           .examples = {{"export orders --output orders.jsonl", "a copy"},
                        {"export orders --state dead | tocsin import --topic orders-again",
                         "dead letters to another topic"}},
+          .no = "there is no such topic",
           .run = Run};
 }
 

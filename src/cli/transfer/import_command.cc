@@ -1,10 +1,8 @@
-// `tocsin import`: submits the lines of a file, in batches, so that it can be cut off and repeated without harm.
+// `tocsin import`: submits the lines of a file, in batches. It can be interrupted and repeated without harm.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <span>
-#include <system_error>
 #include <thread>
 
 #include <sys/file.h>
@@ -12,12 +10,14 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/text/file.h"
 #include "cli/text/progress.h"
 #include "cli/text/stderr.h"
 #include "cli/transfer/checkpoint.h"
 #include "cli/transfer/transfer.h"
-#include "cli/verbs/parts.h"
-#include "cli/verbs/verbs.h"
 
 namespace tocsin::cli {
 namespace {
@@ -26,8 +26,8 @@ constexpr size_t kBatchBytes = 4 << 20;  // of lines; a body may have 16 MiB by 
 constexpr int64_t kBatchMax = 10'000;
 constexpr Millis kPauseMin{100};
 constexpr Millis kPauseMax{5'000};
-constexpr Millis kPatience{30'000};
-constexpr size_t kTold = 20;
+constexpr Millis kRetryTime{30'000};
+constexpr size_t kReportedMax = 20;
 
 struct Figures {
   int64_t accepted = 0;
@@ -41,25 +41,23 @@ struct Line {
   TransferJob parsed;
 };
 
-/// Lines of a file or of stdin, with where they stand.
+/// Lines of a file or of stdin, with their numbers and offsets.
 class LineReader {
  public:
   static Result<LineReader> Open(const std::string& path) {
-    std::FILE* const file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-    if (file == nullptr) {
-      return Fail(Code::kIo, "cannot read {}: {}", path, std::generic_category().message(errno));
-    }
-    return LineReader(file);
+    auto file = OpenToRead(path);
+    if (!file) return std::unexpected(std::move(file).error());
+    return LineReader(*std::move(file));
   }
 
-  /// Reads on to the line that ends at `offset`: false where none does.
+  /// Reads up to the line that ends at `offset`; false if none does.
   bool SkipTo(int64_t offset) {
     while (offset_ < offset && Next()) {
     }
     return offset_ == offset;
   }
 
-  /// False where another run has it.
+  /// False if another run has locked it.
   bool Lock() const { return ::flock(::fileno(file_.get()), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
   bool Next() {
@@ -81,25 +79,20 @@ class LineReader {
   int64_t offset() const { return offset_; }
   /// Of all lines so far.
   std::string hash() const { return fmt::format("{:016x}", hash_); }
-  /// 0 where it is not known.
+  /// 0 if it is not known.
   int64_t Size() const {
     struct stat info{};
     return ::fstat(::fileno(file_.get()), &info) == 0 && S_ISREG(info.st_mode) ? info.st_size : 0;
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const {
-      if (file != stdin) std::fclose(file);
-    }
-  };
   struct Free {
     void operator()(char* text) const { std::free(text); }
   };
 
-  explicit LineReader(std::FILE* file) : file_(file) {}
+  explicit LineReader(FilePtr file) : file_(std::move(file)) {}
 
-  std::unique_ptr<std::FILE, Close> file_;
+  FilePtr file_;
   std::unique_ptr<char, Free> line_;
   size_t room_ = 0;
   std::string_view text_;
@@ -108,11 +101,11 @@ class LineReader {
   uint64_t hash_ = 0;
 };
 
-bool IsAboutTheContent(Code code) {
+bool IsFaultOfAJob(Code code) {
   return code == Code::kInvalidArgument || code == Code::kUnknownField || code == Code::kTooLarge;
 }
 
-bool IsPassing(Code code) {
+bool IsTemporary(Code code) {
   return code == Code::kIo || code == Code::kTimedOut || code == Code::kOverloaded || code == Code::kShuttingDown;
 }
 
@@ -131,9 +124,9 @@ class Importer {
     if (!reader) return std::unexpected(std::move(reader).error());
     TOCSIN_TRY(Resume(*reader));
     while (reader->Next()) {
-      if (!reader->text().empty()) TOCSIN_TRY(Take(*reader));
+      if (!reader->text().empty()) TOCSIN_TRY(AddLine(*reader));
     }
-    if (reader->failed()) return Fail(Code::kIo, "cannot read {}: {}", file_, std::generic_category().message(errno));
+    if (reader->failed()) return SystemError("read", file_);
     TOCSIN_TRY(Flush(*reader));
     if (file_ != "-") TOCSIN_TRY(checkpoint_.Remove());
     return {};
@@ -146,7 +139,7 @@ class Importer {
  private:
   Status Resume(LineReader& reader) {
     if (file_ == "-") return {};
-    if (!reader.Lock()) return Fail(Code::kInUse, "another import of {} is under way", file_);
+    if (!reader.Lock()) return Fail(Code::kInUse, "another import of {} is running", file_);
     const auto saved = checkpoint_.Load();
     if (!saved) return std::unexpected(saved.error());
     if (!*saved) return {};
@@ -154,7 +147,7 @@ class Importer {
     TOCSIN_TRY(CheckSame("server", TextOf(state, "server"), server()));
     TOCSIN_TRY(CheckSame("--topic", TextOf(state, "topic"), topic_));
     if (!reader.SkipTo(IntegerOf(state, "bytes")) || reader.hash() != TextOf(state, "hash")) {
-      return Fail(Code::kInvalidArgument, "{} is of a file with another beginning; remove it to begin anew",
+      return Fail(Code::kInvalidArgument, "{} belongs to a file with another beginning; remove it to start over",
                   checkpoint_.path());
     }
     figures_ = {IntegerOf(state, "accepted"), IntegerOf(state, "duplicate"), IntegerOf(state, "conflict"),
@@ -163,22 +156,22 @@ class Importer {
       if (line.is_int64()) refused_lines_.push_back(line.get_int64());
     }
     saved_ = true;
-    PrintStderr("tocsin: going on behind line {}, as {} says; remove that file to begin anew\n", reader.number(),
+    PrintStderr("tocsin: continuing after line {}, as {} says; remove that file to start over\n", reader.number(),
                 checkpoint_.path());
     return {};
   }
 
-  /// A place in the file says what one server has got into one topic, and nothing about others.
+  /// A saved place says what one server has received for one topic, and nothing about others.
   Status CheckSame(std::string_view what, const std::string& then, const std::string& now) const {
     if (then == now) return {};
     return Fail(Code::kInvalidArgument,
-                "{} is of an import with the {} \"{}\", and not \"{}\"; remove it to begin anew", checkpoint_.path(),
+                "{} belongs to an import with the {} \"{}\", not \"{}\"; remove it to start over", checkpoint_.path(),
                 what, Printable(then), now);
   }
 
   const std::string& server() const { return context_.api.url(); }
 
-  Status Take(const LineReader& reader) {
+  Status AddLine(const LineReader& reader) {
     auto parsed = ParseTransferLine(reader.text(), reader.number(), topic_);
     if (!parsed) {
       Refuse(reader.number(), parsed.error().message);
@@ -190,10 +183,10 @@ class Importer {
     return Flush(reader);
   }
 
-  /// Submits what was taken, each run of lines with one topic by one call, and keeps the place behind them.
+  /// Submits the batch, one call for each run of lines with the same topic, and saves the place after it.
   Status Flush(const LineReader& reader) {
     pause_ = kPauseMin;
-    patience_end_ = context_.clock.IoNow() + kPatience;
+    retry_until_ = context_.clock.IoNow() + kRetryTime;
     std::span<const Line> left = batch_;
     while (!left.empty()) {
       const auto end =
@@ -221,13 +214,13 @@ class Importer {
                              {"refused_lines", json::value_from(refused_lines_)}});
   }
 
-  /// Lines of one topic. Where the server refuses the call because of one of them, halves find out which.
+  /// Lines of one topic. If the server refuses the call because of one of them, submits halves to find out which.
   Status Submit(std::span<const Line> lines) {
     json::array jobs;
     for (const Line& line : lines) jobs.push_back(line.parsed.job);
     const auto reply = Post(lines[0].parsed.topic, {{"jobs", std::move(jobs)}});
     if (reply) return Count(lines, ArrayOf(*reply, "jobs"));
-    if (!IsAboutTheContent(reply.error().code)) return std::unexpected(reply.error());
+    if (!IsFaultOfAJob(reply.error().code)) return std::unexpected(reply.error());
     if (lines.size() == 1) {
       Refuse(lines[0].number, reply.error().message);
       return {};
@@ -245,13 +238,13 @@ class Importer {
         ++figures_.accepted;
       } else if (outcome == "duplicate") {
         ++figures_.duplicate;
-      } else if (outcome == "overloaded" && context_.clock.IoNow() < patience_end_) {
+      } else if (outcome == "overloaded" && context_.clock.IoNow() < retry_until_) {
         again.push_back(lines[i]);
       } else if (outcome == "over_capacity" || outcome == "storage_full" || outcome == "overloaded") {
         return Full(lines[i], outcome);
       } else if (outcome == "conflict" || outcome == "in_flight") {
         ++figures_.conflict;
-        Tell(lines[i].number, outcome + ": another job has its id");
+        Report(lines[i].number, outcome + ": another job has its id");
       } else {
         Refuse(lines[i].number, outcome);
       }
@@ -261,18 +254,17 @@ class Importer {
     return Submit(again);
   }
 
-  /// Not the line's fault, and the next ones would fare no better: the place is kept for later.
+  /// Not the fault of the line, and the next ones would fail too: stop, and keep the place.
   static std::unexpected<Error> Full(const Line& line, std::string_view outcome) {
-    return Fail(Code::kOverCapacity,
-                "line {}: {}: the server cannot take more jobs into {} at the moment; stopped there", line.number,
-                outcome, Printable(line.parsed.topic));
+    return Fail(Code::kOverCapacity, "line {}: {}: the server cannot take more jobs into {} now; stopped there",
+                line.number, outcome, Printable(line.parsed.topic));
   }
 
-  /// Waits for a server that restarts or is overloaded: a repeated batch does no harm.
+  /// Retries while the server restarts or is overloaded: a repeated batch does no harm.
   Result<json::object> Post(const std::string& topic, const json::object& body) {
     for (;;) {
       auto reply = context_.api.Post(TopicPath(topic, "/jobs"), body);
-      if (reply || !IsPassing(reply.error().code) || context_.clock.IoNow() >= patience_end_) return reply;
+      if (reply || !IsTemporary(reply.error().code) || context_.clock.IoNow() >= retry_until_) return reply;
       Pause();
     }
   }
@@ -283,13 +275,14 @@ class Importer {
   void Refuse(int64_t line, const std::string& why) {
     ++figures_.refused;
     refused_lines_.push_back(line);
-    Tell(line, why);
+    Report(line, why);
   }
 
-  void Tell(int64_t line, const std::string& why) {
-    if (++told_ > kTold) return;
+  void Report(int64_t line, const std::string& why) {
+    if (++reported_ > kReportedMax) return;
     progress_.Clear();
-    PrintStderr("tocsin: line {}: {}{}\n", line, Printable(why), told_ == kTold ? " (further ones only counted)" : "");
+    PrintStderr("tocsin: line {}: {}{}\n", line, Printable(why),
+                reported_ == kReportedMax ? " (later ones are only counted)" : "");
   }
 
   Context& context_;
@@ -302,14 +295,14 @@ class Importer {
   size_t batch_bytes_ = 0;
   Figures figures_;
   std::vector<int64_t> refused_lines_;
-  size_t told_ = 0;
+  size_t reported_ = 0;
   bool saved_ = false;
   Millis pause_ = kPauseMin;
-  std::chrono::steady_clock::time_point patience_end_;
+  std::chrono::steady_clock::time_point retry_until_;
 };
 
 std::string LinesText(const std::vector<int64_t>& lines) {
-  const std::span<const int64_t> first(lines.data(), std::min(lines.size(), kTold));
+  const std::span<const int64_t> first(lines.data(), std::min(lines.size(), kReportedMax));
   return fmt::format("{}{}", fmt::join(first, ", "), lines.size() > first.size() ? " and more" : "");
 }
 
@@ -336,7 +329,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
   Importer importer(context, arguments.Text("FILE").value_or("-"), arguments.Text("topic").value_or(""),
                     static_cast<size_t>(batch));
   if (Status done = importer.Run(); !done) {
-    if (importer.saved()) done.error().message += "\ngo on where it was cut off: the same command again";
+    if (importer.saved()) done.error().message += "\ncontinue where it stopped: the same command again";
     return std::unexpected(std::move(done).error());
   }
   Print(context, importer);
@@ -351,19 +344,14 @@ Command Import() {
       .summary = "submits the lines of a file, such as one that export wrote",
       .details =
           "Each line is a JSON object: a job as the HTTP API takes it, and its topic. A job without an id gets one "
-          "made of its line, so that a repeated import stores nothing twice. FILE.progress keeps the place behind "
-          "each batch that was answered: the same command goes on from there. Lines that are refused are named, and "
-          "the others submitted; jobs that are done or cancelled are refused too. Where the topic or the disk is full, "
-          "it stops and keeps the place. The id made of a line is made of its text and its number: the same line at "
-          "the same number of two files is one job.",
-      .positionals = {{"FILE", "The file, or - for stdin, which is also meant where it is missing.", false}},
+          "made of the line's text and number, so that a repeated import stores nothing twice. FILE.progress keeps the "
+          "place after each batch that was answered: the same command continues from there. Refused lines are named, "
+          "and the others submitted; done and cancelled jobs are refused too. If the topic or the disk is full, the "
+          "import stops and keeps the place.",
+      .positionals = {{"FILE", "The file; - or nothing is stdin.", false}},
       .flags = {{.name = "topic", .value = "TOPIC", .doc = "Into this topic, whatever the lines say."},
-                {.name = "batch",
-                 .kind = Kind::kNumber,
-                 .value = "N",
-                 .fallback = "1000",
-                 .doc = "Jobs in one call, up to 10000."}},
-      .examples = {{"import orders.jsonl", "what export wrote"},
+                {.name = "batch", .kind = Kind::kNumber, .fallback = "1000", .doc = "Jobs in one call, up to 10000."}},
+      .examples = {{"import orders.jsonl", "a file that export wrote"},
                    {"import --topic orders jobs.jsonl", "lines without a topic, or with another one"}},
       .no = "a line was refused, or another job has its id",
       .run = Run};

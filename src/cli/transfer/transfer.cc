@@ -8,7 +8,7 @@ namespace tocsin::cli {
 namespace {
 
 constexpr std::array<std::string_view, 6> kKept{"id", "key", "max_attempts", "headers", "payload", "payload_base64"};
-/// What an export tells besides, or a listing of the server.
+/// Fields of an export or of a listing that a submit does not take.
 constexpr std::array<std::string_view, 6> kForPeople{"topic",  "state",      "attempt",
                                                      "reason", "count_left", "lease_deadline_ms"};
 
@@ -21,7 +21,7 @@ json::object TransferLine(std::string_view topic, const json::object& shown) {
   }
   const json::value* const due = shown.if_contains("due_ms");
   if (due != nullptr && !due->is_null()) line["due_ms"] = *due;
-  // One whose count is reached already is due like any other.
+  // A job whose count is reached is due like any other.
   if (const int64_t left = IntegerOf(shown, "count_left"); left > 0) {
     line["trigger"] = TextOf(shown, "trigger");
     line["count"] = left;
@@ -38,7 +38,7 @@ Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std
   if (parsed.topic.empty()) parsed.topic = TextOf(parsed.job, "topic");
   if (parsed.topic.empty()) return Fail(Code::kInvalidArgument, "no topic: add the field topic, or give --topic");
   if (const std::string state = TextOf(parsed.job, "state"); state == "done" || state == "cancelled") {
-    return Fail(Code::kInvalidArgument, "its state is {}: it would be delivered again; without that field it is taken",
+    return Fail(Code::kInvalidArgument, "its state is {}: it would be delivered again; remove that field to submit it",
                 state);
   }
   for (const std::string_view name : kForPeople) parsed.job.erase(name);

@@ -58,14 +58,19 @@ std::string TopicPath(std::string_view topic, std::string_view rest) {
   return path;
 }
 
-std::string JobPath(std::string_view topic, std::string_view id, std::string_view key, std::string_view rest) {
-  std::string path = TopicPath(topic, "/jobs/");
-  AppendPercent(path, id);
-  path += rest;
-  if (key.empty()) return path;
-  path += "?key=";
-  AppendPercent(path, key);
-  return path;
+void AppendQuery(std::string& target, std::string_view name, std::string_view value) {
+  target += target.contains('?') ? '&' : '?';
+  target += name;
+  target += '=';
+  AppendPercent(target, value);
+}
+
+std::string ListTarget(std::string_view topic, std::string_view state, int64_t limit, std::string_view cursor,
+                       std::string_view reason) {
+  std::string target = TopicPath(topic, fmt::format("/jobs?state={}&limit={}", state, limit));
+  if (!cursor.empty()) AppendQuery(target, "cursor", cursor);
+  if (!reason.empty()) AppendQuery(target, "reason", reason);
+  return target;
 }
 
 int64_t IntegerOf(const json::object& object, std::string_view name, int64_t fallback) {

@@ -46,8 +46,11 @@ class Api {
 
 /// "/v1/topics/NAME" + rest, escaped.
 std::string TopicPath(std::string_view topic, std::string_view rest = "");
-/// "/v1/topics/NAME/jobs/ID" + rest, and "?key=KEY" if `key` is not empty.
-std::string JobPath(std::string_view topic, std::string_view id, std::string_view key, std::string_view rest = "");
+/// Adds "?name=value", or "&name=value" if the target has a query already, escaped.
+void AppendQuery(std::string& target, std::string_view name, std::string_view value);
+/// A page of the jobs of a topic. An empty cursor asks for the first page; an empty reason, for any.
+std::string ListTarget(std::string_view topic, std::string_view state, int64_t limit, std::string_view cursor,
+                       std::string_view reason = "");
 
 // Fields of an answer, or the fallback: a server of another version may leave one out.
 int64_t IntegerOf(const json::object& object, std::string_view name, int64_t fallback = 0);

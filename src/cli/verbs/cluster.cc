@@ -1,13 +1,15 @@
 #include <algorithm>
 
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/text/human_time.h"
-#include "cli/verbs/parts.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verbs/verb_command.h"
 
 namespace tocsin::cli {
 namespace {
 
-/// What the server does not know is null.
+/// A number that the server does not know is null.
 std::string NumberOf(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   return value == nullptr || value->is_null() ? "" : std::to_string(IntegerOf(object, name));
@@ -60,7 +62,7 @@ void PrintGroups(Output& out, const json::object& cluster, Time now) {
 
 bool AllConnected(const json::object& cluster) {
   const auto connected = [](const json::object* part) { return BoolOf(*part, "connected"); };
-  // Replicas of a Redis Cluster are known, and not used.
+  // The server knows the replicas of a Redis Cluster, but does not connect to them.
   const auto serves = [&](const json::object* server) {
     return connected(server) || TextOf(*server, "role") == "replica";
   };
@@ -94,21 +96,18 @@ Result<int> Run(Context& context, const Arguments& arguments) {
 }  // namespace
 
 Command Cluster() {
-  return {
-      .name = "cluster",
-      .summary = "shows the nodes that share the store, what each looks after, and the health of what is behind them",
-      .details =
-          "Slots are looked after in 64 groups, of which each has one owner. Every node serves every job, whoever "
-          "owns its group.",
-      .flags = {{.name = "groups",
-                 .kind = Kind::kSwitch,
-                 .doc = "Also show each group's owner, epoch and next due "
-                        "time."}},
-      .examples = {{"cluster", "who is there, and whether Redis is well"},
-                   {"cluster --groups", "who looks after what"}},
-      .no = "this node is not a member, or the coordinator or a server of the store cannot be reached",
-      .run = Run,
-  };
+  return VerbCommand(
+      "cluster",
+      {.details =
+           "The slots are divided into 64 groups, each with one owner. Every node serves every job, whoever owns "
+           "its group.",
+       .flags = {{.name = "groups",
+                  .kind = Kind::kSwitch,
+                  .doc = "Also show each group's owner, epoch and next due time."}},
+       .examples = {{"cluster", "which nodes there are, and whether Redis is reachable"},
+                    {"cluster --groups", "which node owns which group"}},
+       .no = "this node is not a member, or the coordinator or a server of the store cannot be reached",
+       .run = Run});
 }
 
 }  // namespace tocsin::cli

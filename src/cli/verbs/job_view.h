@@ -1,4 +1,4 @@
-// A job as the server shows it, for the eye. Functions without state.
+// A job as the server shows it, for people. Functions without state.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace tocsin::cli {
 
-/// All that is known of it, a line each. `now` is the server's.
+/// Its fields, a line each. `now` is the server's.
 void PrintJob(Output& out, const json::object& job, Time now);
 
 /// "2026-12-01T09:00:00+08:00 (in 29m 58s)", or what it waits for instead.
 std::string DueOf(const json::object& job, Time now);
 
-/// The payload on one line; bytes that are no text are counted rather than shown.
+/// The payload on one line; the size of one that is not text.
 std::string PayloadPreview(const json::object& job);
 
 }  // namespace tocsin::cli

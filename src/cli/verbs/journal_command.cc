@@ -1,9 +1,8 @@
-// `tocsin journal verify|repair`: looks at, and salvages, a data folder that no server uses. Neither ever changes the
-// folder.
+// `tocsin journal verify|repair`: checks, and salvages, a data folder that no server uses. Neither changes the folder.
 #include "base/file.h"
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/context.h"
-#include "cli/verbs/verbs.h"
 #include "storage/journal/inspect.h"
 
 namespace tocsin::cli {
@@ -28,7 +27,7 @@ json::array DamageOf(const std::vector<journal::Damage>& damage) {
   return list;
 }
 
-/// Whatever the code, the folder could not be looked at: that is no answer about its content.
+/// The folder could not be read, which says nothing about its content: never an exit status 1.
 std::unexpected<Error> CannotRun(Error error) { return Fail(Code::kIo, "{}", error.message); }
 
 Result<int> RunVerify(Context& context, const Arguments& arguments) {
@@ -51,7 +50,7 @@ Result<int> RunVerify(Context& context, const Arguments& arguments) {
             report->records, report->bytes, report->jobs_live, report->jobs_dead);
   if (report->torn_tail_bytes > 0) {
     out.Print(
-        "{} bytes of an unfinished write at the end: the next start cuts them off; nothing acknowledged is in them\n",
+        "{} bytes of an unfinished write at the end: the next start cuts them off; no acknowledged job is in them\n",
         report->torn_tail_bytes);
   }
   if (report->damage.empty()) {
@@ -60,7 +59,7 @@ Result<int> RunVerify(Context& context, const Arguments& arguments) {
   }
   out.Print("damage in {} places:\n", report->damage.size());
   PrintDamage(out, report->damage);
-  out.Print("salvage what is whole with: tocsin journal repair {}\n", folder);
+  out.Print("salvage the undamaged part with: tocsin journal repair {}\n", folder);
   return kExitNo;
 }
 
@@ -83,7 +82,7 @@ Result<int> RunRepair(Context& context, const Arguments& arguments) {
   if (report->damage.empty()) {
     out.Write("nothing was left out\n");
   } else {
-    out.Write("left out, because it is damaged:\n");
+    out.Write("left out because of damage:\n");
     PrintDamage(out, report->damage);
   }
   out.Print(
@@ -115,13 +114,13 @@ Command JournalVerify() {
 Command JournalRepair() {
   return {
       .name = "journal repair",
-      .summary = "writes what is whole in a data folder to a new one",
+      .summary = "writes the undamaged part of a data folder to a new one",
       .details = "The folder itself is not changed. The output says how to put the new one in its place.",
       .positionals = {kFolder},
       .flags = {{.name = "output",
                  .value = "NEW_DIR",
-                 .doc = "Folder to write to; it must not exist. DIR.repaired unless named."}},
-      .examples = {{"journal repair ./tocsin-data", "what is whole, in ./tocsin-data.repaired"}},
+                 .doc = "Folder to write to; it must not exist. Default: DIR.repaired."}},
+      .examples = {{"journal repair ./tocsin-data", "the undamaged part, in ./tocsin-data.repaired"}},
       .no = "damage was found and left out",
       .offline = true,
       .run = RunRepair,

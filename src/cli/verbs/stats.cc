@@ -1,10 +1,12 @@
 #include <array>
 
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/text/human_size.h"
 #include "cli/text/human_time.h"
-#include "cli/verbs/parts.h"
 #include "cli/verbs/topic_view.h"
-#include "cli/verbs/verbs.h"
+#include "cli/verbs/verb_command.h"
 
 namespace tocsin::cli {
 namespace {
@@ -21,7 +23,7 @@ std::string Sum(const json::object& totals, std::span<const std::string_view> na
   return text;
 }
 
-/// Every job that ever came in is still there, or it is known where it went.
+/// Every job that ever came in is still stored, or counted where it left.
 void PrintConservation(Output& out, const json::object& totals, const json::object& conservation, bool balances) {
   out.Print("\n{} = {}\n", Sum(totals, kIn), Sum(totals, kOut));
   const int64_t in = IntegerOf(conservation, "in");
@@ -67,17 +69,15 @@ Result<int> Run(Context& context, const Arguments&) {
 }  // namespace
 
 Command Stats() {
-  return {
-      .name = "stats",
-      .summary = "shows the server's figures, and whether every job is accounted for",
-      .details =
-          "Since the start, jobs recovered + accepted = scheduled + leased + dead + acked + cancelled + purged. "
-          "Figures of several threads are read one after the other, so that they may be off by a few while jobs "
-          "move.",
-      .examples = {{"stats", "what is where, and whether it balances"}},
-      .no = "the figures do not balance",
-      .run = Run,
-  };
+  return VerbCommand(
+      "stats",
+      {.details =
+           "Since the start, jobs recovered + accepted = scheduled + leased + dead + acked + cancelled + purged. "
+           "The figures of several threads are read one after the other, so the sums may differ by a few while "
+           "jobs move.",
+       .examples = {{"stats", "what is where, and whether it balances"}},
+       .no = "the figures do not balance",
+       .run = Run});
 }
 
 }  // namespace tocsin::cli

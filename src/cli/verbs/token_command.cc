@@ -1,10 +1,10 @@
-// `tocsin token create|list|revoke`: edits the file of tokens that a server reads (auth/token_file.h). No server is
-// asked: a running one notices the change within a second.
+// `tocsin token create|list|revoke`: edits the file of access tokens that a server reads (auth/token_file.h). A running
+// server notices the change within a second.
 #include "auth/token_file.h"
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/text/stderr.h"
-#include "cli/verbs/verbs.h"
 
 namespace tocsin::cli {
 namespace {
@@ -12,13 +12,13 @@ namespace {
 Flag TokenFileFlag() {
   return {.name = "file",
           .value = "FILE",
-          .doc = "The file of tokens; the server's auth.token_file.",
+          .doc = "The file of access tokens; the server's auth.token_file.",
           .variable = "TOCSIN_AUTH_TOKEN_FILE"};
 }
 
 Result<std::string> FileOf(const Arguments& arguments) {
   auto file = arguments.Text("file");
-  if (!file) return Fail(Code::kInvalidArgument, "--file is missing: where the server finds its tokens");
+  if (!file) return Fail(Code::kInvalidArgument, "--file is missing: the file of the server's access tokens");
   return *std::move(file);
 }
 
@@ -26,7 +26,7 @@ Result<int> RunCreate(Context& context, const Arguments& arguments) {
   auth::Grant grant{.name = arguments.Text("name").value_or("")};
   grant.prefix = arguments.Text("topic-prefix").value_or("");
   for (const std::string& name : arguments.All("scope")) grant.scopes.Add(*auth::ParseScope(name));
-  if (grant.name.empty()) return Fail(Code::kInvalidArgument, "--name is missing: who will have the token?");
+  if (grant.name.empty()) return Fail(Code::kInvalidArgument, "--name is missing: who will have the access token?");
   if (grant.scopes.empty()) return Fail(Code::kInvalidArgument, "--scope is missing: submit, consume or admin");
   const auto file = FileOf(arguments);
   if (!file) return std::unexpected(file.error());
@@ -39,7 +39,7 @@ Result<int> RunCreate(Context& context, const Arguments& arguments) {
   context.out.Print("{}\n", *token);
   TOCSIN_TRY(context.out.Flush());
   PrintStderr(
-      "This is the only time that the token is shown. Use it: export TOCSIN_TOKEN=...\n"
+      "This is the only time that the access token is shown. Use it: export TOCSIN_TOKEN=...\n"
       "The server: tocsind --auth-token-file {}\n"
       "Take it back: tocsin token revoke --file {} {}\n",
       *file, *file, auth::SplitToken(*token)->id);
@@ -76,7 +76,7 @@ Result<int> RunRevoke(Context& context, const Arguments& arguments) {
   if (context.out.json()) {
     context.out.Json({{"revoked", id}});
   } else {
-    context.out.Print("revoked {}; servers that read the file know within a second\n", id);
+    context.out.Print("revoked {}; servers that read the file refuse it within a second\n", id);
   }
   return kExitOk;
 }
@@ -85,12 +85,12 @@ Result<int> RunRevoke(Context& context, const Arguments& arguments) {
 
 Command TokenCreate() {
   return {.name = "token create",
-          .summary = "makes a token for a server with authentication, and prints it once",
+          .summary = "makes an access token, and prints it once",
           .details =
-              "The file is made where there is none, with mode 0600, and holds a digest of the token, never the "
-              "token. The server is not asked: it notices the change within a second.",
+              "Creates the file if there is none, with mode 0600. The file holds a digest of the access token, never "
+              "the token itself. A running server notices the change within a second.",
           .flags = {TokenFileFlag(),
-                    {.name = "name", .value = "NAME", .doc = "Who has the token, for you to know later."},
+                    {.name = "name", .value = "NAME", .doc = "Who has the access token, for you to know later."},
                     {.name = "scope",
                      .kind = Kind::kChoice,
                      .value = "SCOPE",
@@ -99,7 +99,7 @@ Command TokenCreate() {
                      .repeated = true},
                     {.name = "topic-prefix",
                      .value = "PREFIX",
-                     .doc = "Only for topics whose names begin with this; all topics unless given."}},
+                     .doc = "Only for topics whose names begin with this. Default: all topics."}},
           .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
                        {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
                         "for a producer of the topics shop.orders, shop.carts..."}},
@@ -108,7 +108,7 @@ Command TokenCreate() {
 
 Command TokenList() {
   return {.name = "token list",
-          .summary = "shows the tokens of a file, without their secrets",
+          .summary = "shows the access tokens of a file, without their secrets",
           .flags = {TokenFileFlag()},
           .examples = {{"token list --file tokens", "who may do what"}},
           .run = RunList};
@@ -116,11 +116,11 @@ Command TokenList() {
 
 Command TokenRevoke() {
   return {.name = "token revoke",
-          .summary = "takes a token back; a running server refuses it within a second",
-          .positionals = {{"ID", "The token's id: the part between tocsin_ and the secret."}},
+          .summary = "revokes an access token; a running server refuses it within a second",
+          .positionals = {{"ID", "The access token's id: the part between tocsin_ and the secret."}},
           .flags = {TokenFileFlag()},
           .examples = {{"token revoke --file tokens k3v2a7qd", "token list shows the ids"}},
-          .no = "there is no such token",
+          .no = "there is no such access token, or no such file",
           .run = RunRevoke};
 }
 

@@ -2,12 +2,10 @@
 
 #include "cli/text/human_size.h"
 #include "cli/text/human_time.h"
-#include "cli/verbs/delivery_flags.h"
+#include "cli/verbs/topic_flags.h"
 
 namespace tocsin::cli {
 namespace {
-
-std::string Limit(int64_t value, const std::string& shown) { return value == 0 ? "no limit" : shown; }
 
 void Line(Output& out, std::string_view name, std::string_view value) {
   out.Print("{} {}\n", out.Paint(Colour::kDim, fmt::format("{:<15}", name)), value);
@@ -15,34 +13,21 @@ void Line(Output& out, std::string_view name, std::string_view value) {
 
 std::string SettingText(std::string_view field, const json::value& value) {
   if (value.is_bool()) return value.get_bool() ? "yes" : "no";
-  if (value.is_int64() && field.ends_with("_ms")) return ExactDuration(Millis(value.get_int64()));
-  if (value.is_int64()) return std::to_string(value.get_int64());
-  if (!value.is_string() || value.get_string().empty()) return "none";
-  return Printable(value.get_string());
+  if (value.is_string()) return value.get_string().empty() ? "none" : Printable(value.get_string());
+  if (!value.is_int64()) return Printable(json::serialize(value));
+  if (value.get_int64() == 0 && field.starts_with("capacity_")) return "no limit";
+  if (field.ends_with("_ms")) return ExactDuration(Millis(value.get_int64()));
+  if (field.ends_with("bytes")) return ShowSize(value.get_int64());
+  return std::to_string(value.get_int64());
 }
 
-/// The sink, and each of its settings by the name of its flag.
-void PrintDelivery(Output& out, const json::object& delivery) {
-  for (const auto& setting : delivery) {
-    Line(out, Printable(FlagNameOf(setting.key())), SettingText(setting.key(), setting.value()));
+/// Each setting by the name of its flag.
+void PrintSettings(Output& out, const json::object& settings) {
+  for (const auto& [name, value] : settings) {
+    if (value.is_object()) continue;
+    const std::string text = SettingText(name, value);
+    Line(out, Printable(FlagNameOf(name)), name == "paused" && text == "yes" ? out.Paint(Colour::kYellow, text) : text);
   }
-}
-
-void PrintSettings(Output& out, const json::object& topic) {
-  const auto number = [&](std::string_view name) { return IntegerOf(topic, name); };
-  const auto duration = [&](std::string_view name) { return ExactDuration(Millis(IntegerOf(topic, name))); };
-  Line(out, "topic", Printable(TextOf(topic, "topic")));
-  Line(out, "paused", BoolOf(topic, "paused") ? out.Paint(Colour::kYellow, "yes") : "no");
-  Line(out, "slots", std::to_string(number("slots")));
-  Line(out, "capacity-jobs", Limit(number("capacity_jobs"), std::to_string(number("capacity_jobs"))));
-  Line(out, "capacity-bytes", Limit(number("capacity_bytes"), ShowSize(number("capacity_bytes"))));
-  Line(out, "lease", duration("lease_ms"));
-  Line(out, "attempts", std::to_string(number("max_attempts")));
-  Line(out, "backoff", duration("backoff_base_ms"));
-  Line(out, "backoff-max", duration("backoff_max_ms"));
-  Line(out, "count", std::to_string(number("count_limit")));
-  Line(out, "retention", duration("retention_ms"));
-  PrintDelivery(out, ObjectOf(topic, "delivery"));
 }
 
 }  // namespace
@@ -55,20 +40,32 @@ std::string LatenessOf(const json::object& topic, std::string_view quantile) {
   return fmt::format("{:g}ms", value->to_number<double>());
 }
 
-void PrintTopic(Output& out, const json::object& topic) {
-  if (out.json()) {
-    out.Json(topic);
-    return;
-  }
-  PrintSettings(out, topic);
-  const json::object& figures = ObjectOf(topic, "figures");
-  for (const auto& figure : figures) {
-    const int64_t value = IntegerOf(figures, figure.key());
-    Line(out, Printable(figure.key()), figure.key() == "bytes" ? ShowSize(value) : std::to_string(value));
+void PrintTopic(Context& context, const Arguments&, const json::object& topic) {
+  Output& out = context.out;
+  for (const json::object* part : {&topic, &ObjectOf(topic, "delivery"), &ObjectOf(topic, "figures")}) {
+    PrintSettings(out, *part);
   }
   if (const std::string p99 = LatenessOf(topic, "p99"); !p99.empty()) {
     Line(out, "lateness",
          fmt::format("p50 {}, p99 {}, max {}", LatenessOf(topic, "p50"), p99, LatenessOf(topic, "max")));
+  }
+}
+
+void PrintTopics(Context& context, const Arguments&, const json::object& answer) {
+  Table table({"TOPIC", ">SCHEDULED", ">READY", ">LEASED", ">DEAD", ">BYTES", ">P99 LATE", "SINK", "PAUSED"});
+  for (const json::value& value : ArrayOf(answer, "topics")) {
+    if (!value.is_object()) continue;
+    const json::object& topic = value.get_object();
+    const json::object& figures = ObjectOf(topic, "figures");
+    const auto figure = [&](std::string_view name) { return std::to_string(IntegerOf(figures, name)); };
+    table.Row({Printable(TextOf(topic, "topic")), figure("scheduled"), figure("ready"), figure("leased"),
+               figure("dead"), ShowSize(IntegerOf(figures, "bytes")), LatenessOf(topic, "p99"),
+               Printable(TextOf(ObjectOf(topic, "delivery"), "sink")), BoolOf(topic, "paused") ? "paused" : ""});
+  }
+  if (table.empty()) {
+    context.out.Write("no topics yet: the first job submitted to a topic creates it\n");
+  } else {
+    table.Print(context.out);
   }
 }
 

@@ -1,4 +1,4 @@
-// `tocsin watch`: the topics and what happens in them, again and again.
+// `tocsin watch`: the topics and what happens in them, until it is stopped.
 #include <array>
 #include <map>
 #include <thread>
@@ -7,12 +7,13 @@
 #include <sys/eventfd.h>
 
 #include "base/check.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/process/stop_signal.h"
 #include "cli/text/human_time.h"
 #include "cli/text/stderr.h"
-#include "cli/verbs/parts.h"
 #include "cli/verbs/topic_view.h"
-#include "cli/verbs/verbs.h"
 
 namespace tocsin::cli {
 namespace {
@@ -26,10 +27,10 @@ struct Sample {
   std::map<std::string, json::object> topics;
 };
 
-/// While it lives, a signal breaks off the call under way. The signal itself is left to be taken.
-class BreakOff {
+/// While it lives, a signal aborts the call under way. It leaves the signal for the caller to take.
+class AbortOnSignal {
  public:
-  BreakOff(Api& api, const StopSignal& signal)
+  AbortOnSignal(Api& api, const StopSignal& signal)
       : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this, &api, fd = signal.fd()] {
           std::array<pollfd, 2> polls{pollfd{fd, POLLIN, 0}, pollfd{over_.get(), POLLIN, 0}};
           while (::poll(polls.data(), polls.size(), -1) < 0) {
@@ -38,9 +39,9 @@ class BreakOff {
         }) {
     TOCSIN_CHECK(over_.open());
   }
-  ~BreakOff() { ::eventfd_write(over_.get(), 1); }
-  BreakOff(const BreakOff&) = delete;
-  BreakOff& operator=(const BreakOff&) = delete;
+  ~AbortOnSignal() { ::eventfd_write(over_.get(), 1); }
+  AbortOnSignal(const AbortOnSignal&) = delete;
+  AbortOnSignal& operator=(const AbortOnSignal&) = delete;
 
  private:
   const Descriptor over_;
@@ -59,7 +60,7 @@ class Screen {
   void Switch(std::string_view sequence) {
     if (!out_.terminal() || out_.json()) return;
     out_.Write(sequence);
-    (void)out_.Flush();  // where the terminal has gone, nobody is left to be told
+    (void)out_.Flush();  // if the terminal is gone, nobody can read the error
   }
 
   Output& out_;
@@ -87,7 +88,7 @@ int64_t FigureOf(const json::object& topic, std::string_view name) {
   return IntegerOf(ObjectOf(topic, "figures"), name);
 }
 
-/// By the second since the sample before; nothing where there is none, or the server has begun anew.
+/// Per second since the sample before; nothing if there is none, or the server was restarted.
 std::optional<double> RateOf(const Sample* before, const Sample& now, const std::string& topic, std::string_view name) {
   if (before == nullptr || !before->topics.contains(topic)) return std::nullopt;
   const int64_t change = FigureOf(now.topics.at(topic), name) - FigureOf(before->topics.at(topic), name);
@@ -116,7 +117,7 @@ json::object JsonOf(const Sample* before, const Sample& now, const std::string& 
 
 void Draw(Output& out, const Sample* before, const Sample& now) {
   Table table(
-      {"TOPIC", ">PENDING", ">READY", ">LEASED", ">DEAD", ">LATE p99", ">ACCEPTED/s", ">DELIVERED/s", ">ACKED/s"});
+      {"TOPIC", ">SCHEDULED", ">READY", ">LEASED", ">DEAD", ">LATE p99", ">ACCEPTED/s", ">DELIVERED/s", ">ACKED/s"});
   for (const auto& [name, topic] : now.topics) {
     const std::string late = LatenessOf(topic, "p99");
     table.Row({Printable(name), std::to_string(FigureOf(topic, "scheduled")), std::to_string(FigureOf(topic, "ready")),
@@ -145,7 +146,7 @@ void Show(Context& context, const Sample* before, const Sample& now, Millis inte
   if (!out.terminal()) out.Write("\n");
 }
 
-/// Under the table on a terminal; elsewhere whoever reads the blocks must not take it for one.
+/// Below the table on a terminal; otherwise on stderr, so that a reader of the blocks does not see it.
 void Complain(Output& out, const Error& error) {
   if (out.terminal() && !out.json()) {
     out.Print("{}\n", Printable(error.message));
@@ -162,7 +163,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
     return Fail(Code::kInvalidArgument, "--interval: {} is not 10ms to 1d", ExactDuration(interval));
   }
   StopSignal signal;
-  const BreakOff break_off(context.api, signal);
+  const AbortOnSignal abort_on_signal(context.api, signal);
   auto sample = Fetch(context, names);
   if (!sample && signal.Take()) return kExitOk;
   if (!sample) return std::unexpected(std::move(sample).error());
@@ -179,7 +180,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
     TOCSIN_TRY(context.out.Flush());
     if (shown == count || signal.Wait(interval)) return seen ? kExitOk : kExitCannotRun;
     sample = Fetch(context, names);
-    if (!sample && signal.Take()) return seen ? kExitOk : kExitCannotRun;  // it broke off the call
+    if (!sample && signal.Take()) return seen ? kExitOk : kExitCannotRun;  // the signal aborted the call
   }
 }
 
@@ -187,20 +188,19 @@ Result<int> Run(Context& context, const Arguments& arguments) {
 
 Command Watch() {
   return {.name = "watch",
-          .summary = "shows the topics, and what happens in them, again and again",
+          .summary = "shows the topics and what happens in them, until it is stopped",
           .details =
-              "On a terminal in place, otherwise one block after the other. The rates are those since the block "
-              "before. With --json a line for each topic. A server that goes away is waited for; the exit status is 3 "
-              "where "
-              "the last look failed.",
+              "On a terminal it redraws in place, otherwise it prints one block after the other. Rates are those "
+              "since the block before. With --json it prints a line for each topic. It waits for a server that "
+              "goes away; the exit status is 3 if the last look failed.",
           .positionals = {{"TOPIC", "Only these topics.", false, true}},
           .flags = {{.name = "interval",
                      .kind = Kind::kDuration,
-                     .value = "DURATION",
                      .fallback = "1s",
-                     .doc = "The time between two looks, up to 1d."},
-                    {.name = "count", .kind = Kind::kNumber, .value = "N", .doc = "End after so many looks."}},
+                     .doc = "The time between two blocks, up to 1d."},
+                    {.name = "count", .kind = Kind::kNumber, .doc = "End after this many blocks."}},
           .examples = {{"watch", "all topics"}, {"watch orders mail --interval 5s", "two of them"}},
+          .no = "there is no such topic",
           .run = Run};
 }
 

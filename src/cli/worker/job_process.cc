@@ -16,12 +16,12 @@ namespace {
 
 constexpr size_t kLineMax = 400;
 constexpr size_t kPartBytes = size_t{64} << 10;  // what a pipe holds
-constexpr Millis kFullPause{50};                 // until it is asked again whether more can be taken
+constexpr Millis kFullPause{50};                 // how soon `may_read` is asked again
 constexpr std::array<std::string_view, 6> kVariables{"TOCSIN_JOB_ID",       "TOCSIN_TOPIC",  "TOCSIN_ATTEMPT",
                                                      "TOCSIN_MAX_ATTEMPTS", "TOCSIN_DUE_MS", "TOCSIN_KEY"};
 constexpr std::string_view kHeaderPrefix = "TOCSIN_HEADER_";
 
-/// A worker that runs in a worker must not hand the outer job's values on.
+/// A worker that runs in a worker must not pass on the outer job's values.
 bool IsOfAJob(std::string_view name) {
   return name.starts_with(kHeaderPrefix) || std::ranges::find(kVariables, name) != kVariables.end();
 }
@@ -46,7 +46,7 @@ class Pump {
 
   JobRun Run() {
     while (!ended_) Turn();
-    Read();  // what it said last: a pipe full at most; who else holds its stderr open is not waited for
+    Read();  // its last output, at most what a pipe holds; do not wait for others that hold its stderr open
     return {.status = process_.Wait(), .killed = killed_, .last_line = last_line_.text()};
   }
 
@@ -80,7 +80,7 @@ class Pump {
     if (n < 0 || input_.empty()) process_.in.Close();  // a command need not read all of it
   }
 
-  /// Once only: a command that writes without pause must not keep us from the rest.
+  /// Once only: a command that writes all the time must not keep us from the rest.
   void Read() {
     if (!process_.err.open()) return;
     const ssize_t n = ::read(process_.err.get(), part_.data(), part_.size());

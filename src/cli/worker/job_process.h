@@ -1,5 +1,5 @@
-// One delivery as one run of a command: the payload on its stdin, the rest in its environment, its stderr passed on.
-// Used by the thread that has the delivery.
+// One delivery as one run of a command: the payload on its stdin, the other fields in its environment. Used by the
+// thread that holds the delivery.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ struct JobWatch {
   Millis tick{};     // how often `on_tick` is called while it runs
   std::function<void()> on_tick;
   std::function<void(std::string_view)> on_stderr;
-  std::function<bool()> may_read;  // whether `on_stderr` can take more; until then the command waits
+  std::function<bool()> may_read;  // whether `on_stderr` can take more; if not, the command waits
   bool out_to_err = false;         // its stdout goes to our stderr
 };
 
@@ -35,7 +35,7 @@ struct JobWatch {
 Result<JobRun> RunJob(const std::vector<std::string>& words, std::string_view topic, const json::object& job,
                       const JobWatch& watch);
 
-/// The variables that a command gets for a job, besides our own: NAME=value.
+/// The variables that a command gets for a job, in addition to our own: NAME=value.
 std::vector<std::string> JobVariables(std::string_view topic, const json::object& job);
 
 /// The last line that has anything in it, of a text that comes in parts; bounded.

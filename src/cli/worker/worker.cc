@@ -18,8 +18,8 @@ namespace {
 
 constexpr Millis kPauseMin{100};
 constexpr Millis kPauseMax{5'000};
-constexpr Millis kLastCallMax{5'000};   // of a nack after a second signal
-constexpr Millis kLastWordsMax{1'000};  // that the end waits for a stderr that nobody reads
+constexpr Millis kLastCallMax{5'000};  // of a nack after a second signal
+constexpr Millis kFinishMax{1'000};    // how long the end waits for a stderr that nobody reads
 constexpr size_t kReasonMax = 300;
 
 Descriptor MakeEvent() {
@@ -30,8 +30,10 @@ Descriptor MakeEvent() {
 
 void Signal(const Descriptor& event) { ::eventfd_write(event.get(), 1); }
 
-/// Errors that end by themselves: the server restarts, or has much to do, or nobody has made the topic yet.
-bool IsPassing(Code code) { return RowOf(code).retry || code == Code::kStorageFailed || code == Code::kTopicNotFound; }
+/// Errors that end by themselves: the server restarts or is overloaded, or nobody has created the topic yet.
+bool IsTemporary(Code code) {
+  return RowOf(code).retry || code == Code::kStorageFailed || code == Code::kTopicNotFound;
+}
 
 std::string ReasonOf(const JobRun& run) {
   std::string reason = run.killed ? "killed, because the worker was stopped" : ShowStatus(run.status);
@@ -47,8 +49,8 @@ std::string ReasonOf(const JobRun& run) {
 
 }  // namespace
 
-/// One thread of it, with connections of its own: one that waits for jobs and is broken off by the first signal, one
-/// that settles them and is broken off by the second, and one for the job whose command the second signal killed.
+/// One thread of it, with connections of its own: one that waits for jobs and that the first signal aborts, one that
+/// settles them and that the second aborts, and one to settle the job whose command the second signal killed.
 class Worker::Runner {
  public:
   explicit Runner(Worker& worker)
@@ -81,7 +83,7 @@ class Worker::Runner {
           taking_->Post(TopicPath(options_.topic, "/reserve"), request, taking_->limit() + options_.wait);
       if (!reply) {
         if (worker_.stopping_) break;
-        if (!IsPassing(reply.error().code)) {
+        if (!IsTemporary(reply.error().code)) {
           worker_.GiveUp(reply.error());
           break;
         }
@@ -97,7 +99,7 @@ class Worker::Runner {
   }
 
   void Do(const json::object& job) {
-    token_ = TextOf(job, "token");
+    delivery_token_ = TextOf(job, "token");
     const auto began = clock_.IoNow();
     lease_end_ = began + options_.lease;
     lease_lost_ = false;
@@ -115,7 +117,7 @@ class Worker::Runner {
     worker_.Finish(job, outcome, done, reason, std::chrono::floor<Millis>(clock_.IoNow() - began));
     if (run) return;
     if (run.error().code == Code::kNotFound) return worker_.GiveUp(Fail(Code::kIo, "{}", reason).error());
-    Pause(worker_.stopped_);  // the next job would fare no better at once
+    Pause(worker_.stopped_);  // the next job would fail at once too
   }
 
   json::object Refusal(const std::string& reason) const {
@@ -127,9 +129,9 @@ class Worker::Runner {
   void Extend(const std::string& id) {
     if (lease_lost_) return;
     const auto reply = settling_->Post(TopicPath(options_.topic, "/extend"),
-                                       {{"tokens", json::array{token_}}, {"lease_ms", options_.lease.count()}},
+                                       {{"tokens", json::array{delivery_token_}}, {"lease_ms", options_.lease.count()}},
                                        std::min(settling_->limit(), Millis(options_.lease / 3)));
-    if (!reply) return worker_.Unreachable(reply.error());  // there is time for two more
+    if (!reply) return worker_.Unreachable(reply.error());  // there is time for two more tries
     Reached();
     const std::string outcome = OutcomeOf(*reply);
     if (outcome == "ok") lease_end_ = clock_.IoNow() + options_.lease;
@@ -138,10 +140,10 @@ class Worker::Runner {
     worker_.Report("job {}: its lease is lost, so it is delivered again; its command goes on", Printable(id));
   }
 
-  /// The server's word; "unconfirmed" where an answer was lost and the job is no longer ours; nothing where the server
-  /// cannot be told while the lease lasts.
+  /// The server's outcome; "unconfirmed" if an answer was lost and the job is no longer ours; nothing if the server
+  /// cannot be reached while the lease lasts.
   std::string Settle(std::string_view call, json::object body) {
-    body["tokens"] = json::array{token_};
+    body["tokens"] = json::array{delivery_token_};
     const bool last = worker_.killing_;
     Api& api = last ? *last_ : *settling_;
     const Millis limit = last ? std::min(api.limit(), kLastCallMax) : api.limit();
@@ -152,7 +154,7 @@ class Worker::Runner {
         return lost && OutcomeOf(*reply) == "stale" ? "unconfirmed" : OutcomeOf(*reply);
       }
       if (!reply) worker_.Unreachable(reply.error());
-      const bool hopeless = !reply && !IsPassing(reply.error().code);
+      const bool hopeless = !reply && !IsTemporary(reply.error().code);
       if (hopeless || clock_.IoNow() >= lease_end_ || Pause(worker_.killed_)) return "";
     }
   }
@@ -162,7 +164,7 @@ class Worker::Runner {
     return results.empty() || !results[0].is_object() ? "" : TextOf(results[0].get_object(), "outcome");
   }
 
-  /// Longer each time; whether `until` ended it.
+  /// Longer each time; true if `until` ended it.
   bool Pause(const Descriptor& until) {
     pollfd poll{.fd = until.get(), .events = POLLIN, .revents = 0};
     const Millis pause = std::exchange(pause_, std::min(kPauseMax, pause_ * 2));
@@ -181,7 +183,7 @@ class Worker::Runner {
   const std::unique_ptr<Api> settling_;
   const std::unique_ptr<Api> last_;
   Millis pause_ = kPauseMin;
-  std::string token_;
+  std::string delivery_token_;
   std::chrono::steady_clock::time_point lease_end_;
   bool lease_lost_ = false;
 };
@@ -214,14 +216,14 @@ Result<WorkerFigures> Worker::Run(StopSignal& signal) {
   if (!error_ && !context_.out.json()) {
     Report("{} acked, {} nacked, {} unsettled", figures_.acked, figures_.nacked, figures_.unsettled);
   }
-  stderr_.Finish(context_.clock, kLastWordsMax);
+  stderr_.Finish(context_.clock, kFinishMax);
   if (error_) return std::unexpected(*std::move(error_));
   return figures_;
 }
 
 void Worker::OnSignal() {
   if (!stopping_) {
-    Report("stopping: no more jobs are taken, and the commands that run may end; a second signal kills them");
+    Report("stopping: taking no more jobs, and waiting for the commands that run; a second signal kills them");
     return Stop();
   }
   if (killing_) {
@@ -251,7 +253,7 @@ void Worker::GiveUp(const Error& error) {
 }
 
 void Worker::Unreachable(const Error& error) {
-  if (killing_) return;  // it was us who broke the call off
+  if (killing_) return;  // we aborted the call ourselves
   const std::lock_guard lock(mutex_);
   if (std::exchange(unreachable_, true)) return;
   Report("{}; trying again until it works", error.message);
@@ -280,7 +282,7 @@ void Worker::Finish(const json::object& job, const std::string& outcome, bool do
                       {"took_ms", took.count()}});
   }
   const std::string_view note = outcome == "unconfirmed" ? ": an answer was lost, so it is done or delivered again"
-                                : outcome.empty() ? ": the server could not be told, so it is delivered again later"
+                                : outcome.empty() ? ": the server could not be reached, so it is delivered again later"
                                 : became == "unsettled" ? ": its lease was over, so it is delivered again"
                                 : became == "dead"      ? ": that was its last attempt"
                                                         : "";
@@ -295,7 +297,7 @@ void Worker::PrintJson(const json::object& line) {
     context_.out.Json(line);
     written = context_.out.Flush();
   }
-  if (!written) GiveUp(written.error());  // whoever counts on the lines would miss all that follow
+  if (!written) GiveUp(written.error());  // a reader of the lines would miss the later ones
 }
 
 }  // namespace tocsin::cli

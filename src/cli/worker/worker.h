@@ -1,9 +1,9 @@
 // Worker: runs a command for each due job of a topic. Each of its threads does one job at a time, by itself: reserve,
 // run, extend the lease while it runs, ack or nack; so a job is acked only after its command has ended with 0.
 //
-// Made and run by the main thread, which hears the signals and writes what is said: the first signal ends the taking of
-// jobs, the second the running commands and the calls under way, the third the last calls. No thread that has a lease
-// waits for our output.
+// Made and run by the main thread, which takes the signals and writes to stderr. The first signal ends the taking of
+// jobs, the second kills the running commands and aborts the calls under way, the third aborts the last calls. No
+// thread that holds a lease waits for our output.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct WorkerOptions {
   size_t concurrency = 1;
   Millis lease{};
   Millis wait{};                   // of one reserve
-  std::optional<Millis> retry_in;  // of a nack; without it the topic's back-off
+  std::optional<Millis> retry_in;  // of a nack; without it, the topic's back-off
   std::optional<int64_t> max_jobs;
 };
 
@@ -34,7 +34,7 @@ struct WorkerOptions {
 struct WorkerFigures {
   int64_t acked = 0;
   int64_t nacked = 0;     // or dead
-  int64_t unsettled = 0;  // neither, as far as is known: the lease was over, or an answer was lost
+  int64_t unsettled = 0;  // the lease was over, or an answer was lost
 };
 
 class Worker {
@@ -44,7 +44,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Until a signal, an error that no waiting heals, or `max_jobs`.
+  /// Until a signal, an error that is not temporary, or `max_jobs`.
   Result<WorkerFigures> Run(StopSignal& signal);
 
  private:

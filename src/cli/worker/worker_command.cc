@@ -1,9 +1,10 @@
-// `tocsin worker`: a command for each due job.
+// `tocsin worker`: runs a command for each due job.
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/verbs/parts.h"
-#include "cli/verbs/verbs.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/context.h"
 #include "cli/worker/worker.h"
 
 namespace tocsin::cli {
@@ -17,7 +18,7 @@ bool IsProgram(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// A slip of the finger must not use up the attempts of a whole topic.
+/// A typing mistake must not use up the attempts of a whole topic.
 Status CheckProgram(const std::string& name) {
   const auto missing = [&] { return Fail(Code::kInvalidArgument, "there is no program {} to run", name); };
   if (name.contains('/')) return IsProgram(name) ? Status() : missing();
@@ -39,7 +40,8 @@ Result<WorkerOptions> OptionsOf(const Arguments& arguments) {
                         .retry_in = arguments.Duration("retry-in"),
                         .max_jobs = arguments.Number("max-jobs")};
   if (arguments.Has("once")) {
-    if (options.max_jobs) return Fail(Code::kInvalidArgument, "--once and --max-jobs say the same: give one of them");
+    if (options.max_jobs)
+      return Fail(Code::kInvalidArgument, "--once and --max-jobs contradict each other: give one of them");
     options.max_jobs = 1;
   }
   if (options.concurrency < 1 || options.concurrency > kConcurrencyMax) {
@@ -72,35 +74,33 @@ Command WorkerRow() {
           "The command gets the payload on its stdin, and TOCSIN_JOB_ID, TOCSIN_TOPIC, TOCSIN_ATTEMPT, "
           "TOCSIN_MAX_ATTEMPTS, TOCSIN_DUE_MS, TOCSIN_KEY and TOCSIN_HEADER_NAME for each header in its environment. "
           "Exit status 0 acks the job; any other nacks it, with the last line of the command's stderr as the reason. "
-          "The lease is extended while the command runs. SIGTERM or Ctrl-C: no more jobs are taken, and those that run "
-          "may end; a second one kills them and nacks their jobs. A server that cannot be reached is waited for. With "
-          "--json one line tells of each job, and the commands' stdout goes to stderr.",
-      .positionals = {kTopic, {"COMMAND", "The command and its arguments, behind --.", true, true}},
+          "The worker extends the lease while the command runs. After SIGTERM or Ctrl-C it takes no more jobs and "
+          "waits "
+          "for the commands that run; a second signal kills them and nacks their jobs. It waits for a server that "
+          "cannot be reached. With --json it prints a line for each job, and the commands' stdout goes to stderr.",
+      .positionals = {{"TOPIC", "Name of the topic."},
+                      {"COMMAND", "The command and its arguments, after --.", true, true}},
       .flags = {{.name = "concurrency",
                  .kind = Kind::kNumber,
-                 .value = "N",
                  .fallback = "1",
                  .doc = "How many commands run at once, up to 256."},
                 {.name = "lease",
                  .kind = Kind::kDuration,
-                 .value = "DURATION",
                  .fallback = "1m",
-                 .doc = "How soon a job is delivered again when this worker dies."},
+                 .doc = "How soon a job is delivered again if this worker dies."},
                 {.name = "wait",
                  .kind = Kind::kDuration,
-                 .value = "DURATION",
                  .fallback = "20s",
-                 .doc = "How long one call waits for a job, at most 60s; then the next one does."},
+                 .doc = "How long one call waits for a job, at most 60s."},
                 {.name = "retry-in",
                  .kind = Kind::kDuration,
-                 .value = "DURATION",
-                 .doc = "When a failed job is tried again; unless given, the topic's back-off decides."},
-                {.name = "max-jobs", .kind = Kind::kNumber, .value = "N", .doc = "End after so many jobs."},
+                 .doc = "When a failed job is tried again. Default: the topic's back-off."},
+                {.name = "max-jobs", .kind = Kind::kNumber, .doc = "End after this many jobs."},
                 {.name = "once", .kind = Kind::kSwitch, .doc = "End after one job."}},
       .examples = {{"worker orders -- ./cancel-order.sh", "one at a time"},
                    {"worker mail --concurrency 8 --retry-in 5m -- sendmail -t", "the payload is a mail"},
                    {"worker orders --once -- cat", "shows the next payload, and ends the job"}},
-      .no = "with --once or --max-jobs: a job was not acked",
+      .no = "with --once or --max-jobs: a job was not acked; or the topic pushes its jobs",
       .run = Run};
 }
 

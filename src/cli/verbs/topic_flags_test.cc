@@ -1,4 +1,4 @@
-#include "cli/verbs/delivery_flags.h"
+#include "cli/verbs/topic_flags.h"
 
 #include <set>
 
@@ -6,19 +6,18 @@
 
 #include "cli/commands.h"
 #include "model/delivery.h"
+#include "model/topic.h"
 
 namespace tocsin::cli {
 namespace {
 
-const Flag& FlagFor(std::string_view field) {
-  return std::ranges::find(DeliveryFlags(), field, &DeliveryFlag::field)->flag;
-}
+const Flag& FlagFor(std::string_view field) { return std::ranges::find(TopicFlags(), field, &TopicFlag::field)->flag; }
 
-TEST(DeliveryFlags, EverySettingOfEverySinkIsAFlag) {
-  EXPECT_EQ(DeliveryFlags().size(), 1 + DeliverySettingNames().size());
+TEST(TopicFlags, EverySettingOfTopicsAndSinksIsAFlag) {
+  EXPECT_EQ(TopicFlags().size(), TopicSettings().size() + 1 + DeliverySettingNames().size());
   std::set<std::string_view> names;
   for (const Flag& flag : GlobalFlags()) names.insert(flag.name);
-  for (const DeliveryFlag& each : DeliveryFlags()) {
+  for (const TopicFlag& each : TopicFlags()) {
     EXPECT_TRUE(names.insert(each.flag.name).second) << each.flag.name << " is taken";
     EXPECT_THAT(each.flag.name, testing::Not(testing::HasSubstr("_")));
     EXPECT_FALSE(each.flag.doc.empty());
@@ -26,7 +25,11 @@ TEST(DeliveryFlags, EverySettingOfEverySinkIsAFlag) {
   }
 }
 
-TEST(DeliveryFlags, TheirKindsFollowTheTable) {
+TEST(TopicFlags, TheirKindsFollowTheTables) {
+  EXPECT_EQ(FlagFor("slots").kind, Kind::kNumber);
+  EXPECT_EQ(FlagFor("capacity_bytes").kind, Kind::kSize);
+  EXPECT_EQ(FlagFor("lease_ms").kind, Kind::kDuration);
+  EXPECT_EQ(FlagFor("paused").choices, (std::vector<std::string_view>{"yes", "no"}));
   EXPECT_EQ(FlagFor("url").kind, Kind::kText);
   EXPECT_EQ(FlagFor("in_flight").kind, Kind::kNumber);
   EXPECT_EQ(FlagFor("in_flight").name, "in-flight");
@@ -36,8 +39,9 @@ TEST(DeliveryFlags, TheirKindsFollowTheTable) {
   EXPECT_THAT(FlagFor("sink").choices, testing::ElementsAre("pull", "webhook", "kafka", "rabbitmq"));
 }
 
-TEST(DeliveryFlags, ANameThatIsNoFlagStaysAsItIs) {
+TEST(TopicFlags, ANameThatIsNoFlagStaysAsItIs) {
   EXPECT_EQ(FlagNameOf("in_flight"), "in-flight");
+  EXPECT_EQ(FlagNameOf("backoff_base_ms"), "backoff");
   EXPECT_EQ(FlagNameOf("of_a_later_server"), "of_a_later_server");
 }
 
