@@ -83,8 +83,8 @@ bool IsOneOf(std::string_view name, const Names& names) {
   return std::ranges::any_of(names, [&](std::string_view known) { return SameWord(name, known); });
 }
 
-/// The command that the user probably meant by `name`, in capitals; empty if none is near. A short word is near to many,
-/// so only few letters may differ.
+/// The command that the user probably meant by `name`, in capitals; empty if none is near. A short word is near to
+/// many, so only few letters may differ.
 std::string_view Meant(std::string_view name) {
   for (const std::string_view prefix : {"JOB.", "TOPIC."}) {
     if (const Command* const command = FindCommand(std::string(prefix).append(name))) return command->name;
