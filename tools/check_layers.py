@@ -23,7 +23,7 @@ LAYERS = {
     "storage": BACK_END,
     "coordination": BACK_END,
     "sinks": BACK_END | {"net"},
-    "clients": {"base", "metrics"},
+    "clients": {"base", "metrics", "net"},
     "net": {"base", "metrics"},
     "frontend": {"base", "auth", "api", "model", "metrics", "net", "core"},
     "cli": {"base", "auth", "api", "model", "net"},

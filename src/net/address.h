@@ -15,12 +15,12 @@ struct Address {
   bool loopback = false;
   bool v6 = false;
 
-  /// As it was written, with the brackets of IPv6.
+  /// host:port, with the brackets of IPv6.
   std::string Text() const;
 };
 
-/// `host` is an IP address without brackets, or localhost. Other names are not looked up: what is bound should not
-/// depend on a resolver.
+/// `host` is an IP address without brackets, or localhost. Other names are refused: the bound address must not depend
+/// on a resolver.
 Result<Address> MakeAddress(std::string_view host, uint16_t port);
 
 }  // namespace tocsin::net

@@ -12,7 +12,7 @@ AsioLoop::AsioLoop(const Clock& clock, size_t requests_max)
     : clock_(clock), requests_max_(requests_max), io_(1), work_(io_.get_executor()), timer_(io_) {}
 
 AsioLoop::~AsioLoop() {
-  for (Node* node = mailbox_.exchange(nullptr); node != nullptr;) delete std::exchange(node, node->next);
+  for (QueuedTask* queued = mailbox_.exchange(nullptr); queued != nullptr;) delete std::exchange(queued, queued->next);
 }
 
 void AsioLoop::Run() { io_.run(); }
@@ -33,27 +33,27 @@ bool AsioLoop::TryPost(Task task) {
 bool AsioLoop::InThread() const { return work_.get_executor().running_in_this_thread(); }
 
 void AsioLoop::Push(Task task, bool request) {
-  Node* head = mailbox_.load(std::memory_order_relaxed);
-  Node* node = new Node{std::move(task), nullptr, request};
+  QueuedTask* head = mailbox_.load(std::memory_order_relaxed);
+  QueuedTask* queued = new QueuedTask{std::move(task), nullptr, request};
   do {
-    node->next = head;
-  } while (!mailbox_.compare_exchange_weak(head, node, std::memory_order_release, std::memory_order_relaxed));
-  // From here on the node may be gone: a Drain may have run. An empty mailbox has no Drain on its way; a later task of
-  // the burst rides on the wake-up of the first one.
+    queued->next = head;
+  } while (!mailbox_.compare_exchange_weak(head, queued, std::memory_order_release, std::memory_order_relaxed));
+  // From here on `queued` may be destroyed: a Drain may have run. Only the task that found the mailbox empty wakes the
+  // loop; later tasks of a burst need no wake-up of their own.
   if (head == nullptr) boost::asio::post(io_, [this] { Drain(); });
 }
 
 void AsioLoop::Drain() {
-  Node* stack = mailbox_.exchange(nullptr, std::memory_order_acquire);
-  Node* queue = nullptr;
+  QueuedTask* stack = mailbox_.exchange(nullptr, std::memory_order_acquire);
+  QueuedTask* queue = nullptr;
   while (stack != nullptr) {
-    Node* node = std::exchange(stack, stack->next);
-    node->next = std::exchange(queue, node);
+    QueuedTask* queued = std::exchange(stack, stack->next);
+    queued->next = std::exchange(queue, queued);
   }
   while (queue != nullptr) {
-    const std::unique_ptr<Node> node(std::exchange(queue, queue->next));
-    if (node->request) requests_.fetch_sub(1, std::memory_order_relaxed);
-    node->task();
+    const std::unique_ptr<QueuedTask> queued(std::exchange(queue, queue->next));
+    if (queued->request) requests_.fetch_sub(1, std::memory_order_relaxed);
+    queued->task();
   }
 }
 
@@ -61,7 +61,7 @@ void AsioLoop::OnAlarm(Task handler) { on_alarm_ = std::move(handler); }
 
 void AsioLoop::SetAlarm(Millis delay) {
   alarm_at_ = clock_.IoNow() + delay;
-  // A timer that fires too soon looks again; moving it later each time would cost a system call for every submit.
+  // A timer that fires too early is set again: moving it for every submit would cost a system call each.
   if (alarm_at_ < armed_for_) Arm();
 }
 

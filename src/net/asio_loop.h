@@ -26,7 +26,7 @@ class AsioLoop final : public Loop {
 
   /// Makes the calling thread the loop's, until Stop.
   void Run();
-  /// Thread-safe. What waits in the mailbox is dropped when the loop is destroyed.
+  /// Thread-safe. Tasks that are left in the mailbox are dropped when the loop is destroyed.
   void Stop();
 
   boost::asio::io_context& io() { return io_; }
@@ -39,9 +39,9 @@ class AsioLoop final : public Loop {
   void OnAlarm(Task handler) override;
 
  private:
-  struct Node {
+  struct QueuedTask {
     Task task;
-    Node* next;
+    QueuedTask* next;
     bool request;
   };
 
@@ -55,8 +55,8 @@ class AsioLoop final : public Loop {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer timer_;
 
-  // Any thread: a stack, newest first; Drain takes all of it and turns it round.
-  std::atomic<Node*> mailbox_ = nullptr;
+  // Any thread: a stack, newest first; Drain takes all of it and reverses it.
+  std::atomic<QueuedTask*> mailbox_ = nullptr;
   std::atomic<size_t> requests_ = 0;
 
   // The loop's thread.

@@ -39,7 +39,7 @@ void Charge::Lower(size_t bytes) {
   if (oversized_ && bytes > bytes_max_) {
     budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
   } else if (oversized_) {
-    // What is left counts like any other from here on, also where that makes it too much for a while: it is there.
+    // The rest counts like any other charge from here on, even if the sum is over the limit for a while.
     oversized_ = false;
     budget_.bytes_.fetch_add(bytes, std::memory_order_relaxed);
     budget_.oversized_bytes_.store(0, std::memory_order_relaxed);

@@ -1,12 +1,12 @@
-// Budget: the memory that requests and answers take while they are under way, on all connections of the node together.
+// Budget: limits the memory of requests and answers that are under way, over all connections of the node.
 // Owned by the composition root; outlives the servers.
 //
-// Threads: Budget is for all shards; a Charge belongs to one connection, and so to one thread.
+// Threads: all shards share the Budget; a Charge belongs to one connection, and so to one thread.
 //
-// Invariants: what is charged is at most `bytes_max`, kSmallBytes for each connection's request and answer, and one
-// answer that is over `bytes_max` by itself: it could never be sent otherwise. What is small is never refused, so that
-// acks, cancels and health checks go on while the rest has to wait. Requests leave a quarter to the answers: refusing
-// those is worse, because the work is done by then.
+// Invariants: the charges are at most `bytes_max` in all, plus kSmallBytes for each connection's request and answer,
+// plus one answer that is larger than `bytes_max`, which could never be sent otherwise. Small charges are never
+// refused: acks, cancels and health checks go on while others wait. Requests leave a quarter of the budget to answers:
+// refusing an answer is worse, because its work is done.
 #pragma once
 
 #include <atomic>
@@ -33,11 +33,11 @@ class Budget {
 
   const size_t bytes_max_;
   std::atomic<size_t> bytes_ = 0;
-  std::atomic<size_t> oversized_bytes_ = 0;       // of the one answer that is over bytes_max; 0: there is none
+  std::atomic<size_t> oversized_bytes_ = 0;       // of the one answer over bytes_max; 0 if there is none
   metrics::Registry::Registration registration_;  // last: ends before what it reads
 };
 
-/// What one request or one answer takes out of the budget, until it is cleared or destroyed.
+/// The share of one request or answer, until it is cleared or destroyed.
 class Charge {
  public:
   enum class For { kRequest, kAnswer };
@@ -49,9 +49,9 @@ class Charge {
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
 
-  /// Makes it `bytes` in all, where that is more than before. False, and nothing happens, where there is no room.
+  /// Raises it to `bytes`, if that is more than before. False, without effect, if there is no room.
   [[nodiscard]] bool Reach(size_t bytes);
-  /// Makes it `bytes` in all, where that is less than before.
+  /// Lowers it to `bytes`, if that is less than before.
   void Lower(size_t bytes);
   void Clear() { Lower(0); }
 

@@ -1,23 +1,50 @@
-// Connection: the base of both doors' sessions. Lives on one loop, and that loop's thread alone uses it.
+// Connection: the base of both doors' sessions, and Door: the base of their servers, with the connections of one shard.
 //
-// Invariant: no exception leaves a connection. Whatever enters one (Asio, a posted task, its server, an answer to one
-// of its calls) does so through Guard or Handler. An exception ends that connection alone.
+// Threads: a Door and its connections belong to one loop, whose thread alone uses them. A Door is made before the loop
+// runs and destroyed after it has stopped.
+//
+// Ownership: the Door owns a connection until it is closed; after that, what is still under way for it (a read, a
+// write, an answer).
+//
+// Invariant: no exception leaves a connection. Whatever enters one (Asio, a posted task, its Door, an answer to one of
+// its calls) does so through Guard or Handler. An exception ends that connection alone.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
+#include <boost/asio/steady_timer.hpp>
+
 #include "metrics/registry.h"
+#include "net/asio_loop.h"
+#include "net/budget.h"
+#include "net/deadline.h"
+#include "net/listener.h"
 
 namespace tocsin::net {
 
+class Door;
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
+  Connection(Door& door, Socket socket, ConnectionPass pass);
   virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  virtual void Close() = 0;
+  virtual void Start() = 0;
+  /// The server stops: closes now, or after the answers that are under way.
+  virtual void Drain() = 0;
+  /// Who may call has changed. A reserve that waits and is no longer allowed is answered empty: no job leaves for it.
+  virtual void TokensChanged() = 0;
+  /// Whether TimeOut is to be called.
+  virtual bool IsLate(Deadline::TimePoint now) const = 0;
+  virtual void TimeOut() = 0;
+
+  void Close();
+  bool open() const { return open_; }
 
   /// Runs `work`. If that throws, the exception is logged and counted, and the connection is closed when the outermost
   /// Guard ends: the code between the two may still use what Close gives back.
@@ -43,16 +70,87 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
  protected:
-  explicit Connection(metrics::Counter& exceptions) : exceptions_(exceptions) {}
+  /// Gives back what the connection holds elsewhere: a reserve that waits, a buffer.
+  virtual void OnClose() = 0;
+
+  /// Ends after the last answer: stops sending, and drops what the client still sends until it closes too. Closing at
+  /// once with unread bytes would send a reset, which may overtake the answer.
+  void Linger();
+  bool lingering() const { return linger_deadline_.IsSet(); }
+  /// Whether the client closed its sending side, also if unread bytes are before that end.
+  bool PeerHasClosed() const;
+  Deadline::TimePoint After(Millis time) const;
+
+  Socket socket_;
 
  private:
+  friend class Door;
+
   /// Logs and counts the exception that is being handled.
   void Caught() noexcept;
+  void Discard();
 
-  metrics::Counter& exceptions_;
+  Door& door_;
+  ConnectionPass pass_;
+  Deadline linger_deadline_;
+  bool open_ = true;
   bool guarded_ = false;
   bool failed_ = false;
 };
+
+class Door {
+ public:
+  /// `name`: as in the metrics, "http" or "resp".
+  Door(const std::string& name, AsioLoop& loop, Budget& budget, metrics::Registry& metrics);
+  virtual ~Door() = default;
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  void Accept(Socket socket, ConnectionPass pass);
+  /// Closes idle connections and lets the others finish what is under way; `done` runs when none is left.
+  void Drain(Task done);
+  /// Times out what is late. Called every second; tests call it themselves.
+  void Expire();
+
+  // For connections.
+  AsioLoop& loop() { return loop_; }
+  Budget& budget() { return budget_; }
+  bool draining() const { return draining_; }
+  /// The error for a request or an answer that finds no room in the budget.
+  Error NoRoom() const;
+  void CountParked(int by) { parked_->Add(by); }
+  /// Reserves that wait, over all shards.
+  size_t parked() const { return static_cast<size_t>(parked_->Value()); }
+  /// Connections that an exception closed.
+  uint64_t exceptions() const { return exceptions_->Value(); }
+
+ protected:
+  virtual std::shared_ptr<Connection> Make(Socket socket, ConnectionPass pass) = 0;
+  /// For the destructor of a derived class: OnClose needs that class.
+  void CloseAll();
+  /// Calls a method of every connection.
+  void ForEach(void (Connection::*method)());
+
+ private:
+  friend class Connection;
+
+  void Remove(Connection& connection);
+  void Tick();
+  void TellIfDrained();
+
+  AsioLoop& loop_;
+  Budget& budget_;
+  boost::asio::steady_timer tick_;
+  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::shared_ptr<metrics::Gauge> open_;
+  std::shared_ptr<metrics::Gauge> parked_;
+  std::shared_ptr<metrics::Counter> exceptions_;
+  bool draining_ = false;
+  Task drained_;
+};
+
+/// The error that a connection over the limit is told.
+Error TooManyConnections(size_t connections_max);
 
 /// `work(answer, args...)` as the callback of a call to the service: guarded by the connection that it answers.
 template <class Answer, class F>
@@ -62,8 +160,5 @@ auto GuardedAnswer(Answer answer, F work) {
     connection->Guard([&] { work(answer, std::forward<decltype(args)>(args)...); });
   };
 }
-
-/// How often an exception closed a connection of this door ("http" or "resp").
-std::shared_ptr<metrics::Counter> ExceptionCounter(metrics::Registry& metrics, std::string door);
 
 }  // namespace tocsin::net

@@ -13,21 +13,21 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr int kBacklog = 1024;
-constexpr Millis kAcceptPause{100};  // when the system has no descriptor left
+constexpr Millis kAcceptPause{100};  // if no descriptor is left
 constexpr Millis kRefusalLinger{1'000};
-constexpr size_t kRefusalsMax = 64;  // told at once; the others are closed without a word
+constexpr size_t kRefusalsMax = 64;  // at a time; other connections are closed without an answer
 
-/// A refused connection: is told why, then read until the peer has closed. Closing at once would send a reset, which
-/// may overtake the words.
+/// A refused connection: sends the reason, then reads until the peer has closed. Closing at once would send a reset,
+/// which may overtake the reason.
 class Refusal : public std::enable_shared_from_this<Refusal> {
  public:
   Refusal(boost::asio::io_context& io, Socket socket, std::shared_ptr<void> counted)
       : socket_(std::move(socket)), timer_(io), counted_(std::move(counted)) {}
 
-  void Start(const std::string& words) {
+  void Start(const std::string& reason) {
     timer_.expires_after(kRefusalLinger);
     timer_.async_wait([self = shared_from_this()](const error_code&) { self->Close(); });
-    boost::asio::async_write(socket_, boost::asio::buffer(words),
+    boost::asio::async_write(socket_, boost::asio::buffer(reason),
                              [self = shared_from_this()](error_code error, size_t) {
                                if (error) return self->Close();
                                self->socket_.shutdown(tcp::socket::shutdown_send, error);
@@ -71,7 +71,7 @@ Status Listener::Bind(const Address& address) {
   if (!error) acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(boost::asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
-  // Two sockets may share a port until one listens: only listening proves that the address is ours.
+  // Two sockets may share a port until one of them listens: only listening proves that the address is ours.
   if (!error) acceptor_.listen(kBacklog, error);
   if (error == boost::asio::error::address_in_use) {
     return Fail(Code::kInUse, "{} is in use: another program listens there; choose another port", address.Text());
@@ -102,7 +102,7 @@ void Listener::Accept() {
       Accepted(shard, std::move(socket));
       return Accept();
     }
-    // Most often no descriptor is left: connections wait in the backlog until one is.
+    // Most often no descriptor is left: connections wait in the backlog until one is free.
     LogWarn("cannot accept a connection: {}", error.message());
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([this](const error_code& stopped) {
@@ -126,7 +126,7 @@ void Listener::Accepted(size_t shard, Socket socket) {
 
 void Listener::Refuse(Socket socket) {
   if (*refusing_ >= kRefusalsMax) return;
-  // The socket's own io_context is a shard's; refusals are served by the listener's thread instead.
+  // The socket belongs to a shard's io_context, but the listener's thread serves refusals.
   error_code error;
   const auto protocol = socket.local_endpoint(error).protocol();
   const int descriptor = error ? -1 : socket.release(error);

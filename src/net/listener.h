@@ -1,8 +1,8 @@
-// Listener: accepts TCP connections and deals them to the shards' loops in turn, within a limit of open connections.
+// Listener: accepts TCP connections and hands them to the shards' loops in turn, up to a limit of open connections.
 //
-// It lives on the io_context that it was opened on (the main thread's) and is used from that thread alone. Every
-// accepted socket is bound to its shard's io_context from the start and handed over by a posted task with a
-// ConnectionPass: the connection counts until its pass is destroyed, on whichever thread.
+// Only the main thread, whose io_context it was opened on, uses it. Every accepted socket belongs to its shard's
+// io_context from the start; a posted task hands it over with a ConnectionPass. The connection counts until its pass is
+// destroyed, on any thread.
 #pragma once
 
 #include <atomic>
@@ -26,23 +26,23 @@ using ConnectionPass = std::shared_ptr<const void>;
 
 class Listener {
  public:
-  /// Connections that are open, of all listeners that share it.
+  /// The open connections of all listeners that share it.
   using Count = std::shared_ptr<std::atomic<size_t>>;
   struct Options {
     size_t connections_max = 10'000;
-    std::string refusal;  // what a connection over the limit is told before it is closed
+    std::string refusal;  // sent to a connection over the limit before it is closed
     Count count = std::make_shared<std::atomic<size_t>>(0);
   };
   /// Runs on the loop's thread.
   using Handler = std::function<void(size_t shard, Socket socket, ConnectionPass pass)>;
 
-  /// Binds; connections are accepted from Start on. kInUse where the address is taken.
+  /// Binds; Start begins to accept. kInUse if the address is taken.
   static Result<std::unique_ptr<Listener>> Open(boost::asio::io_context& io, const Address& address, Options options);
 
   void Start(std::vector<AsioLoop*> loops, Handler handler);
   void Close();
 
-  /// Where it is bound: port 0 became a real one.
+  /// The address that it is bound to, with the real port instead of 0.
   const Address& address() const { return address_; }
 
  private:

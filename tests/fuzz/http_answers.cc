@@ -86,36 +86,37 @@ void CheckJson(const Reply& reply) {
   }
 }
 
-}  // namespace
-
-std::deque<Reply> Answers::Whole(std::deque<bool>& heads) {
-  std::deque<Reply> replies;
-  Reply reply;
-  while (TakeOne(!heads.empty() && heads.front(), reply)) {
-    if (reply.status == 100) continue;
-    if (!heads.empty()) heads.pop_front();
-    replies.push_back(std::move(reply));
-  }
-  return replies;
-}
-
-bool Answers::TakeOne(bool head_only, Reply& reply) {
-  const size_t end = bytes_.find("\r\n\r\n");
+/// False if no answer is complete.
+bool TakeOne(std::string& bytes, bool head_only, Reply& reply) {
+  const size_t end = bytes.find("\r\n\r\n");
   if (end == std::string::npos) return false;
-  const Head head = ParseHead(std::string_view(bytes_).substr(0, end + 2));
+  const Head head = ParseHead(std::string_view(bytes).substr(0, end + 2));
   TOCSIN_CHECK(head.length.has_value() == (head.status != 100));
   const size_t body = head_only ? 0 : head.length.value_or(0);
-  if (bytes_.size() < end + 4 + body) return false;
-  reply = {.status = head.status, .body = bytes_.substr(end + 4, body), .close = head.close};
-  bytes_.erase(0, end + 4 + body);
+  if (bytes.size() < end + 4 + body) return false;
+  reply = {.status = head.status, .body = bytes.substr(end + 4, body), .close = head.close};
+  bytes.erase(0, end + 4 + body);
   // Refused before it was known to be a HEAD: the answer has its body, and is the last.
-  if (head_only && head.close) bytes_.clear();
+  if (head_only && head.close) bytes.clear();
   if (head.status == 100 || head_only) return true;
   if (head.gzip) reply.body = Unpack(reply.body);
   TOCSIN_CHECK(IsUtf8(reply.body));
   TOCSIN_CHECK(head.type == "application/json" || head.type.starts_with("text/plain"));
   if (head.type == "application/json") CheckJson(reply);
   return true;
+}
+
+}  // namespace
+
+std::deque<Reply> TakeAnswers(std::string& bytes, std::deque<bool>& heads) {
+  std::deque<Reply> replies;
+  Reply reply;
+  while (TakeOne(bytes, !heads.empty() && heads.front(), reply)) {
+    if (reply.status == 100) continue;
+    if (!heads.empty()) heads.pop_front();
+    replies.push_back(std::move(reply));
+  }
+  return replies;
 }
 
 }  // namespace tocsin::http

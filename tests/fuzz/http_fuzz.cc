@@ -4,9 +4,10 @@
 //
 // Input: the first byte chooses. 'R' or 'r': the rest is what clients send, byte for byte, with escapes (a NUL and one
 // byte more): 1 has the server run before more is sent, 2 goes on with another connection, 3 closes its sending side, 4
-// closes it, 0 is a NUL. 'C' or 'c': calls, apart by 0x1e: flags, method, blank, path, then after a newline the body,
-// where $T is the latest token that a reserve gave out. Flags: 1 2 3 send one of the tokens, > uses the other
-// connection, ~ takes gzip, # sends the body in chunks. A small letter asks for tokens.
+// closes it, 5 to 8 send the byte after them 300, 4,096, 16,384 or 70,000 times, 0 is a NUL. 'C' or 'c': calls, apart
+// by 0x1e: flags, method, blank, path, then after a newline the body, where $T is the latest token that a reserve gave
+// out. Flags: 1 2 3 send one of the tokens, > uses the other connection, ~ takes gzip, # sends the body in chunks,
+// whose sizes, extensions and trailer the next byte chooses (@: none). A small letter asks for tokens.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -15,6 +16,7 @@
 #include <boost/json/parse.hpp>
 
 #include "base/check.h"
+#include "http_answers.h"
 #include "http_world.h"
 
 namespace tocsin::http {
@@ -23,6 +25,9 @@ namespace {
 constexpr char kCallEnd = '\x1e';
 constexpr size_t kConnections = 3;
 constexpr size_t kInputsOfAWorld = 200;
+constexpr size_t kLarge = 70'000;  // more than any parser may keep of one field
+constexpr std::array<size_t, 4> kRepeats{300, 4'096, 16'384, kLarge};
+constexpr std::array<size_t, 4> kChunkSizes{7, 1, 16, 1'000};
 
 /// A connection together with what its client expects.
 class Talk {
@@ -35,12 +40,12 @@ class Talk {
     client_->Write(request);
     world_.Run();
     // Another thread renders them: waiting makes the input do the same each time.
-    while (metrics && heads_.size() == 1 && !client_->ended && client_->answers.left() == 0) world_.Wait();
+    while (metrics && heads_.size() == 1 && !client_->ended && client_->got.empty()) world_.Wait();
   }
   /// Answers that came since; after the last one, which says so, the server takes no more from this connection.
   std::deque<Reply> Take() {
     if (client_ == nullptr) return {};
-    auto replies = client_->answers.Whole(heads_);
+    auto replies = TakeAnswers(client_->got, heads_);
     for (const Reply& reply : replies) {
       TOCSIN_CHECK(!closing_);
       closing_ = reply.close;
@@ -51,7 +56,7 @@ class Talk {
   void CheckEnd() {
     Take();
     if (client_ == nullptr) return;
-    TOCSIN_CHECK(client_->answers.left() == 0);
+    TOCSIN_CHECK(client_->got.empty());
     TOCSIN_CHECK(heads_.empty() || closing_);
   }
 
@@ -63,7 +68,7 @@ class Talk {
   }
 
   World& world_;
-  World::Client* client_ = nullptr;
+  fuzz::Client* client_ = nullptr;
   std::deque<bool> heads_;  // of the requests without an answer
   bool closing_ = false;
 };
@@ -71,7 +76,7 @@ class Talk {
 /// On a new connection: the server serves on, and every job is accounted for.
 void CheckStillSound(World& world, bool guarded) {
   const std::string fields = fmt::format("HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer tocsin_{}_{}\r\n\r\n",
-                                         kTokenIds[0], guarded ? kSecret : "");
+                                         fuzz::kTokenIds[0], guarded ? fuzz::kSecret : "");
   Talk talk(world);
   talk.Send("GET /healthz " + fields, false);
   talk.Send("GET /v1/stats " + fields, false);
@@ -94,6 +99,9 @@ class Raw {
         bytes += input[i];
       } else if (input[++i] == 0) {
         bytes += '\0';
+      } else if (input[i] >= 5 && input[i] <= 8 && i + 1 < input.size()) {
+        const size_t repeats = kRepeats[static_cast<size_t>(input[i] - 5)];
+        bytes.append(repeats, input[++i]);
       } else {
         Flush(bytes);
         Obey(input[i]);
@@ -104,14 +112,14 @@ class Raw {
   }
 
   void CheckEnd() {
-    for (World::Client* client : clients_) {
+    for (fuzz::Client* client : clients_) {
       if (client != nullptr) Judge(*client);
     }
   }
 
  private:
-  World::Client& current() {
-    World::Client*& client = clients_[at_];
+  fuzz::Client& current() {
+    fuzz::Client*& client = clients_[at_];
     if (client == nullptr) client = &world_.Connect();
     return *client;
   }
@@ -124,27 +132,27 @@ class Raw {
     if (what == 2) at_ = (at_ + 1) % clients_.size();
     if (what == 3) current().HalfClose();
     if (what == 4) {
-      World::Client& client = current();
+      fuzz::Client& client = current();
       client.Read();
       Judge(client, false);
       client.Close();
       clients_[at_] = nullptr;
     }
   }
-  void Judge(World::Client& client, bool whole = true) const {
+  void Judge(fuzz::Client& client, bool whole = true) const {
     if (!judged_) return;
     std::deque<bool> no_heads;
     bool closing = false;
-    for (const Reply& reply : client.answers.Whole(no_heads)) {
+    for (const Reply& reply : TakeAnswers(client.got, no_heads)) {
       TOCSIN_CHECK(!closing);
       closing = reply.close;
     }
-    TOCSIN_CHECK(!whole || client.answers.left() == 0);
+    TOCSIN_CHECK(!whole || client.got.empty());
   }
 
   World& world_;
   const bool judged_;
-  std::array<World::Client*, kConnections> clients_;
+  std::array<fuzz::Client*, kConnections> clients_;
   size_t at_ = 0;
 };
 
@@ -155,28 +163,50 @@ struct CallText {
   bool other_connection = false;
 };
 
-std::string Chunked(std::string_view body) {
-  std::string out;
-  for (; !body.empty(); body.remove_prefix(std::min<size_t>(7, body.size()))) {
-    const std::string_view chunk = body.substr(0, 7);
-    out += fmt::format("{:x}\r\n{}\r\n", chunk.size(), chunk);
+/// The form of a chunked body, chosen by one byte.
+struct Shape {
+  uint8_t bits;
+
+  size_t ChunkSize() const { return kChunkSizes[bits & 3]; }
+  std::string Extension() const {
+    const std::array<std::string, 4> extensions{"", ";a=\"b\"", ";" + std::string(300, 'e'), " ; e"};
+    return extensions[bits >> 2 & 3];
   }
-  return out + "0\r\n\r\n";
+  std::string Trailer() const {
+    const std::array<std::string, 4> trailers{"", "Digest: x\r\n", std::string(kLarge, 'n') + ": x\r\n",
+                                              "x: " + std::string(kLarge, 'v') + "\r\n"};
+    std::string trailer = trailers[bits >> 4 & 3];
+    for (size_t i = 0; i < 3'000 && (bits & 0x80) != 0; ++i) trailer += "x: y\r\n";
+    return trailer;
+  }
+};
+
+std::string Chunked(std::string_view body, const Shape& shape) {
+  const size_t size = shape.ChunkSize();
+  std::string out;
+  for (; !body.empty(); body.remove_prefix(std::min(size, body.size()))) {
+    const std::string_view chunk = body.substr(0, size);
+    out += fmt::format("{:x}{}\r\n{}\r\n", chunk.size(), shape.Extension(), chunk);
+  }
+  return out + "0\r\n" + shape.Trailer() + "\r\n";
 }
 
 /// Nothing where the request line has bytes that could end it.
 std::optional<CallText> MakeCall(std::string_view text, const std::string& token) {
   CallText call;
   std::string fields;
-  bool chunked = false;
+  std::optional<Shape> shape;
   for (; !text.empty() && std::string_view("123>~#").contains(text.front()); text.remove_prefix(1)) {
     const char flag = text.front();
     if (flag >= '1' && flag <= '3' && !fields.contains("Authorization")) {
-      fields += fmt::format("Authorization: Bearer tocsin_{}_{}\r\n", kTokenIds[flag - '1'], kSecret);
+      fields += fmt::format("Authorization: Bearer tocsin_{}_{}\r\n", fuzz::kTokenIds[flag - '1'], fuzz::kSecret);
     }
     if (flag == '~' && !fields.contains("Accept")) fields += "Accept-Encoding: gzip\r\n";
     call.other_connection = call.other_connection || flag == '>';
-    chunked = chunked || flag == '#';
+    if (flag != '#') continue;
+    text.remove_prefix(1);
+    if (text.empty()) return std::nullopt;
+    shape = Shape(static_cast<uint8_t>(text.front()));
   }
   const size_t line_end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, line_end);
@@ -190,9 +220,9 @@ std::optional<CallText> MakeCall(std::string_view text, const std::string& token
     body.replace(at, 2, token);
   }
   call.head = line.starts_with("HEAD ");
-  if (chunked) {
+  if (shape) {
     fields += "Transfer-Encoding: chunked\r\n";
-    body = Chunked(body);
+    body = Chunked(body, *shape);
   } else {
     fields += fmt::format("Content-Length: {}\r\n", body.size());
   }

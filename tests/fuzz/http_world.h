@@ -1,18 +1,14 @@
-// World: a whole server but for its listener, on one thread: real sessions on the ends of socket pairs, the real
-// service, an in-memory store and a virtual clock. To make one takes longer than most inputs, so that one serves many:
+// World: a whole server without its listener, on one thread: real sessions on the ends of socket pairs, the real
+// service, an in-memory store and a virtual clock. Making one takes longer than most inputs, so one serves many:
 // between them all connections are closed and all topics dropped.
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "auth/token_set.h"
 #include "core/service.h"
 #include "frontend/http/handlers.h"
 #include "frontend/http/server.h"
-#include "http_answers.h"
 #include "metrics/registry.h"
 #include "metrics/scraper.h"
 #include "net/asio_loop.h"
@@ -21,40 +17,16 @@
 
 namespace tocsin::http {
 
-// Of the tokens that a guarded world knows: one may do everything, one submits and one consumes where topics begin with
-// t.
-inline constexpr std::string_view kSecret = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-inline constexpr std::string_view kTokenIds[] = {"aaaaaaaa", "bbbbbbbb", "cccccccc"};
-
 class World {
  public:
-  /// A client's end of a connection.
-  class Client {
-   public:
-    ~Client();
-    /// Everything that the server has sent so far; whether it may send more.
-    void Read();
-    void Write(std::string_view bytes);
-    void HalfClose() const;
-    void Close();
-
-    Answers answers;
-    bool ended = false;  // by the server
-    bool closed = false;
-
-   private:
-    friend class World;
-    int fd_ = -1;
-  };
-
   World();
   /// Stops as the server does: what is under way is answered.
   ~World();
 
   /// Callers need tokens from now on, or need none.
   void Guard(bool on);
-  Client& Connect();
-  /// Everything that can be done now, but for metrics, which a thread of their own renders.
+  fuzz::Client& Connect();
+  /// Does everything that can be done now, except metrics, which have a thread of their own.
   void Run();
   /// Waits for something to do, and does it.
   void Wait();
@@ -75,7 +47,7 @@ class World {
   net::Budget budget_;
   metrics::Scraper scraper_;
   Server server_;
-  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<fuzz::Client>> clients_;
 };
 
 }  // namespace tocsin::http

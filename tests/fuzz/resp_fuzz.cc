@@ -17,9 +17,9 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "frontend/resp/frame.h"
 #include "frontend/resp/test_replies.h"
-#include "base/words.h"
 #include "resp_world.h"
 
 namespace tocsin::resp {
@@ -84,8 +84,8 @@ struct Expected {
   bool exact = true;
 };
 
-Expected ExpectedFor(const World::Client& client, bool guarded) {
-  const Parsed parsed = Parse(client.sent, std::max<size_t>(client.sent.size(), 1), {kFrameMax, kBatch + 128});
+Expected ExpectedFor(const fuzz::Client& client, bool guarded) {
+  const Parsed parsed = Parse(client.sent, std::max<size_t>(client.sent.size(), 1), {kFrameMax, fuzz::kBatch + 128});
   Expected expected{.exact = !guarded && !client.half_closed && parsed.end != Step::kHttp};
   for (const auto& command : parsed.commands) {
     if (command.empty()) continue;
@@ -101,7 +101,7 @@ Expected ExpectedFor(const World::Client& client, bool guarded) {
 
 /// One end of a connection together with what came.
 struct Talk {
-  World::Client* client = nullptr;
+  fuzz::Client* client = nullptr;
   size_t replies = 0;
 
   /// Replies that are whole.
@@ -200,7 +200,7 @@ class Run {
     };
     fill("$T", token_);
     constexpr std::string_view kNames[] = {"$1", "$2", "$3"};
-    for (size_t i = 0; i < 3; ++i) fill(kNames[i], fmt::format("tocsin_{}_{}", kTokenIds[i], kSecret));
+    for (size_t i = 0; i < 3; ++i) fill(kNames[i], fmt::format("tocsin_{}_{}", fuzz::kTokenIds[i], fuzz::kSecret));
     return argument;
   }
 
@@ -247,7 +247,7 @@ class Run {
 /// On a new connection: the server serves on, and every job is accounted for.
 void CheckStillSound(World& world, bool guarded) {
   Talk talk{.client = &world.Connect()};
-  if (guarded) talk.client->Write(fmt::format("AUTH tocsin_{}_{}\r\n", kTokenIds[0], kSecret));
+  if (guarded) talk.client->Write(fmt::format("AUTH tocsin_{}_{}\r\n", fuzz::kTokenIds[0], fuzz::kSecret));
   talk.client->Write("PING\r\nINFO conservation\r\n");
   world.Run();
   const auto replies = talk.Take();

@@ -1,10 +1,5 @@
 #include "resp_world.h"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "auth/token_set.h"
 #include "base/check.h"
 
 namespace tocsin::resp {
@@ -13,62 +8,7 @@ namespace {
 constexpr size_t kShards = 2;
 constexpr size_t kBudget = 4 << 20;
 
-std::shared_ptr<const auth::TokenSet> MakeTokens() {
-  std::vector<auth::TokenRecord> records;
-  for (const std::string_view id : kTokenIds) {
-    auth::TokenRecord& record = records.emplace_back();
-    record.id = id;
-    record.digest = auth::DigestOf(kSecret);
-    record.grant.name = id;
-    record.grant.prefix = id == kTokenIds[0] ? "" : "t";
-    record.grant.scopes.Add(id == kTokenIds[0]   ? auth::Scope::kAdmin
-                            : id == kTokenIds[1] ? auth::Scope::kSubmit
-                                                 : auth::Scope::kConsume);
-  }
-  return std::make_shared<const auth::TokenSet>(std::move(records));
-}
-
-Limits SmallLimits() {
-  Limits limits;
-  limits.payload_bytes = 1 << 10;
-  limits.batch = kBatch;
-  limits.topics = 10;
-  return limits;
-}
-
 }  // namespace
-
-World::Client::~Client() { Close(); }
-
-void World::Client::Close() {
-  if (!std::exchange(closed, true)) close(fd_);
-}
-
-void World::Client::HalfClose() {
-  if (!closed) shutdown(fd_, SHUT_WR);
-  half_closed = true;
-}
-
-void World::Client::Write(std::string_view bytes) {
-  if (closed || half_closed) return;
-  // The server may have closed, and may not read after a refusal: what does not go is not sent.
-  const ssize_t went = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (went > 0) sent += bytes.substr(0, static_cast<size_t>(went));
-}
-
-void World::Client::Read() {
-  char chunk[64 << 10];
-  while (!closed && !ended && !deaf) {
-    const ssize_t bytes = recv(fd_, chunk, sizeof(chunk), 0);
-    if (bytes > 0) {
-      got.append(chunk, static_cast<size_t>(bytes));
-    } else if (bytes == 0 || errno != EAGAIN) {
-      ended = true;
-    } else {
-      return;
-    }
-  }
-}
 
 World::World() : budget_(kBudget, metrics_) {
   std::vector<Service::ShardParts> shards;
@@ -76,7 +16,7 @@ World::World() : budget_(kBudget, metrics_) {
     Part& part = *parts_.emplace_back(std::make_unique<Part>(clock_, i > 0));
     shards.push_back({&part.loop, &part.store});
   }
-  service_ = std::make_unique<Service>(std::move(shards), clock_, metrics_, SmallLimits());
+  service_ = std::make_unique<Service>(std::move(shards), clock_, metrics_, fuzz::SmallLimits());
   const Context context{*service_,
                         clock_,
                         &clock_,
@@ -108,7 +48,7 @@ void World::Admit(const std::shared_ptr<const auth::TokenSet>& tokens) {
   Run();
 }
 
-void World::Guard(bool on) { Admit(on ? MakeTokens() : nullptr); }
+void World::Guard(bool on) { Admit(on ? fuzz::MakeTokens() : nullptr); }
 
 void World::EndWaiting() { Admit(std::make_shared<const auth::TokenSet>(std::vector<auth::TokenRecord>())); }
 
@@ -118,18 +58,9 @@ void World::Expire() {
   }
 }
 
-World::Client& World::Connect() {
-  int ends[2];
-  TOCSIN_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
-  Part& part = *parts_[clients_.size() % kShards];
-  Client& client = *clients_.emplace_back(std::make_unique<Client>());
-  client.fd_ = ends[0];
-  part.loop.Post([&part, fd = ends[1]] {
-    net::Socket socket(part.loop.io());
-    socket.assign(boost::asio::ip::tcp::v4(), fd);
-    part.server->Accept(std::move(socket), nullptr);
-  });
-  return client;
+fuzz::Client& World::Connect() {
+  Server& server = *parts_[clients_.size() % kShards]->server;
+  return *clients_.emplace_back(std::make_unique<fuzz::Client>(server));
 }
 
 void World::Run() {
@@ -151,7 +82,10 @@ void World::Clear() {
     }
   });
   Run();
-  for (const auto& part : parts_) TOCSIN_CHECK(part->store.Topics().empty());
+  for (const auto& part : parts_) {
+    TOCSIN_CHECK(part->store.Topics().empty());
+    TOCSIN_CHECK(part->server->exceptions() == 0);
+  }
   TOCSIN_CHECK(budget_.bytes() == 0);
 }
 

@@ -1,11 +1,9 @@
-// World: a whole RESP server but for its listener, on one thread: real sessions on the ends of socket pairs, the real
+// World: a whole RESP server without its listener, on one thread: real sessions on the ends of socket pairs, the real
 // service over two shards with in-memory stores, and a virtual clock. One serves many inputs: between them all
 // connections are closed and all topics dropped.
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/service.h"
@@ -18,44 +16,16 @@
 namespace tocsin::resp {
 
 inline constexpr size_t kFrameMax = 16 << 10;
-inline constexpr size_t kBatch = 20;
-
-// Of the tokens that a guarded world knows: one may do everything, one submits and one consumes where topics begin with
-// t.
-inline constexpr std::string_view kSecret = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-inline constexpr std::string_view kTokenIds[] = {"aaaaaaaa", "bbbbbbbb", "cccccccc"};
 
 class World {
  public:
-  /// A client's end of a connection.
-  class Client {
-   public:
-    ~Client();
-    /// Everything that the server has sent so far, unless it is deaf.
-    void Read();
-    void Write(std::string_view bytes);
-    void HalfClose();
-    void Close();
-
-    std::string sent;
-    std::string got;
-    bool deaf = false;  // it does not read
-    bool half_closed = false;
-    bool ended = false;  // by the server
-    bool closed = false;
-
-   private:
-    friend class World;
-    int fd_ = -1;
-  };
-
   World();
   /// Stops as the server does: what is under way is answered.
   ~World();
 
   /// Callers need tokens from now on, or need none.
   void Guard(bool on);
-  Client& Connect();
+  fuzz::Client& Connect();
   /// Everything that can be done now.
   void Run();
   /// Every second the server looks for what is late.
@@ -81,7 +51,7 @@ class World {
   net::Budget budget_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::unique_ptr<Service> service_;
-  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<fuzz::Client>> clients_;
 };
 
 }  // namespace tocsin::resp

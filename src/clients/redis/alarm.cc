@@ -4,7 +4,7 @@
 
 namespace tocsin::redis {
 
-// The state lives on with a handler that is queued: the task may be what destroys the Alarm.
+// A queued handler keeps the state alive: the task may destroy the Alarm.
 struct Alarm::State {
   boost::asio::steady_timer timer;
   Task task;
@@ -23,7 +23,7 @@ Alarm::~Alarm() {
 
 void Alarm::Set(TimePoint at) {
   state_->at = at;
-  // A timer that rings too soon looks again: moving it later each time would cost more.
+  // A timer that fires too early is set again: moving it at every call would cost more.
   if (at < state_->armed_for) Arm(state_);
 }
 

@@ -1,6 +1,5 @@
-// Alarm and Soon: a task at a later time, and one at the end of the present turn of the loop. Each is a member of what
-// the task works on: after its destruction the task never runs, whatever is queued in the io_context. On the thread of
-// `io`.
+// Alarm and Soon: an Alarm runs a task at a later time, a Soon at the end of the present turn of the loop. Each is a
+// member of the object that its task works on: after its destruction the task never runs. On the thread of `io`.
 #pragma once
 
 #include <chrono>
@@ -24,7 +23,7 @@ class Alarm {
 
   /// Runs the task once at `at`, instead of any time set before.
   void Set(TimePoint at);
-  /// The same, unless an earlier time is set.
+  /// Set, unless an earlier time is set.
   void SetEarlier(TimePoint at);
   void Cancel() { Set(TimePoint::max()); }
 
@@ -42,7 +41,7 @@ class Soon {
   Soon(const Soon&) = delete;
   Soon& operator=(const Soon&) = delete;
 
-  /// Runs the task once for all calls up to then.
+  /// Runs the task once for all calls of this turn.
   void Schedule();
 
  private:

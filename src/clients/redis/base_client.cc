@@ -7,13 +7,13 @@
 namespace tocsin::redis {
 namespace {
 
-// Between two tries of a command that a server could not carry out yet; doubled each time. The same for all, so that
-// commands which fail together keep their order.
+// Between two attempts at a command that a server could not run yet; doubled each time. No jitter: commands that fail
+// together keep their order.
 constexpr Millis kRetryMin{10};
 constexpr Millis kRetryMax{200};
 constexpr int kDoublingsMax = 5;
 
-/// What a request takes in memory besides its arguments.
+/// Memory of a request, without its arguments.
 constexpr size_t kRequestBytes = sizeof(Request) + 64;
 
 size_t BytesOf(const Request& request) { return request.command.bytes() + kRequestBytes; }
@@ -32,7 +32,7 @@ void BaseClient::Close() {
   if (std::exchange(closed_, true)) return;
   Requests sent;
   Requests unsent;
-  CloseLanes(sent, unsent);
+  CloseLinks(sent, unsent);
   subscription_.Close(sent, unsent);
   for (auto& [at, request] : retries_) unsent.push_back(std::move(request));
   for (auto& [request, why] : refused_) unsent.push_back(std::move(request));
@@ -56,7 +56,7 @@ RequestPtr BaseClient::MakeRequest(Command command, Answer answer) {
 
 void BaseClient::Call(Command command, Answer answer) {
   if (closed_) {
-    // Not through this object, which may be gone in the next turn.
+    // Does not use this object, which may be destroyed by then.
     return boost::asio::post(context_->io, [answer = std::move(answer)]() mutable {
       answer(Fail(Code::kShuttingDown, "not sent: the client is closed"));
     });
@@ -89,23 +89,23 @@ void BaseClient::Failed(Requests requests, const Error& why) {
   }
 }
 
-void BaseClient::Answered(Lane& lane, RequestPtr request, Reply reply, bool current) {
+void BaseClient::Answered(CommandLink& link, RequestPtr request, Reply reply, bool current) {
   switch (Judge(reply)) {
     case Verdict::kAnswer:
       break;
     case Verdict::kMoved:
     case Verdict::kAsk:
-      return Redirected(lane, std::move(request), std::move(reply));
+      return Redirected(link, std::move(request), std::move(reply));
     case Verdict::kDemoted:
-      if (current) Demoted(lane);
+      if (current) Demoted(link);
       return Later(std::move(request), reply.root().text());
     case Verdict::kLater:
-      if (current) Postponed(lane, reply.root().text());
+      if (current) Postponed(link, reply.root().text());
       return Later(std::move(request), reply.root().text());
     case Verdict::kNoScript:
       if (request->command.script() == nullptr || request->whole_script) break;
       request->whole_script = true;
-      return lane.Send(std::move(request));
+      return link.Send(std::move(request));
   }
   Finish(std::move(request), std::move(reply));
 }
@@ -125,7 +125,7 @@ void BaseClient::Later(RequestPtr request, std::string_view why) {
 void BaseClient::RetryNow() { RetryUpTo(TimePoint::max()); }
 
 void BaseClient::RetryUpTo(TimePoint time) {
-  // All at first: Route may put some of them back.
+  // Take all first: Route may put some of them back.
   Requests due;
   while (!retries_.empty() && retries_.begin()->first <= time) {
     due.push_back(std::move(retries_.begin()->second));
@@ -149,7 +149,7 @@ void BaseClient::Subscribe(std::string channel, Message message) {
 }
 
 void BaseClient::RunUps() {
-  // By index: a notice may add another one.
+  // By index: a handler may add another one.
   for (size_t i = 0; i < ups_.size() && !closed_; ++i) ups_[i]();
 }
 

@@ -1,8 +1,8 @@
-// BaseClient: what the topologies have in common: requests with their deadlines and their budget, what is tried again,
-// notices, the subscription. Where a command goes is the business of MasterClient and ClusterClient.
+// BaseClient: the part that all topologies share: requests with their deadlines and their budget, retries, notices and
+// the subscription. The subclasses, MasterClient and ClusterClient, decide where a command goes.
 //
-// Invariants: a request is answered exactly once, never within Call; user code runs last in whatever calls it, so that
-// it may call or close the client.
+// Invariants: a request is answered exactly once, never within Call. A method that runs user code does so last: that
+// code may call or close the client.
 #pragma once
 
 #include <deque>
@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "clients/redis/command_link.h"
 #include "clients/redis/context.h"
-#include "clients/redis/lane.h"
 #include "clients/redis/subscription.h"
 
 namespace tocsin::redis {
 
-class BaseClient : public Client, protected Lane::Owner {
+class BaseClient : public Client, protected CommandLink::Owner {
  public:
   /// Begins to connect.
   virtual void Start() = 0;
@@ -30,31 +30,31 @@ class BaseClient : public Client, protected Lane::Owner {
  protected:
   explicit BaseClient(std::unique_ptr<Context> context);
 
-  /// Hands a request to a lane, or to Later where none is known.
+  /// Hands a request to a link, or to Later if none is known.
   virtual void Route(RequestPtr request) = 0;
-  /// What was under way is appended.
-  virtual void CloseLanes(Requests& sent, Requests& unsent) = 0;
+  /// Appends the requests that were under way.
+  virtual void CloseLinks(Requests& sent, Requests& unsent) = 0;
   /// Where the subscription should connect to.
   virtual void WhereToListen(Link& subscription) = 0;
   /// MOVED or ASK.
-  virtual void Redirected(Lane& lane, RequestPtr request, Reply reply) = 0;
-  /// The server that a lane uses takes no writes.
-  virtual void Demoted(Lane& lane) = 0;
-  /// It cannot carry out commands now, and says why.
-  virtual void Postponed(Lane& /*lane*/, std::string_view /*why*/) {}
+  virtual void Redirected(CommandLink& link, RequestPtr request, Reply reply) = 0;
+  /// The server of this link accepts no writes.
+  virtual void Demoted(CommandLink& link) = 0;
+  /// The server cannot run commands now, and says why.
+  virtual void Postponed(CommandLink& /*link*/, std::string_view /*why*/) {}
 
-  void Answered(Lane& lane, RequestPtr request, Reply reply, bool current) final;
+  void Answered(CommandLink& link, RequestPtr request, Reply reply, bool current) final;
   void Failed(Requests requests, const Error& why) final;
 
   RequestPtr MakeRequest(Command command, Answer answer);
   void Finish(RequestPtr request, Result<Reply> result);
-  /// Routes it again after a short pause; fails it where its deadline would pass before.
+  /// Routes it again after a short pause; fails it if its deadline would pass before.
   void Later(RequestPtr request, std::string_view why);
-  /// Does not wait for the end of the pauses.
+  /// Retries without waiting for the pauses to end.
   void RetryNow();
-  /// Fails it at the end of this turn, for those who must not be answered at once.
+  /// Fails it at the end of this turn, because no answer may come within Call.
   void Refuse(RequestPtr request, Error why);
-  /// OnUp, once for all calls of one turn.
+  /// Runs the OnUp handlers, once for all calls of one turn.
   void NotifyUp() { notify_.Schedule(); }
 
   Context& context() { return *context_; }

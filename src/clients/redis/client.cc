@@ -2,7 +2,6 @@
 
 #include "clients/redis/cluster_client.h"
 #include "clients/redis/master_client.h"
-#include "clients/redis/stream.h"
 
 namespace tocsin::redis {
 namespace {
@@ -65,7 +64,7 @@ std::string Endpoint::Text() const {
 
 Result<std::unique_ptr<Client>> Client::Make(boost::asio::io_context& io, Options options, metrics::Registry& metrics) {
   TOCSIN_TRY(Check(options));
-  auto tls = MakeTlsContext(options.tls);
+  auto tls = net::MakeTlsContext(options.tls);
   if (!tls) return std::unexpected(std::move(tls).error());
   const Mode mode = options.mode;
   auto context = std::make_unique<Context>(io, std::move(options), std::move(*tls), metrics);

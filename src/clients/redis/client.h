@@ -29,6 +29,7 @@
 #include "clients/redis/command.h"
 #include "clients/redis/reply.h"
 #include "metrics/registry.h"
+#include "net/stream.h"
 
 namespace tocsin::redis {
 
@@ -42,14 +43,6 @@ struct Endpoint {
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
-struct Tls {
-  bool on = false;
-  std::string ca_file;    // empty: the system's
-  std::string cert_file;  // of a client certificate, with key_file; empty: none
-  std::string key_file;
-  bool verify = true;
-};
-
 struct Options {
   Mode mode = Mode::kSingle;
   std::vector<Endpoint> endpoints;  // of the server, of the sentinels, or of some nodes of the Cluster
@@ -58,11 +51,11 @@ struct Options {
   std::string password;             // empty: no AUTH
   std::string sentinel_username;
   std::string sentinel_password;
-  Tls tls;
+  net::Tls tls;
   Millis connect_timeout{2'000};
   Millis command_timeout{5'000};
-  Millis beat_min{0};      // between two signs of life of a subscription, where half of command_timeout is less
-  Millis backoff_min{20};  // between two tries to connect; doubled each time, with jitter
+  Millis beat_min{0};      // between two pings of a subscription, if half of command_timeout is less
+  Millis backoff_min{20};  // between two attempts to connect; doubled each time, with jitter
   Millis backoff_max{1'000};
   size_t pending_bytes_max = 256 << 20;  // of commands that wait or are under way: more answer kOverloaded
 };

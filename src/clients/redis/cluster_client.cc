@@ -34,47 +34,47 @@ ClusterClient::ClusterClient(std::unique_ptr<Context> given)
 
 ClusterClient::~ClusterClient() { Close(); }
 
-void ClusterClient::CloseLanes(Requests& sent, Requests& unsent) {
+void ClusterClient::CloseLinks(Requests& sent, Requests& unsent) {
   inquiry_ = nullptr;
   refresh_.Cancel();
-  for (auto& [endpoint, lane] : lanes_) lane->Close(sent, unsent);
+  for (auto& [endpoint, link] : links_) link->Close(sent, unsent);
 }
 
 void ClusterClient::Route(RequestPtr request) {
   request->asking = false;
-  if (Lane* lane = LaneFor(*request)) return lane->Send(std::move(request));
+  if (CommandLink* link = LinkFor(*request)) return link->Send(std::move(request));
   WantRefresh();
   const std::string why =
-      trouble_.empty() ? fmt::format("hash slot {} is served by no node", request->command.hash_slot()) : trouble_;
+      trouble_.empty() ? fmt::format("hash slot {} has no server", request->command.hash_slot()) : trouble_;
   Later(std::move(request), why);
 }
 
-Lane* ClusterClient::LaneFor(const Request& request) {
-  if (request.pinned) return &LaneAt(*request.pinned);
+CommandLink* ClusterClient::LinkFor(const Request& request) {
+  if (request.pinned) return &LinkAt(*request.pinned);
   if (request.command.hash_slot() >= 0) {
-    const auto node = map_.OwnerOf(request.command.hash_slot());
-    return node ? by_node_[*node] : nullptr;
+    const auto server = map_.OwnerOf(request.command.hash_slot());
+    return server ? by_server_[*server] : nullptr;
   }
-  Lane* any = nullptr;
-  for (Lane* lane : by_node_) {
-    if (lane != nullptr && lane->up()) return lane;
-    if (any == nullptr) any = lane;
+  CommandLink* any = nullptr;
+  for (CommandLink* link : by_server_) {
+    if (link != nullptr && link->up()) return link;
+    if (any == nullptr) any = link;
   }
   return any;
 }
 
-Lane& ClusterClient::LaneAt(const Endpoint& endpoint) {
-  auto& lane = lanes_[endpoint];
-  if (lane == nullptr) {
-    lane = std::make_unique<Lane>(context(), false, static_cast<Lane::Owner&>(*this));
-    lane->Open();
+CommandLink& ClusterClient::LinkAt(const Endpoint& endpoint) {
+  auto& link = links_[endpoint];
+  if (link == nullptr) {
+    link = std::make_unique<CommandLink>(context(), false, static_cast<CommandLink::Owner&>(*this));
+    link->Open();
   }
-  return *lane;
+  return *link;
 }
 
-void ClusterClient::Where(Lane& lane) {
-  for (const auto& [endpoint, one] : lanes_) {
-    if (one.get() == &lane) return lane.ConnectTo(endpoint);
+void ClusterClient::Where(CommandLink& link) {
+  for (const auto& [endpoint, one] : links_) {
+    if (one.get() == &link) return link.ConnectTo(endpoint);
   }
 }
 
@@ -86,8 +86,8 @@ void ClusterClient::WhereToListen(Link& listener) {
 
 std::vector<Endpoint> ClusterClient::Connected() const {
   std::vector<Endpoint> connected;
-  for (const auto& [endpoint, lane] : lanes_) {
-    if (lane->up()) connected.push_back(endpoint);
+  for (const auto& [endpoint, link] : links_) {
+    if (link->up()) connected.push_back(endpoint);
   }
   return connected;
 }
@@ -98,7 +98,7 @@ std::vector<Endpoint> ClusterClient::Known() const {
   const auto add = [&](const Endpoint& endpoint) {
     if (std::ranges::find(known, endpoint) == known.end()) known.push_back(endpoint);
   };
-  for (const SlotMap::Node& node : map_.nodes()) add(node.endpoint);
+  for (const SlotMap::Server& server : map_.servers()) add(server.endpoint);
   for (const Endpoint& endpoint : context().options.endpoints) add(endpoint);
   for (const Endpoint& endpoint : doubted_) {
     if (std::erase(known, endpoint) > 0) known.push_back(endpoint);
@@ -106,42 +106,42 @@ std::vector<Endpoint> ClusterClient::Known() const {
   return known;
 }
 
-void ClusterClient::LaneUp(Lane& /*lane*/) { NotifyUp(); }
+void ClusterClient::LinkUp(CommandLink& /*link*/) { NotifyUp(); }
 
-void ClusterClient::LaneDown(Lane& /*lane*/) {
+void ClusterClient::LinkDown(CommandLink& /*link*/) {
   gap_ = kRefreshGap;
   WantRefresh();
 }
 
-void ClusterClient::Postponed(Lane& lane, std::string_view why) {
-  // TRYAGAIN is the way of a slot that is moving.
-  if (!why.starts_with("TRYAGAIN")) Doubt(lane);
+void ClusterClient::Postponed(CommandLink& link, std::string_view why) {
+  // TRYAGAIN is normal while a slot moves.
+  if (!why.starts_with("TRYAGAIN")) Doubt(link);
 }
 
-void ClusterClient::Doubt(Lane& lane) {
-  doubted_.insert(lane.endpoint());
+void ClusterClient::Doubt(CommandLink& link) {
+  doubted_.insert(link.endpoint());
   WantRefresh();
 }
 
-void ClusterClient::Redirected(Lane& lane, RequestPtr request, Reply reply) {
+void ClusterClient::Redirected(CommandLink& link, RequestPtr request, Reply reply) {
   const std::string_view text = reply.root().text();
-  const auto redirect = ParseRedirect(text, lane.endpoint());
+  const auto redirect = ParseRedirect(text, link.endpoint());
   if (!redirect) return Finish(std::move(request), std::move(reply));
   const bool moved = Judge(reply) == Verdict::kMoved;
   (moved ? context().figures.moved : context().figures.asked)->Add();
   if (moved) MoveSlot(redirect->hash_slot, redirect->to);
   if (++request->redirects > kRedirectsMax) return Later(std::move(request), text);
   request->asking = !moved;
-  LaneAt(redirect->to).Send(std::move(request));
+  LinkAt(redirect->to).Send(std::move(request));
 }
 
 void ClusterClient::MoveSlot(int hash_slot, const Endpoint& to) {
-  // Many commands of one slot may be under way when it moves: the first one tells it.
+  // When a slot moves, many of its commands may be under way: only the first redirect changes the map.
   const auto known = map_.OwnerOf(hash_slot);
-  if (known && map_.nodes()[*known].endpoint == to) return;
-  const size_t node = map_.Move(hash_slot, to);
-  by_node_.resize(map_.nodes().size());
-  by_node_[node] = &LaneAt(to);
+  if (known && map_.servers()[*known].endpoint == to) return;
+  const size_t server = map_.Move(hash_slot, to);
+  by_server_.resize(map_.servers().size());
+  by_server_[server] = &LinkAt(to);
   NotifyUp();
   WantRefresh();
 }
@@ -160,10 +160,10 @@ void ClusterClient::Refresh() {
   ++asked_;
   Command ask("CLUSTER");
   ask.Add("SLOTS");
-  const auto check = [this](const Endpoint& node, const Reply& reply) -> Status {
-    auto map = SlotMap::Parse(reply, node);
+  const auto check = [this](const Endpoint& server, const Reply& reply) -> Status {
+    auto map = SlotMap::Parse(reply, server);
     if (!map) return std::unexpected(std::move(map).error());
-    if (map->empty()) return Fail(Code::kUnavailable, "Redis at {}: it knows no hash slots", node.Text());
+    if (map->empty()) return Fail(Code::kUnavailable, "Redis at {}: it knows no hash slots", server.Text());
     fresh_ = std::move(*map);
     return {};
   };
@@ -181,7 +181,8 @@ void ClusterClient::Refreshed(const Status& status) {
     trouble_.clear();
     Adopt(std::move(fresh_));
   } else {
-    if (trouble_.empty()) LogWarn("no node of the Redis Cluster says who serves what: {}", status.error().message);
+    if (trouble_.empty())
+      LogWarn("no server of the Redis Cluster says which server serves which hash slot: {}", status.error().message);
     trouble_ = status.error().message;
   }
   if (!again_ && status && !SomeMasterIsDown()) {
@@ -198,19 +199,21 @@ void ClusterClient::Adopt(SlotMap map) {
   if (changed) {
     map_ = std::move(map);
     gap_ = kRefreshGap;
-    by_node_.clear();
-    for (const SlotMap::Node& node : map_.nodes()) by_node_.push_back(node.master ? &LaneAt(node.endpoint) : nullptr);
+    by_server_.clear();
+    for (const SlotMap::Server& server : map_.servers())
+      by_server_.push_back(server.master ? &LinkAt(server.endpoint) : nullptr);
     NotifyUp();
-    // A node that left the Cluster hears nothing of it any more.
-    if (std::ranges::find(map_.nodes(), subscription().endpoint(), &SlotMap::Node::endpoint) == map_.nodes().end()) {
+    // A server that left the Cluster gets none of its messages.
+    if (std::ranges::find(map_.servers(), subscription().endpoint(), &SlotMap::Server::endpoint) ==
+        map_.servers().end()) {
       subscription().Renew();
     }
   }
-  // What waits for a node that cannot be reached may be another one's now.
+  // Another server may now serve the commands that wait for one that cannot be reached.
   Requests waiting;
-  for (auto& [endpoint, lane] : lanes_) {
-    if (lane->up()) continue;
-    for (RequestPtr& request : lane->TakeWaiting()) waiting.push_back(std::move(request));
+  for (auto& [endpoint, link] : links_) {
+    if (link->up()) continue;
+    for (RequestPtr& request : link->TakeWaiting()) waiting.push_back(std::move(request));
   }
   for (RequestPtr& request : waiting) Route(std::move(request));
   if (changed) RetryNow();
@@ -218,21 +221,21 @@ void ClusterClient::Adopt(SlotMap map) {
 }
 
 void ClusterClient::DropUnused() {
-  std::erase_if(lanes_, [&](auto& entry) {
-    Lane& lane = *entry.second;
-    const bool served = std::ranges::find(by_node_, &lane) != by_node_.end();
-    // One that is not in the map may be where a slot is moving to: it stays as long as it has something to do.
-    return !served && !lane.TakeUsed() && lane.idle();
+  std::erase_if(links_, [&](auto& entry) {
+    CommandLink& link = *entry.second;
+    const bool served = std::ranges::find(by_server_, &link) != by_server_.end();
+    // A slot may be moving to a server that is not in the map: keep its link while it has work.
+    return !served && !link.TakeUsed() && link.idle();
   });
 }
 
 bool ClusterClient::SomeMasterIsDown() const {
-  return std::ranges::any_of(by_node_, [](const Lane* lane) { return lane != nullptr && !lane->up(); });
+  return std::ranges::any_of(by_server_, [](const CommandLink* link) { return link != nullptr && !link->up(); });
 }
 
 void ClusterClient::CallEach(const Command& command, std::move_only_function<void(Result<Each>)> answer) {
   auto gathering = std::make_shared<Gathering>(Gathering{command, std::move(answer)});
-  // Any answer at all means that there is a map.
+  // Any answer means that there is a map.
   Call(Command("PING"), [this, gathering](Result<Reply> reply) {
     if (!reply) return gathering->answer(std::unexpected(std::move(reply).error()));
     AskAll(gathering);
@@ -241,12 +244,12 @@ void ClusterClient::CallEach(const Command& command, std::move_only_function<voi
 
 void ClusterClient::AskAll(const std::shared_ptr<Gathering>& gathering) {
   Requests requests;
-  for (const SlotMap::Node& node : map_.nodes()) {
-    if (!node.master) continue;
-    requests.push_back(MakeRequest(gathering->command, [gathering, endpoint = node.endpoint](Result<Reply> reply) {
+  for (const SlotMap::Server& server : map_.servers()) {
+    if (!server.master) continue;
+    requests.push_back(MakeRequest(gathering->command, [gathering, endpoint = server.endpoint](Result<Reply> reply) {
       gathering->Add(endpoint, std::move(reply));
     }));
-    requests.back()->pinned = node.endpoint;
+    requests.back()->pinned = server.endpoint;
   }
   if (requests.empty()) return gathering->answer(Fail(Code::kUnavailable, "not sent: no master is known"));
   gathering->awaited = requests.size();
@@ -255,13 +258,13 @@ void ClusterClient::AskAll(const std::shared_ptr<Gathering>& gathering) {
 
 std::vector<ServerHealth> ClusterClient::Health() const {
   std::vector<ServerHealth> all;
-  for (size_t i = 0; i < map_.nodes().size(); ++i) {
-    const SlotMap::Node& node = map_.nodes()[i];
+  for (size_t i = 0; i < map_.servers().size(); ++i) {
+    const SlotMap::Server& server = map_.servers()[i];
     ServerHealth health{.state = "not in use"};
-    if (by_node_[i] != nullptr) health = by_node_[i]->Health();
-    health.endpoint = node.endpoint;
-    health.role = node.master ? "master" : "replica";
-    health.hash_slots = node.hash_slots;
+    if (by_server_[i] != nullptr) health = by_server_[i]->Health();
+    health.endpoint = server.endpoint;
+    health.role = server.master ? "master" : "replica";
+    health.hash_slots = server.hash_slots;
     all.push_back(std::move(health));
   }
   if (!all.empty()) return all;

@@ -1,11 +1,11 @@
-// ClusterClient: the client of a Redis Cluster. A map says which node serves which hash slot; each master has a lane.
+// ClusterClient: the client of a Redis Cluster. A map says which server serves which hash slot; each master has a link.
 //
-// The map comes from any node that answers (CLUSTER SLOTS), one question at a time and at most one every kRefreshGap:
-// when a node says that a slot moved or that it cannot serve, when one is lost or says nothing, and every kRefreshIdle;
-// again and again as long as a master is not connected, less and less often. In between MOVED corrects single slots.
+// The client asks any server for the map (CLUSTER SLOTS), at most once every kRefreshGap: if a server says that a slot
+// moved or that it cannot serve, if a server is lost or silent, and every kRefreshIdle. While a master is not connected
+// it asks repeatedly, at growing intervals. In between, MOVED corrects single slots.
 //
-// Order: commands of one hash slot go through one lane, in the order of their calls. Where a slot moves, a command that
-// was redirected (MOVED, ASK) or must be tried again (TRYAGAIN, CLUSTERDOWN, ...) may be carried out after later ones.
+// Order: commands of one hash slot go through one link, in the order of their calls. While a slot moves, a command that
+// was redirected (MOVED, ASK) or is tried again (TRYAGAIN, CLUSTERDOWN, ...) may run after later ones.
 #pragma once
 
 #include <map>
@@ -35,28 +35,28 @@ class ClusterClient final : public BaseClient {
   struct Gathering;
 
   void Route(RequestPtr request) override;
-  void CloseLanes(Requests& sent, Requests& unsent) override;
-  void Where(Lane& lane) override;
+  void CloseLinks(Requests& sent, Requests& unsent) override;
+  void Where(CommandLink& link) override;
   void WhereToListen(Link& subscription) override;
-  void LaneUp(Lane& lane) override;
-  void LaneDown(Lane& lane) override;
-  void LaneHangs(Lane& lane) override { Doubt(lane); }
-  void Postponed(Lane& lane, std::string_view why) override;
-  void Redirected(Lane& lane, RequestPtr request, Reply reply) override;
-  void Demoted(Lane& lane) override { Doubt(lane); }
+  void LinkUp(CommandLink& link) override;
+  void LinkDown(CommandLink& link) override;
+  void LinkHangs(CommandLink& link) override { Doubt(link); }
+  void Postponed(CommandLink& link, std::string_view why) override;
+  void Redirected(CommandLink& link, RequestPtr request, Reply reply) override;
+  void Demoted(CommandLink& link) override { Doubt(link); }
 
-  /// Null where nobody serves it, as far as is known.
-  Lane* LaneFor(const Request& request);
-  Lane& LaneAt(const Endpoint& endpoint);
+  /// Null if no known server serves it.
+  CommandLink* LinkFor(const Request& request);
+  CommandLink& LinkAt(const Endpoint& endpoint);
   std::vector<Endpoint> Connected() const;
-  /// All nodes that are known, those that are connected first.
+  /// All known servers, connected ones first.
   std::vector<Endpoint> Known() const;
   void MoveSlot(int hash_slot, const Endpoint& to);
   void AskAll(const std::shared_ptr<Gathering>& gathering);
 
   void WantRefresh();
-  /// Another node may serve in its place by now: the map is looked at, and this node asked for it last.
-  void Doubt(Lane& lane);
+  /// Another server may have taken over: asks for the map, and asks this server last.
+  void Doubt(CommandLink& link);
   void Refresh();
   void Refreshed(const Status& status);
   void Adopt(SlotMap map);
@@ -64,15 +64,15 @@ class ClusterClient final : public BaseClient {
   bool SomeMasterIsDown() const;
 
   SlotMap map_;
-  std::map<Endpoint, std::unique_ptr<Lane>> lanes_;
-  std::vector<Lane*> by_node_;  // as map_.nodes(); null for replicas
+  std::map<Endpoint, std::unique_ptr<CommandLink>> links_;
+  std::vector<CommandLink*> by_server_;  // as map_.servers(); null for replicas
 
   std::unique_ptr<Inquiry> inquiry_;
   SlotMap fresh_;       // what the inquiry found
-  bool again_ = false;  // wanted while one was under way
+  bool again_ = false;  // a refresh was wanted while one was under way
   Millis gap_ = kRefreshGap;
   std::set<Endpoint> doubted_;  // since the map was asked for last
-  size_t asked_ = 0;            // rotates whom is asked
+  size_t asked_ = 0;            // rotates which server is asked
   size_t listened_ = 0;         // the same for the subscription
   std::string trouble_;         // why there is no map
   TimePoint refreshed_at_;

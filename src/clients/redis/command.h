@@ -1,5 +1,5 @@
-// Command: one request to Redis, encoded as it is built, so that sending is appending. The key decides which node of a
-// Cluster gets it; all keys of one command have the same hash tag. Values: no thread owns them.
+// Command: one request to Redis, encoded as it is built, so that sending is appending. The key decides which server of
+// a Cluster gets it; all keys of one command have the same hash tag. Values: no thread owns them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tocsin::redis {
 
-/// A Lua script that is called by the SHA1 of its source, and sent whole to a server that does not know it.
+/// A Lua script that is called by the SHA1 of its source, and whose source is sent to a server that does not know it.
 class Script {
  public:
   /// `name` is for metrics.
@@ -25,7 +25,7 @@ class Script {
 
 class Command {
  public:
-  /// A command without a key, for any node.
+  /// A command without a key, for any server.
   explicit Command(std::string_view name);
   Command(std::string_view name, std::string_view key);
   /// `script` outlives the command. `key` is the first of `keys`, at least one; the others follow, then the arguments.
@@ -39,7 +39,7 @@ class Command {
   const Script* script() const { return script_; }
   /// Appends the whole request; with `whole_script` the source instead of its SHA1.
   void Encode(std::string& out, bool whole_script) const;
-  /// Of the arguments.
+  /// Bytes of the arguments.
   size_t bytes() const { return arguments_.size(); }
 
  private:

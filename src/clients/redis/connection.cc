@@ -6,17 +6,17 @@ namespace {
 using boost::system::error_code;
 
 constexpr size_t kReadBytes = 32 << 10;
-constexpr size_t kKeptBytes = 1 << 20;  // of a buffer that is empty
+constexpr size_t kKeptBytes = 1 << 20;  // kept of an empty buffer
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
-/// Some users have no right to ask for the role, and some servers do not know the command: it is then unknown. Anything
-/// else that ROLE is answered with would be the answer to all commands.
+/// Some users may not call ROLE, and some servers do not know it: the role is unknown then. Any other error would be
+/// the answer to all commands.
 bool RoleIsHidden(std::string_view error) {
   return error.starts_with("NOPERM") || error.starts_with("ERR unknown command");
 }
 
-/// What a server says of a login, without the password: one that does not know AUTH repeats its arguments.
+/// A server's error about a login, without the password: a server that does not know AUTH repeats its arguments.
 std::string_view WithoutPassword(std::string_view error, const std::string& password) {
   if (!error.starts_with("ERR unknown command") && !error.contains(password)) return error;
   return "it does not take AUTH";
@@ -35,7 +35,7 @@ Connection::Connection(Context& context, Plan plan, Owner& owner)
 
 void Connection::Start() {
   deadline_.Set(Now() + context_.options.connect_timeout);
-  stream_.Connect(plan_.endpoint, context_.options.tls.verify,
+  stream_.Connect(plan_.endpoint.host, plan_.endpoint.port, context_.options.tls.verify,
                   [self = shared_from_this()](const error_code& error) { self->Connected(error); });
 }
 
@@ -55,7 +55,7 @@ void Connection::Greet() {
     auth.Encode(out_, false);
     greeting_.push_back(Step::kAuth);
   }
-  // Also where nobody needs the role: a server that has no room for us accepts connections and closes them.
+  // Even if nobody needs the role: a server with too many clients accepts a connection and then closes it.
   Command("ROLE").Encode(out_, false);
   greeting_.push_back(Step::kRole);
   Flush();
@@ -96,8 +96,7 @@ void Connection::Send(RequestPtr request) {
     under_way_.push_back({nullptr, {}});
     ++unsent_;
   }
-  // The first call of a script on a connection carries its source: a NOSCRIPT would let the commands behind it go
-  // first.
+  // The first call of a script on a connection carries its source: after a NOSCRIPT, later commands would overtake it.
   const Script* script = request->command.script();
   const bool whole = script != nullptr && (!KnowsScript(*script) || request->whole_script);
   request->command.Encode(out_, whole);
@@ -144,7 +143,7 @@ void Connection::Received(const error_code& error, size_t count) {
   const TimePoint now = Now();
   heard_at_ = now;
   builder_.Feed({buffer_.data(), count});
-  // Whoever is called may close the connection.
+  // The callback may close the connection.
   while (!closed_) {
     auto reply = builder_.Next();
     if (!reply) return FailWith(fmt::format("it does not speak Redis: {}", reply.error().message));
@@ -166,7 +165,7 @@ void Connection::Take(Reply reply, TimePoint now) {
   under_way_.pop_front();
   Took(sent.at, now);
   if (sent.request == nullptr) return;
-  // Its scripts were flushed: the others are gone, too.
+  // The server lost its scripts: all of them, not only this one.
   if (reply.kind() == Kind::kError && reply.root().text().starts_with("NOSCRIPT")) known_.clear();
   if (const Script* script = sent.request->command.script()) context_.figures.RecordScript(*script, now - sent.at);
   owner_->Replied(*this, std::move(sent.request), std::move(reply));
@@ -234,7 +233,7 @@ Requests Connection::TakeUnsent() {
   under_way_.erase(first, under_way_.end());
   unsent_ = 0;
   out_.clear();
-  // What would have carried the source of a script may be among them.
+  // A command with the source of a script may be among them.
   known_.clear();
   return unsent;
 }

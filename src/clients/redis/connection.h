@@ -1,15 +1,14 @@
-// Connection: one connection to one server, from the first packet to the last: it is never used again once it is lost
-// (link.h makes the next one). Commands of one turn of the loop leave in one write; answers come in their order.
+// Connection: one connection to one server. It is not used again after it is lost; its Link makes the next one.
+// Commands of one turn of the loop leave in one write; answers come in their order.
 //
 // Owned by its Link or Inquiry, and by its own handlers. On the client's thread.
 //
-// Invariants: the owner hears Ready at most once and Lost at most once, neither after Close; each request that was
-// taken comes back exactly once: through Replied, Overdue, Lost, TakeUnsent or Close. Nothing is called within Start or
-// Send.
+// Invariants: the owner gets Ready at most once and Lost at most once, neither after Close. Each request returns
+// exactly once: through Replied, Overdue, Lost, TakeUnsent or Close. The owner is not called within Start or Send.
 //
-// Deadlines: a caller is told at its command's deadline. A server that has not answered the oldest command for as long
-// as a command may take is given up, and the connection with it. A command that was sent shortly before its deadline
-// does not take the connection with it: its answer is thrown away when it comes.
+// Deadlines: a caller gets its error at its command's deadline. If a server has not answered the oldest command within
+// command_timeout, the connection is closed. A command that was sent shortly before its deadline does not close the
+// connection: its late answer is dropped.
 #pragma once
 
 #include <deque>
@@ -20,7 +19,6 @@
 #include "clients/redis/context.h"
 #include "clients/redis/reply_builder.h"
 #include "clients/redis/request.h"
-#include "clients/redis/stream.h"
 
 namespace tocsin::redis {
 
@@ -33,15 +31,15 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   class Owner {
    public:
-    /// It may be used.
+    /// The connection can be used.
     virtual void Ready(Connection& connection) = 0;
     virtual void Replied(Connection& connection, RequestPtr request, Reply reply) = 0;
     /// kMessages: everything that the server sends.
     virtual void Pushed(Connection& connection, const Reply& reply) = 0;
-    /// Something is under way, and nothing was heard for kSilence; again each time that this is so. Nothing is closed
-    /// within it.
+    /// Commands are under way, and nothing arrived for kSilence; called again while that lasts. Must not close the
+    /// connection.
     virtual void Silent(Connection& connection) = 0;
-    /// Their outcome is unknown; the connection goes on.
+    /// The outcome of these is unknown; the connection stays open.
     virtual void Overdue(Connection& connection, Requests requests) = 0;
     /// The outcome of `sent` is unknown; nothing happened for `unsent`. Both in the order of sending.
     virtual void Lost(Connection& connection, const Error& why, Requests sent, Requests unsent) = 0;
@@ -57,7 +55,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     Endpoint endpoint;
     Login login;
     Use use = Use::kCommands;
-    bool master_only = false;  // a server that is no master is as good as none
+    bool master_only = false;  // any other server is refused
   };
 
   Connection(Context& context, Plan plan, Owner& owner);
@@ -67,11 +65,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Send(RequestPtr request);
   /// kMessages: what comes back is Pushed.
   void Tell(const Command& command);
-  /// What has not left yet.
+  /// Requests that were not sent yet.
   Requests TakeUnsent();
-  /// The owner is not called any more.
+  /// The owner is not called after this.
   void Close(Requests& sent, Requests& unsent);
-  /// As where the connection is lost.
+  /// Closes it as if it was lost.
   void Fail(const Error& why);
 
   bool idle() const { return under_way_.empty(); }
@@ -103,7 +101,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Context& context_;  // not after Close
   const Plan plan_;
   Owner* owner_;
-  Stream stream_;
+  net::Stream stream_;
   ReplyBuilder builder_;
   Soon flush_;
   Alarm deadline_;
@@ -111,17 +109,17 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool closed_ = false;
   bool writing_ = false;
 
-  std::string out_;      // encoded, not begun to be written
+  std::string out_;      // encoded, to be written next
   std::string sending_;  // being written
   std::deque<Step> greeting_;
   std::deque<Sent> under_way_;
   size_t unsent_ = 0;               // of under_way_, at its end: those in out_
-  std::vector<std::string> known_;  // SHA1s of scripts that the server has from us
+  std::vector<std::string> known_;  // SHA1s of scripts that we sent to the server
   TimePoint heard_at_;
   std::string role_;
   std::vector<char> buffer_;
 
-  // Round trips that took the same time are recorded at once.
+  // Equal round trips are recorded together.
   std::chrono::nanoseconds last_round_trip_{0};
   uint64_t same_round_trips_ = 0;
 };

@@ -1,8 +1,8 @@
-// Inquiry: one question to several servers, the first good answer counts. They are asked in turn; one that has not
-// answered within kPatience does not hold up the next, so that a server that hangs costs little.
+// Inquiry: asks several servers the same question; the first good answer counts. It asks one after the other, and goes
+// on to the next if a server does not answer within kPatience: one that hangs costs little.
 //
-// Owned by who asks, on its thread; destroying it ends it without a word. `done` runs once, never within the
-// constructor, and may destroy the Inquiry.
+// Owned by the asker, on its thread; destroying it cancels it. `done` runs once, never within the constructor, and may
+// destroy the Inquiry.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ class Inquiry final : private Connection::Owner {
     std::vector<Endpoint> servers;
     Login login;
     Command command;
-    /// Why the answer is of no use; then the next server is asked.
+    /// An error if the answer cannot be used; then the next server is asked.
     std::move_only_function<Status(const Endpoint& server, const Reply& reply)> check;
   };
-  /// An Error where no server gave a good answer: what the last one said.
+  /// If no server gave a good answer, the error of the last one.
   using Done = std::move_only_function<void(Status)>;
 
   Inquiry(Context& context, Question question, Done done);

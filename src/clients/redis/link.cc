@@ -36,20 +36,20 @@ void Link::NotFound(const Error& why) {
 }
 
 void Link::Rest(const Error& why) {
-  // Once, not at every try.
+  // Log it once, not for every attempt.
   if (trouble_.empty()) LogWarn("{}; trying again until it is there", why.message);
   trouble_ = why.message;
   state_ = State::kResting;
   const Options& options = context_.options;
   pause_ = std::clamp(pause_ * 2, options.backoff_min, options.backoff_max);
-  std::uniform_int_distribution<int64_t> blur(pause_.count() / 2, pause_.count());
-  rested_.Set(std::chrono::steady_clock::now() + Millis(blur(context_.random)));
+  std::uniform_int_distribution<int64_t> jitter(pause_.count() / 2, pause_.count());
+  rested_.Set(std::chrono::steady_clock::now() + Millis(jitter(context_.random)));
 }
 
 void Link::Renew() {
   if (state_ == State::kUp) {
     GiveBack(connection_->TakeUnsent());
-    // One that has nothing to say any more is closed by Forget.
+    // Forget closes it if it has nothing left to answer.
     retired_.push_back(std::exchange(connection_, nullptr));
     Forget(*retired_.back());
   } else if (state_ == State::kConnecting) {
@@ -100,7 +100,7 @@ void Link::Proved() {
 
 void Link::Replied(Connection& connection, RequestPtr request, Reply reply) {
   const bool current = &connection == connection_.get();
-  // Before its last answer is told: whoever hears it may close everything.
+  // Before Answered, which may close everything.
   if (current) {
     Proved();
   } else {

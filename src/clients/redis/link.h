@@ -1,11 +1,11 @@
-// Link: keeps one connection alive. Asks where the server is, connects, and when the connection is lost does so again,
-// after a pause that doubles with each failure and is blurred, so that many clients do not come at once. What the
-// connection is for is the business of who derives from it: Lane (commands), Subscription (messages).
+// Link: keeps one connection to a server. Asks where the server is and connects; if the connection is lost it does so
+// again, after a pause that doubles with each failure, with jitter, so that many clients do not come at once.
+// Subclasses use the connection: CommandLink for commands, Subscription for messages.
 //
 // Owned by a client, on its thread.
 //
-// Invariants: one connection at most is in use; older ones that were replaced while they worked (Renew) only answer
-// what they were sent. Locate is asked once for each try and answered with ConnectTo or NotFound, right away or later.
+// Invariants: at most one connection is in use. Older ones, which Renew replaced, only answer what they were sent.
+// Locate is called once for each attempt; the answer is ConnectTo or NotFound, at once or later.
 #pragma once
 
 #include <memory>
@@ -21,23 +21,23 @@ class Link : private Connection::Owner {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// Begins. Nothing where it has begun already.
+  /// Begins to connect, unless it has begun already.
   void Open();
-  /// Nothing is called any more; what was under way is given back.
+  /// Stops. Returns the requests that were under way; no method of the owner is called after this.
   void Close(Requests& sent, Requests& unsent);
 
   void ConnectTo(const Endpoint& endpoint);
   void NotFound(const Error& why);
-  /// The server may be elsewhere: looks anew, while the present connection answers what it was sent.
+  /// The server may have moved: locates it again, while the present connection answers what it was sent.
   void Renew();
-  /// As Renew, where there is nothing to be answered.
+  /// Like Renew, but gives up the present connection.
   void Drop(const Error& why);
 
   bool up() const { return state_ == State::kUp; }
-  /// Where it is connected, or was last.
+  /// The server that it is connected to, or was last.
   const Endpoint& endpoint() const { return endpoint_; }
   ServerHealth Health() const;
-  /// Why there is no connection; empty where there was no trouble yet.
+  /// Why there is no connection; empty if nothing has failed yet.
   const std::string& trouble() const { return trouble_; }
 
  protected:
@@ -47,23 +47,23 @@ class Link : private Connection::Owner {
     bool master_only = false;
   };
   Link(Context& context, Purpose purpose);
-  /// Whoever owns it has closed it where something was under way.
+  /// The owner must have closed it if something was under way.
   ~Link();
 
   virtual void Locate() = 0;
   virtual void Up() = 0;
-  /// The connection in use was lost; another one will be made. Before what it held is given back.
+  /// The connection in use was lost; another one will be made. Called before GiveBack.
   virtual void Down() = 0;
-  /// `current`: of the connection in use, not of an older one.
+  /// `current`: from the connection in use, not from an older one.
   virtual void Answered(RequestPtr request, Reply reply, bool current) = 0;
   virtual void Heard(const Reply& reply) = 0;
-  /// The connection in use has answered nothing for a while.
+  /// The connection in use has not answered for a while.
   virtual void Hangs() {}
   virtual void Unknown(Requests requests, const Error& why) = 0;
-  /// To be sent on the next connection, before all others.
+  /// Requests to send on the next connection, before all others.
   virtual void GiveBack(Requests unsent) = 0;
 
-  /// The connection in use works: one that is lost before that counts as a failed try, however far it came.
+  /// The connection in use works. If one is lost before that, the attempt counts as failed.
   void Proved();
 
   Context& context() { return context_; }

@@ -1,7 +1,7 @@
-// MasterClient: the client of one server, or of the master that the sentinels name. One lane; it follows the master.
+// MasterClient: the client of one server, or of the master that the sentinels name. One link; it follows the master.
 //
-// Order: commands are carried out in the order of their calls, unless one has to be tried again (LOADING, READONLY,
-// MASTERDOWN): those behind it go first then.
+// Order: commands run in the order of their calls. One that is tried again (LOADING, READONLY, MASTERDOWN) runs after
+// later ones.
 #pragma once
 
 #include "clients/redis/base_client.h"
@@ -20,18 +20,18 @@ class MasterClient final : public BaseClient {
   std::vector<ServerHealth> Health() const override;
 
  private:
-  void Route(RequestPtr request) override { lane_.Send(std::move(request)); }
-  void CloseLanes(Requests& sent, Requests& unsent) override;
-  void Where(Lane& lane) override;
+  void Route(RequestPtr request) override { link_.Send(std::move(request)); }
+  void CloseLinks(Requests& sent, Requests& unsent) override;
+  void Where(CommandLink& link) override;
   void WhereToListen(Link& subscription) override;
-  void LaneUp(Lane& lane) override;
-  void LaneDown(Lane& /*lane*/) override {}
-  void LaneHangs(Lane& /*lane*/) override {}
-  void Redirected(Lane& lane, RequestPtr request, Reply reply) override;
-  void Demoted(Lane& lane) override;
+  void LinkUp(CommandLink& link) override;
+  void LinkDown(CommandLink& /*link*/) override {}
+  void LinkHangs(CommandLink& /*link*/) override {}
+  void Redirected(CommandLink& link, RequestPtr request, Reply reply) override;
+  void Demoted(CommandLink& link) override;
   void Locate(Link& link);
 
-  Lane lane_;
+  CommandLink link_;
   std::unique_ptr<MasterFinder> finder_;  // null for a single server
 };
 

@@ -27,11 +27,11 @@ void MasterFinder::Watch() {
 }
 
 void MasterFinder::Announced() {
-  // This sentinel knows best.
+  // This sentinel has the latest news: ask it first.
   const auto& sentinels = context_.options.endpoints;
   const auto at = std::ranges::find(sentinels, announcements_.endpoint());
   first_ = static_cast<size_t>(at - sentinels.begin());
-  // A search that is under way may have asked one that does not know it yet.
+  // A search under way may have asked a sentinel that does not know it yet.
   inquiry_ = nullptr;
   Find([this](const Result<Endpoint>& master) {
     if (master) announced_(*master);

@@ -1,9 +1,9 @@
-// MasterFinder: which server is the master, as the sentinels say. They are asked in turn, beginning with the one that
-// answered last; the first that names a master counts. Whether it is one is for the connection to ask (ROLE).
+// MasterFinder: asks the sentinels which server is the master, one after the other, beginning with the one that
+// answered last. The first answer counts; the connection then checks the server's ROLE.
 //
-// It never waits for an event alone: a search ends within the time-outs of its connections, and whoever searches in
-// vain searches again after a back-off. The announcement of a sentinel (+switch-master) only makes it quicker; whenever
-// the announcements could have been missed, a sentinel is asked.
+// It never relies on an event alone: a search ends within the timeouts of its connections, and after a failed search
+// the caller searches again after a back-off. A sentinel's announcement (+switch-master) only makes it faster; whenever
+// one could have been missed, the finder asks a sentinel.
 //
 // Owned by a MasterClient, on its thread.
 #pragma once
@@ -26,7 +26,7 @@ class MasterFinder {
 
   /// `found` runs once, never within the call, unless the finder is closed before. Searches that overlap are one.
   void Find(Found found);
-  /// What was found was of no use: the next search begins with another sentinel.
+  /// The master that was found did not work: the next search begins with another sentinel.
   void Doubt() { ++first_; }
   /// Listens for announcements from now on.
   void Watch();

@@ -1,5 +1,5 @@
-// Reply: one answer of Redis, whatever its shape, in two allocations: its nodes and its bytes. A ReplyView points at
-// one node of it and is valid as long as the Reply is. Values: no thread owns them.
+// Reply: one answer of Redis of any shape, in two allocations: its items and its bytes. A ReplyView points at one item
+// and is valid as long as the Reply is. Values: no thread owns them.
 #pragma once
 
 #include <cstdint>
@@ -17,48 +17,48 @@ class ReplyView;
 class Reply {
  public:
   ReplyView root() const;
-  Kind kind() const { return nodes_.empty() ? Kind::kNil : nodes_[0].kind; }
+  Kind kind() const { return items_.empty() ? Kind::kNil : items_[0].kind; }
 
  private:
   friend class ReplyView;
   friend class ReplyBuilder;
-  struct Node {
+  struct Item {
     Kind kind = Kind::kNil;
     uint32_t size = 0;  // bytes of a text, elements of an array
-    int64_t value = 0;  // an integer; where a text begins in bytes_; where an array's elements begin in nodes_
+    int64_t value = 0;  // an integer; where a text begins in bytes_; where an array's elements begin in items_
   };
-  std::vector<Node> nodes_;
+  std::vector<Item> items_;
   std::string bytes_;
 };
 
 class ReplyView {
  public:
-  ReplyView(const Reply& reply, size_t index) : reply_(&reply), node_(NodeOf(reply, index)) {}
+  ReplyView(const Reply& reply, size_t index) : reply_(&reply), item_(ItemOf(reply, index)) {}
 
-  Kind kind() const { return node_->kind; }
-  bool nil() const { return node_->kind == Kind::kNil; }
-  bool error() const { return node_->kind == Kind::kError; }
-  /// 0 for anything but an integer.
-  int64_t integer() const { return node_->kind == Kind::kInteger ? node_->value : 0; }
+  Kind kind() const { return item_->kind; }
+  bool nil() const { return item_->kind == Kind::kNil; }
+  bool error() const { return item_->kind == Kind::kError; }
+  /// 0 if it is not an integer.
+  int64_t integer() const { return item_->kind == Kind::kInteger ? item_->value : 0; }
   /// Of a text or an error; empty for anything else.
   std::string_view text() const {
-    const bool has = node_->kind == Kind::kText || node_->kind == Kind::kError;
-    return has ? std::string_view(reply_->bytes_).substr(static_cast<size_t>(node_->value), node_->size)
+    const bool has = item_->kind == Kind::kText || item_->kind == Kind::kError;
+    return has ? std::string_view(reply_->bytes_).substr(static_cast<size_t>(item_->value), item_->size)
                : std::string_view();
   }
-  /// Elements; 0 for anything but an array.
-  size_t size() const { return node_->kind == Kind::kArray ? node_->size : 0; }
+  /// Elements; 0 if it is not an array.
+  size_t size() const { return item_->kind == Kind::kArray ? item_->size : 0; }
   /// `i` below size().
-  ReplyView operator[](size_t i) const { return {*reply_, static_cast<size_t>(node_->value) + i}; }
+  ReplyView operator[](size_t i) const { return {*reply_, static_cast<size_t>(item_->value) + i}; }
 
  private:
-  static const Reply::Node* NodeOf(const Reply& reply, size_t index) {
-    static const Reply::Node nil;
-    return reply.nodes_.empty() ? &nil : &reply.nodes_[index];
+  static const Reply::Item* ItemOf(const Reply& reply, size_t index) {
+    static const Reply::Item nil;
+    return reply.items_.empty() ? &nil : &reply.items_[index];
   }
 
   const Reply* reply_;
-  const Reply::Node* node_;
+  const Reply::Item* item_;
 };
 
 inline ReplyView Reply::root() const { return {*this, 0}; }

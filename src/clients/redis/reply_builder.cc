@@ -6,7 +6,7 @@
 
 namespace tocsin::redis {
 
-// What hiredis calls. An object is the index of its node plus one, so that none is null.
+// The callbacks of hiredis. An object is the index of its item plus one, so that none is null.
 struct ReplyBuilder::Hooks {
   static ReplyBuilder& Of(const redisReadTask* task) { return *static_cast<ReplyBuilder*>(task->privdata); }
 
@@ -28,7 +28,7 @@ struct ReplyBuilder::Hooks {
 ReplyBuilder::ReplyBuilder() : reader_(redisReaderCreateWithFunctions(&Hooks::table)) {
   TOCSIN_CHECK(reader_ != nullptr);
   reader_->privdata = this;
-  // By default an empty buffer of more than 16 KiB is given back before each read, to be made again at once.
+  // By default hiredis frees an empty buffer of more than 16 KiB before each read, only to allocate it again.
   reader_->maxbuf = size_t{1} << 20;
 }
 
@@ -37,7 +37,7 @@ ReplyBuilder::~ReplyBuilder() = default;
 void ReplyBuilder::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
 void ReplyBuilder::Feed(std::string_view bytes) {
-  // What is fed to a reader that has failed is dropped by it.
+  // A reader that has failed drops what it is fed.
   if (!bytes.empty()) redisReaderFeed(reader_.get(), bytes.data(), bytes.size());
 }
 
@@ -49,7 +49,7 @@ Result<std::optional<Reply>> ReplyBuilder::Next() {
     return Fail(Code::kCorrupt, "{}", reader_->errstr);
   }
   if (object == nullptr) {
-    // One text that is still on its way may take no more than a whole reply.
+    // An incomplete text may take no more than a complete reply.
     if (reader_->len - reader_->pos > kBytesMax) return Fail(Code::kCorrupt, "a reply over {} bytes", kBytesMax);
     return std::optional<Reply>();
   }
@@ -59,12 +59,12 @@ Result<std::optional<Reply>> ReplyBuilder::Next() {
 void* ReplyBuilder::Put(const redisReadTask& task, Kind kind, size_t size, int64_t value) {
   size_t index = 0;
   if (task.parent == nullptr) {
-    if (reply_.nodes_.empty()) reply_.nodes_.emplace_back();
+    if (reply_.items_.empty()) reply_.items_.emplace_back();
   } else {
     const size_t parent = reinterpret_cast<uintptr_t>(task.parent->obj) - 1;
-    index = static_cast<size_t>(reply_.nodes_[parent].value + task.idx);
+    index = static_cast<size_t>(reply_.items_[parent].value + task.idx);
   }
-  reply_.nodes_[index] = {kind, static_cast<uint32_t>(size), value};
+  reply_.items_[index] = {kind, static_cast<uint32_t>(size), value};
   return reinterpret_cast<void*>(index + 1);
 }
 
@@ -77,11 +77,11 @@ void* ReplyBuilder::PutText(const redisReadTask& task, Kind kind, std::string_vi
 }
 
 void* ReplyBuilder::PutArray(const redisReadTask& task, size_t elements) {
-  // The root's own node comes first.
-  const size_t begin = std::max<size_t>(reply_.nodes_.size(), 1);
+  // The root item comes first.
+  const size_t begin = std::max<size_t>(reply_.items_.size(), 1);
   too_large_ = elements > kElementsMax || begin > kElementsMax - elements;
   if (too_large_) return nullptr;
-  reply_.nodes_.resize(begin + elements);
+  reply_.items_.resize(begin + elements);
   return Put(task, Kind::kArray, elements, static_cast<int64_t>(begin));
 }
 

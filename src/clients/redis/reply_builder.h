@@ -29,7 +29,7 @@ class ReplyBuilder {
   ReplyBuilder& operator=(const ReplyBuilder&) = delete;
 
   void Feed(std::string_view bytes);
-  /// The next whole reply; nothing where some of it is still missing; kCorrupt for what is no RESP2.
+  /// The next complete reply; nothing if it is incomplete; kCorrupt if the bytes are not RESP2.
   Result<std::optional<Reply>> Next();
 
  private:
@@ -38,13 +38,13 @@ class ReplyBuilder {
   };
   struct Hooks;
 
-  /// Puts a node where the task says. Null, which ends the reading, where the reply becomes too large.
+  /// Puts an item where the task says. Null, which ends the reading, if the reply becomes too large.
   void* Put(const redisReadTask& task, Kind kind, size_t size, int64_t value);
   void* PutText(const redisReadTask& task, Kind kind, std::string_view text);
   void* PutArray(const redisReadTask& task, size_t elements);
 
   std::unique_ptr<redisReader, Free> reader_;
-  Reply reply_;  // as far as it has been read
+  Reply reply_;  // incomplete
   bool too_large_ = false;
 };
 

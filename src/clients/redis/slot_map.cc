@@ -3,12 +3,12 @@
 namespace tocsin::redis {
 namespace {
 
-constexpr size_t kNodesMax = 10'000;  // Redis itself advises against more than 1,000
+constexpr size_t kServersMax = 10'000;  // Redis itself advises against more than 1,000
 
-Result<Endpoint> EndpointOf(ReplyView node, const Endpoint& asked) {
-  const int64_t port = node.size() < 2 ? 0 : node[1].integer();
-  if (port <= 0 || port > UINT16_MAX) return Fail(Code::kCorrupt, "CLUSTER SLOTS: a node without a port");
-  const std::string_view host = node[0].text();
+Result<Endpoint> EndpointOf(ReplyView server, const Endpoint& asked) {
+  const int64_t port = server.size() < 2 ? 0 : server[1].integer();
+  if (port <= 0 || port > UINT16_MAX) return Fail(Code::kCorrupt, "CLUSTER SLOTS: a server without a port");
+  const std::string_view host = server[0].text();
   return Endpoint{host.empty() || host == "?" ? asked.host : std::string(host), static_cast<uint16_t>(port)};
 }
 
@@ -21,17 +21,17 @@ Result<SlotMap> SlotMap::Parse(const Reply& reply, const Endpoint& asked) {
   SlotMap map;
   for (size_t i = 0; i < root.size(); ++i) TOCSIN_TRY(map.AddRange(root[i], asked));
 
-  // Sorted, so that maps which say the same are equal, whoever told them.
-  std::vector<size_t> order(map.nodes_.size());
+  // Sorted, so that equal maps from different servers compare equal.
+  std::vector<size_t> order(map.servers_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::sort(order, {}, [&](size_t i) { return map.nodes_[i].endpoint; });
-  std::vector<Node> nodes;
+  std::ranges::sort(order, {}, [&](size_t i) { return map.servers_[i].endpoint; });
+  std::vector<Server> servers;
   std::vector<uint16_t> place(order.size());
   for (const size_t i : order) {
-    place[i] = static_cast<uint16_t>(nodes.size());
-    nodes.push_back(std::move(map.nodes_[i]));
+    place[i] = static_cast<uint16_t>(servers.size());
+    servers.push_back(std::move(map.servers_[i]));
   }
-  map.nodes_ = std::move(nodes);
+  map.servers_ = std::move(servers);
   for (uint16_t& owner : map.owner_) owner = owner == kNobody ? kNobody : place[owner];
   return map;
 }
@@ -45,7 +45,7 @@ Status SlotMap::AddRange(ReplyView range, const Endpoint& asked) {
     auto endpoint = EndpointOf(range[i], asked);
     if (!endpoint) return std::unexpected(std::move(endpoint).error());
     const size_t index = IndexOf(*endpoint);
-    if (nodes_.size() > kNodesMax) return Fail(Code::kCorrupt, "CLUSTER SLOTS: more than {} nodes", kNodesMax);
+    if (servers_.size() > kServersMax) return Fail(Code::kCorrupt, "CLUSTER SLOTS: more than {} servers", kServersMax);
     if (i > 2) continue;
     for (int64_t slot = first; slot <= last; ++slot) Give(static_cast<size_t>(slot), index);
   }
@@ -53,8 +53,8 @@ Status SlotMap::AddRange(ReplyView range, const Endpoint& asked) {
 }
 
 size_t SlotMap::IndexOf(const Endpoint& endpoint) {
-  const auto index = static_cast<size_t>(std::ranges::find(nodes_, endpoint, &Node::endpoint) - nodes_.begin());
-  if (index == nodes_.size()) nodes_.push_back({endpoint});
+  const auto index = static_cast<size_t>(std::ranges::find(servers_, endpoint, &Server::endpoint) - servers_.begin());
+  if (index == servers_.size()) servers_.push_back({endpoint});
   return index;
 }
 
@@ -71,10 +71,10 @@ size_t SlotMap::Move(int hash_slot, const Endpoint& to) {
 
 void SlotMap::Give(size_t hash_slot, size_t index) {
   uint16_t& owner = owner_[hash_slot];
-  if (owner != kNobody) --nodes_[owner].hash_slots;
+  if (owner != kNobody) --servers_[owner].hash_slots;
   owner = static_cast<uint16_t>(index);
-  ++nodes_[index].hash_slots;
-  nodes_[index].master = true;
+  ++servers_[index].hash_slots;
+  servers_[index].master = true;
 }
 
 }  // namespace tocsin::redis

@@ -1,6 +1,6 @@
-// SlotMap: which node of a Cluster serves which hash slot, as a node told it (CLUSTER SLOTS). A value.
+// SlotMap: which server of a Cluster serves which hash slot, as a server told it (CLUSTER SLOTS). A value.
 //
-// Invariants: a node is there once; node indices stay valid until the map is replaced.
+// Invariants: each server is in the map once; server indices stay valid until the map is replaced.
 #pragma once
 
 #include <optional>
@@ -14,25 +14,25 @@ namespace tocsin::redis {
 
 class SlotMap {
  public:
-  struct Node {
+  struct Server {
     Endpoint endpoint;
     size_t hash_slots = 0;
     bool master = false;
-    friend bool operator==(const Node&, const Node&) = default;
+    friend bool operator==(const Server&, const Server&) = default;
   };
 
   SlotMap() : owner_(kHashSlots, kNobody) {}
-  /// `asked` is the node that answered: one that does not know its own address leaves it out. kCorrupt for an answer of
-  /// another shape, kUnavailable for an error.
+  /// `asked` is the server that answered: one that does not know its own address leaves it out. kCorrupt for an answer
+  /// of another shape, kUnavailable for an error.
   static Result<SlotMap> Parse(const Reply& reply, const Endpoint& asked);
 
-  /// Sorted by endpoint as parsed; nodes that Move added are at the end.
-  const std::vector<Node>& nodes() const { return nodes_; }
-  /// The index of the node that serves it.
+  /// Sorted by endpoint as parsed; servers that Move added are at the end.
+  const std::vector<Server>& servers() const { return servers_; }
+  /// The index of the server that serves it.
   std::optional<size_t> OwnerOf(int hash_slot) const;
   /// The index of `to`.
   size_t Move(int hash_slot, const Endpoint& to);
-  bool empty() const { return nodes_.empty(); }
+  bool empty() const { return servers_.empty(); }
   friend bool operator==(const SlotMap&, const SlotMap&) = default;
 
  private:
@@ -41,7 +41,7 @@ class SlotMap {
   Status AddRange(ReplyView range, const Endpoint& asked);
   void Give(size_t hash_slot, size_t index);
 
-  std::vector<Node> nodes_;
+  std::vector<Server> servers_;
   std::vector<uint16_t> owner_;
 };
 

@@ -1,8 +1,8 @@
-// Subscription: messages of channels, on a connection of its own. What is published while it is not connected is lost:
-// `back` says when the server has confirmed all channels (again).
+// Subscription: the link for messages of channels. Messages that are published while it is not connected are lost:
+// `back` is called whenever the server has confirmed all channels.
 //
-// Owned by a client or a MasterFinder, on its thread. An idle connection is asked for a sign of life, so that a server
-// that hangs or vanished is left within command_timeout, or two of Options::beat_min where that is longer.
+// Owned by a client or a MasterFinder, on its thread. It pings an idle connection, and so leaves a server that hangs or
+// vanished within command_timeout, or twice Options::beat_min if that is longer.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class Subscription final : public Link {
 
   Subscription(Context& context, Login login, Hooks hooks);
 
-  /// Opens the link where this is the first channel. `message` takes the place of one that the channel has.
+  /// Opens the link if this is the first channel. Replaces the handler of a channel that has one.
   void Add(std::string channel, Client::Message message);
 
  private:
@@ -39,7 +39,7 @@ class Subscription final : public Link {
   Hooks hooks_;
   std::map<std::string, Client::Message, std::less<>> channels_;
   size_t awaited_ = 0;  // confirmations
-  bool heard_ = false;  // anything since the last beat
+  bool heard_ = false;  // anything arrived since the last ping
   Alarm beat_;
 };
 

@@ -12,11 +12,11 @@
 namespace tocsin::http {
 namespace {
 
-constexpr int kLevel = 1;             // JSON shrinks to a fifth already, at the least cost
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for gzip
+constexpr int kLevel = 1;             // JSON shrinks to a fifth at the lowest cost
+constexpr int kGzipWindow = 15 + 16;  // asks zlib for gzip
 constexpr int kMemory = 8;
 
-/// Cuts what stands before the next `separator` off the text, without blanks around it.
+/// Takes the part before the next `separator` from the text, without the blanks around it.
 std::string_view Cut(std::string_view& text, char separator) {
   const size_t at = std::min(text.find(separator), text.size());
   const std::string_view part = Trimmed(text.substr(0, at));
@@ -74,7 +74,7 @@ std::string Gzip::Compress(std::string_view bytes) {
   stream_->Give(bytes);
   z.next_out = reinterpret_cast<Bytef*>(out.data());
   z.avail_out = static_cast<uInt>(out.size());
-  if (deflate(&z, Z_FINISH) != Z_STREAM_END) return {};  // it does not fit into as many bytes
+  if (deflate(&z, Z_FINISH) != Z_STREAM_END) return {};  // the result would not be shorter
   out.resize(z.total_out);
   return out;
 }

@@ -1,7 +1,6 @@
-// Compresses answers. Gzip does the small ones, at once: one for each shard, used by its thread alone, because the
-// compressor's state takes a quarter of a MiB, and making a new one for each answer would cost more than the
-// compression. Packing does a large one in steps of less than a millisecond, so that what is due meanwhile on the
-// shard's thread is not late.
+// Compresses answers. Gzip compresses small ones in one step. Each shard has one, for its thread alone: its state takes
+// a quarter of a MiB, and making one for each answer would cost more than the compression. Packing compresses a large
+// answer in steps of less than a millisecond, so that jobs of the shard are not late.
 #pragma once
 
 #include <memory>
@@ -10,11 +9,11 @@
 
 namespace tocsin::http {
 
-constexpr size_t kGzipBytesMin = 1 << 10;      // below, the header of gzip outweighs what is saved
+constexpr size_t kGzipBytesMin = 1 << 10;      // below, gzip's header costs more than it saves
 constexpr size_t kGzipBytesAtOnce = 64 << 10;  // above, Packing
-constexpr size_t kPackingBytes = 272 << 10;    // of a Packing, without what it packs
+constexpr size_t kPackingBytes = 272 << 10;    // memory of a Packing, without the body
 
-/// Whether a client with this Accept-Encoding (RFC 9110, 12.5.3) takes gzip.
+/// Whether a client with this Accept-Encoding (RFC 9110, 12.5.3) accepts gzip.
 bool AcceptsGzip(std::string_view accept_encoding);
 
 struct GzipStream;
@@ -26,15 +25,15 @@ class Gzip {
   Gzip(const Gzip&) = delete;
   Gzip& operator=(const Gzip&) = delete;
 
-  /// Empty if it would not be shorter.
+  /// Empty if the result would not be shorter.
   std::string Compress(std::string_view bytes);
 
  private:
   std::unique_ptr<GzipStream> stream_;  // made at the first use
 };
 
-/// Packs it as a whole, however large it is: for threads that have no jobs to serve. False if that does not pay:
-/// then it is as it was.
+/// Compresses a body of any size in one step, for threads that serve no jobs. False, without effect, if the result
+/// would not be shorter.
 bool PackAll(std::string& body);
 
 class Packing {
@@ -46,9 +45,9 @@ class Packing {
 
   /// True when there is nothing left to do.
   bool Step();
-  /// False once what is packed is not shorter than the body.
+  /// False if the result is not shorter than the body.
   bool Pays() const;
-  /// What it takes in memory.
+  /// Memory that it takes.
   size_t bytes() const { return body_.size() + packed_.size() + kPackingBytes; }
   std::string TakePacked() { return std::move(packed_); }
   std::string TakeBody() { return std::move(body_); }

@@ -18,12 +18,12 @@ bool IsFrom(std::string_view origin, std::string_view host) {
   return scheme != std::string_view::npos && !host.empty() && SameText(origin.substr(scheme + 3), host);
 }
 
-/// Only plain digits: no sign, no list.
+/// Digits only: no sign, no list.
 bool IsLength(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Whether a Host is localhost or an IP address: nobody else can have them resolve to this machine.
+/// Whether a Host is localhost or an IP address: no other site can own such a name.
 bool IsOfThisMachine(std::string_view host) {
   if (host.starts_with('[')) return true;
   const std::string_view name = host.substr(0, host.find(':'));
@@ -58,7 +58,7 @@ std::string_view TargetOf(std::string_view request_line) {
   return request_line.substr(0, request_line.find(' '));
 }
 
-/// What the lines say, taken one by one.
+/// Collects what the header lines say.
 struct Fields {
   int hosts = 0;
   int lengths = 0;
@@ -112,8 +112,8 @@ Status Fields::Take(std::string_view name, std::string_view value) {
     return FailField(Code::kInvalidArgument, "content-encoding",
                      "the body is compressed ({}): send it as it is, without Content-Encoding", Shown(value));
   }
-  // To a plain http page's own host a browser sends no Origin with a GET, and no Sec-Fetch-Site. It always sends
-  // Accept-Language, which a page can change but not take away.
+  // For a GET to the host of a plain http page, a browser sends neither Origin nor Sec-Fetch-Site. It always sends
+  // Accept-Language, which a page can change but not remove.
   if (is("accept-language") || is("sec-fetch-site")) browser = true;
   if (is("user-agent") && value.starts_with("Mozilla/")) browser = true;
   return {};
@@ -135,14 +135,14 @@ Status CheckTogether(const Fields& fields, bool http_1_1) {
   return {};
 }
 
-/// A page of any site can make its reader's browser send requests to this machine.
+/// A page of any site can make a browser send requests to this machine.
 Status CheckPage(const Fields& fields, Pages pages) {
   if (fields.origin && !IsFrom(*fields.origin, fields.host)) {
     return FailField(Code::kInvalidArgument, "origin",
                      "the request comes from a web page of another site than its Host");
   }
-  // A site can also have its own name resolve to 127.0.0.1 once its page is loaded: then its page and this server are
-  // one site to the browser. Only the name gives it away. Other clients may use any name, as behind a proxy.
+  // A site can also make its own name resolve to 127.0.0.1 after its page is loaded: to the browser, page and server
+  // are one site then. Only the name shows it. Other clients may use any name, for example behind a proxy.
   if (pages == Pages::kOfThisMachine && fields.browser && !IsOfThisMachine(fields.host)) {
     return FailField(
         Code::kInvalidArgument, "host",

@@ -1,7 +1,6 @@
 #include "frontend/http/session.h"
 
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "frontend/http/decode.h"
@@ -18,13 +17,12 @@ using boost::system::error_code;
 constexpr uint32_t kHeaderMax = 16 << 10;
 constexpr size_t kReadChunk = 16 << 10;
 constexpr size_t kBodyChunk = 64 << 10;
-constexpr size_t kBufferedMax = 128 << 10;  // of pipelined requests and of chunk headers
-constexpr size_t kAheadMax = kReadChunk;    // of requests behind a reserve that waits
-constexpr size_t kBareBodyMax = 4 << 10;    // of calls that take no body
+constexpr size_t kAheadMax = kReadChunk;  // pipelined after a reserve that waits
+constexpr size_t kBareBodyMax = 4 << 10;  // for calls that take no body
 constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
-constexpr Millis kBodyTime{60'000};  // for the first kMovedBytes, and again for the next
-constexpr Millis kGoneTime{1'000};   // how late a client that went away may be noticed
+constexpr Millis kBodyTime{60'000};  // for each Deadline::kMovedBytes
+constexpr Millis kPeerTime{1'000};   // how often to look whether the client of a parked reserve has closed
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view View(const beast::flat_buffer& buffer) {
@@ -34,25 +32,20 @@ std::string_view View(const beast::flat_buffer& buffer) {
 }  // namespace
 
 Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
-    : Connection(server.exceptions()),
+    : Connection(server, std::move(socket), std::move(pass)),
       server_(server),
-      socket_(std::move(socket)),
-      pass_(std::move(pass)),
       request_charge_(server.budget(), net::Charge::For::kRequest),
       json_(MakeParser()),
       answer_charge_(server.budget(), net::Charge::For::kAnswer) {}
 
-void Session::Start() { Next(); }
-
-void Session::Enter(Phase phase, Millis deadline) {
+void Session::Enter(Phase phase, Millis time) {
   phase_ = phase;
-  deadline_ = server_.loop().clock().IoNow() + deadline;
-  moved_ = 0;
+  deadline_.Set(After(time));
 }
 
-void Session::Moved(size_t bytes, Millis deadline) {
-  moved_ += bytes;
-  if (moved_ >= kMovedBytes) Enter(phase_, deadline);
+void Session::Moved(size_t bytes, Millis time) {
+  deadline_.Moved(bytes);
+  deadline_.Extend(After(time));
 }
 
 void Session::TimeOut() {
@@ -64,21 +57,16 @@ void Session::TimeOut() {
   if (phase_ == Phase::kBody) {
     return Refuse({Code::kTimedOut,
                    fmt::format("the rest of the body, or the next {} bytes of it, did not arrive within {} s",
-                               kMovedBytes, kBodyTime.count() / 1000),
+                               net::Deadline::kMovedBytes, kBodyTime.count() / 1000),
                    {}});
   }
-  if (phase_ == Phase::kHandling) return CloseIfGone();
+  if (phase_ == Phase::kHandling) return CloseIfPeerHas();
   Close();
 }
 
-void Session::Close() {
-  if (phase_ == Phase::kClosed) return;
-  phase_ = Phase::kClosed;
+void Session::OnClose() {
+  phase_ = Phase::kEnded;
   if (const auto parked = Unpark()) server_.context().service.CancelReserve(*parked);
-  error_code ignored;
-  socket_.close(ignored);
-  pass_.reset();
-  server_.Remove(*this);
 }
 
 void Session::Drain() {
@@ -98,10 +86,7 @@ void Session::Next() {
 
 void Session::Read() {
   if (reading_) return;
-  if (gone_) return Close();
-  if (buffer_.size() >= kBufferedMax) {
-    return Refuse({Code::kTooLarge, fmt::format("a part of the request is over {} bytes", kBufferedMax), {}});
-  }
+  if (half_closed_) return Close();
   size_t chunk = kReadChunk;
   if (phase_ == Phase::kBody) {
     chunk = std::clamp(body_bytes_ - std::min(body_.size(), body_bytes_), kReadChunk, kBodyChunk);
@@ -113,22 +98,21 @@ void Session::Read() {
 
 void Session::OnRead(const error_code& error, size_t bytes) {
   reading_ = false;
-  if (phase_ == Phase::kClosed) return;
+  if (phase_ == Phase::kEnded) return;
   if (error) return OnReadError(error);
-  if (phase_ == Phase::kLingering) return Read();  // prepare() gives the same bytes again
   buffer_.commit(bytes);
   if (phase_ == Phase::kBody) Moved(bytes, kBodyTime);
   Advance();
 }
 
 void Session::OnReadError(const error_code& error) {
-  gone_ = true;
+  half_closed_ = true;
   const bool answering = phase_ >= Phase::kHandling && phase_ <= Phase::kWriting;
   if (error != boost::asio::error::eof || parked_ || !answering) Close();
 }
 
 void Session::Advance() {
-  // Some clients send an empty line behind a body; it is no request (RFC 9112, 2.2).
+  // Some clients send an empty line after a body; it is no request (RFC 9112, 2.2).
   while (phase_ == Phase::kIdle && View(buffer_).starts_with("\r\n")) buffer_.consume(2);
   const bool half_a_line = View(buffer_) == "\r";
   if (phase_ == Phase::kIdle && buffer_.size() > 0 && !half_a_line) Enter(Phase::kHeader, kHeaderTime);
@@ -139,7 +123,7 @@ void Session::Advance() {
 
 void Session::TakeHeader() {
   const std::string_view bytes = View(buffer_);
-  if (bytes.starts_with('*')) {  // a Redis client: it would wait for the end of a header that never comes
+  if (bytes.starts_with('*')) {  // a Redis client: it would wait for an answer until the header times out
     return Refuse({Code::kInvalidArgument, "this is the HTTP port; Redis clients use the one of resp.listen", {}});
   }
   const size_t end = bytes.find("\r\n\r\n", scanned_);
@@ -194,8 +178,8 @@ Error Session::BodyTooLarge() const {
 }
 
 void Session::AckNow() {
-  // Many clients send header and body apart, without TCP_NODELAY: their body waits for the acknowledgement of the
-  // header, which the kernel would hold back for 40 ms.
+  // Many clients send header and body separately, without TCP_NODELAY: their body waits for the acknowledgement of the
+  // header, which the kernel would delay by 40 ms.
   const int on = 1;
   setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 }
@@ -213,7 +197,7 @@ void Session::TakeBody() {
 }
 
 void Session::TakeChunks() {
-  // The length of a chunked body is known only as it comes.
+  // The length of a chunked body is not known before its end.
   if (!request_charge_.Reach(body_.size() + buffer_.size())) return Refuse(server_.NoRoom());
   std::string_view bytes = View(buffer_);
   const auto step = chunks_->Decode(bytes, body_, body_bytes_max_);
@@ -226,7 +210,7 @@ void Session::TakeChunks() {
 bool Session::BodyIsComplete() const { return !chunks_ && body_.size() >= body_bytes_; }
 
 void Session::Continue() {
-  // The client waits for these few bytes before it sends more, so they fit into the socket's buffer.
+  // These few bytes fit into the socket's buffer, because the client waits for them before it sends more.
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.write_some(buffer(kContinue), ignored);
@@ -234,10 +218,10 @@ void Session::Continue() {
 
 void Session::Dispatch() {
   phase_ = Phase::kHandling;
-  deadline_ = std::chrono::steady_clock::time_point::max();
+  deadline_.Clear();
   began_ = server_.loop().clock().IoNow();
   keep_alive_ = request_->get().keep_alive();
-  if (!refusal_ && tokens_ != server_.tokens()) {  // they were changed while the body came
+  if (!refusal_ && tokens_ != server_.tokens()) {  // they changed while the body arrived
     if (const Status allowed = CheckCaller(); !allowed) refusal_ = ErrorResponse(allowed.error());
   }
   if (refusal_) return Send(*std::exchange(refusal_, std::nullopt));
@@ -281,7 +265,7 @@ Status Session::CheckCaller() {
 }
 
 void Session::TokensChanged() {
-  // The handler has taken the parameters, so the route is looked for again.
+  // The handler has taken the parameters, so find the route again.
   if (parked_ && FindRoute()) server_.context().service.CancelReserve(*parked_);
 }
 
@@ -299,27 +283,22 @@ std::optional<ReserveId> Session::Unpark() {
 
 void Session::Watch() {
   if (reading_) return;
-  if (buffer_.size() >= kAheadMax) {
-    deadline_ = server_.loop().clock().IoNow() + kGoneTime;
-    return;
-  }
+  // If we stop reading we cannot see the peer close, so poll for that.
+  if (buffer_.size() >= kAheadMax) return deadline_.Set(After(kPeerTime));
   reading_ = true;
   socket_.async_read_some(buffer(watched_),
                           Handler([this](const error_code& error, size_t bytes) { OnWatch(error, bytes); }));
 }
 
-void Session::CloseIfGone() {
-  // Behind bytes that nobody reads no end would be seen.
-  pollfd polled{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
-  if (parked_ && poll(&polled, 1, 0) > 0) return Close();
-  deadline_ = server_.loop().clock().IoNow() + kGoneTime;
+void Session::CloseIfPeerHas() {
+  if (parked_ && PeerHasClosed()) return Close();
+  deadline_.Set(After(kPeerTime));
 }
 
 void Session::OnWatch(const error_code& error, size_t bytes) {
   reading_ = false;
-  if (phase_ == Phase::kClosed) return;
+  if (phase_ == Phase::kEnded) return;
   if (error) return OnReadError(error);
-  if (phase_ == Phase::kLingering) return Read();
   std::memcpy(buffer_.prepare(bytes).data(), watched_.data(), bytes);
   buffer_.commit(bytes);
   if (parked_) return Watch();

@@ -1,4 +1,4 @@
-// Answers: packed where the client takes that, charged to the budget, and written.
+// Answers: compressed if the client accepts that, charged to the budget, and written.
 #include <boost/beast/http/status.hpp>
 
 #include "frontend/http/server.h"
@@ -12,8 +12,7 @@ namespace beast = boost::beast;
 using boost::asio::buffer;
 using boost::system::error_code;
 
-constexpr Millis kWriteTime{60'000};  // for the first Session::kMovedBytes, and again for the next
-constexpr Millis kLingerTime{2'000};
+constexpr Millis kWriteTime{60'000};  // for each Deadline::kMovedBytes
 constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
 constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
 
@@ -25,7 +24,7 @@ Status Session::MakeRoom(size_t bytes) {
 }
 
 void Session::Send(Response response) {
-  if (phase_ == Phase::kClosed) return;
+  if (!open()) return;
   Unpark();
   if (response.gzipped) return SendAs(std::move(response), kGzipped);
   const bool packable = response.body.size() >= kGzipBytesMin && request_;
@@ -47,13 +46,13 @@ bool Session::TakesGzip() const {
 void Session::Pack(Response response) {
   if (!answer_charge_.Reach(response.body.size() + kPackingBytes)) return SendAs(std::move(response), kVary);
   phase_ = Phase::kPacking;
-  deadline_ = std::chrono::steady_clock::time_point::max();
+  deadline_.Clear();
   packing_ = std::make_unique<Packing>(std::move(response.body));
   PackNext(std::move(response));
 }
 
 void Session::PackNext(Response response) {
-  if (phase_ == Phase::kClosed) return packing_.reset();
+  if (!open()) return packing_.reset();
   const bool done = packing_->Step();
   const bool pays = packing_->Pays() && answer_charge_.Reach(packing_->bytes());
   if (pays && !done) {
@@ -109,7 +108,7 @@ void Session::Write() {
 }
 
 void Session::OnWritten(const error_code& error, size_t bytes) {
-  if (phase_ == Phase::kClosed) return;
+  if (!open()) return;
   if (error) return Close();
   out_sent_ += bytes;
   if (out_sent_ < out_head_.size() + out_body_.size()) {
@@ -121,16 +120,10 @@ void Session::OnWritten(const error_code& error, size_t bytes) {
   DropRequest();
   if (keep_alive_) return Next();
   if (!unread_ && buffer_.size() == 0) return Close();
+  phase_ = Phase::kEnded;
+  deadline_.Clear();
+  buffer_.clear();  // not freed: a read into it may be under way
   Linger();
-}
-
-void Session::Linger() {
-  // Closing with unread bytes would send a reset, which may overtake the answer.
-  error_code ignored;
-  socket_.shutdown(net::Socket::shutdown_send, ignored);
-  Enter(Phase::kLingering, kLingerTime);
-  buffer_.clear();
-  Read();
 }
 
 }  // namespace tocsin::http

@@ -1,8 +1,8 @@
-// Chunk: bytes as they came from a connection, which the arguments of commands are views of. ChunkPool keeps a few, so
-// that an idle connection has none and a busy one reads much at once.
+// Chunk: bytes that were read from a connection; the arguments of commands are views of them. ChunkPool keeps a few
+// chunks: an idle connection has none, and a busy one reads much in one call.
 //
-// Threads: a pool and its chunks belong to one loop; what Share gives out may be dropped on any thread. Nobody writes
-// into a chunk that somebody shares.
+// Threads: a pool and its chunks belong to one loop; what Share returns may be dropped on any thread. A chunk that is
+// shared is not written.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class ChunkPool {
  public:
   static constexpr size_t kBytes = 256 << 10;
 
-  /// One of kBytes that nobody shares.
+  /// A chunk of kBytes that is not shared.
   std::shared_ptr<Chunk> Take() {
     for (auto& kept : kept_) {
       if (kept->shared.load(std::memory_order_acquire) > 0) continue;
@@ -39,7 +39,7 @@ class ChunkPool {
   void GiveBack(std::shared_ptr<Chunk> chunk) {
     if (chunk->capacity == kBytes && kept_.size() < kKept) kept_.push_back(std::move(chunk));
   }
-  /// Keeps the chunk and what is in it.
+  /// Keeps the chunk and its bytes.
   static Bytes Share(const std::shared_ptr<Chunk>& chunk) {
     chunk->shared.fetch_add(1, std::memory_order_relaxed);
     return {chunk->data.get(), [chunk](const void*) { chunk->shared.fetch_sub(1, std::memory_order_release); }};

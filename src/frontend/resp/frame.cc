@@ -9,7 +9,7 @@ namespace tocsin::resp {
 namespace {
 
 constexpr size_t kDigitsMax = 20;       // of a length
-constexpr size_t kArgumentsKept = 256;  // room for so many stays between commands
+constexpr size_t kArgumentsKept = 256;  // room that is kept between commands
 
 constexpr std::array<std::string_view, 10> kHttpMethods{"GET",     "POST",  "PUT",     "DELETE", "HEAD",
                                                         "OPTIONS", "PATCH", "CONNECT", "TRACE",  "PRI"};

@@ -1,8 +1,8 @@
 // FrameParser: takes commands out of the bytes of a connection: RESP arrays of bulk strings, or lines of text (inline
 // commands). Copies nothing of an array: its arguments are views of the caller's bytes.
 //
-// Owned by a Session; no thread of its own. It goes on where it stopped: a command that arrives in many pieces is
-// looked at once. Everything that a length announces is checked against the limits before anybody allocates for it.
+// Owned by a Session. It continues where it stopped: it looks at each byte of a command once, however many pieces it
+// arrives in. It checks every announced length against the limits before anything is allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,32 @@ namespace tocsin::resp {
 constexpr size_t kInlineMax = 64 << 10;
 
 struct FrameLimits {
-  size_t bytes = 16 << 20;  // of one command with all its framing
+  size_t bytes = 16 << 20;  // of one command with its framing
   size_t arguments = 1024;  // with its name
 };
 
 class FrameParser {
  public:
   enum class Step : uint8_t {
-    kMore,   // the command is not here as a whole
-    kFrame,  // args() and size() tell of it
-    kHttp,   // what is here is an HTTP request
-    kBad,    // problem() says why; nothing behind it can be read
+    kMore,   // the command is incomplete
+    kFrame,  // see args() and size()
+    kHttp,   // the bytes are an HTTP request
+    kBad,    // see problem(); nothing after it can be read
   };
 
-  /// `bytes` begin with the first byte of a command, the same ones as in the call before where that asked for more.
+  /// `bytes` begin with the first byte of a command. After kMore, they begin with the bytes of the last call.
   Step Parse(std::string_view bytes, const FrameLimits& limits);
 
-  /// After kFrame, until the next call. Empty: an empty line or array, which is no command.
+  /// After kFrame, until the next call. Empty for an empty line or array, which is no command.
   std::span<const std::string_view> args() const { return args_; }
-  /// What args() are views of where they are not views of the caller's bytes: an inline command. Null otherwise.
+  /// For an inline command, the text that args() are views of; null if they are views of the caller's bytes.
   std::shared_ptr<const std::string> text() const { return text_; }
-  /// After kFrame: bytes that the command took.
+  /// After kFrame: the bytes of the command.
   size_t size() const { return at_; }
-  /// After kMore: bytes that it takes at least, as far as is known.
+  /// After kMore: the bytes that the command has at least.
   size_t needed() const { return needed_; }
   const Error& problem() const { return problem_; }
-  /// Gives back what a large command needed, once it is done with.
+  /// Frees memory that a large command needed.
   void Trim();
 
  private:
@@ -58,7 +58,7 @@ class FrameParser {
   Step ParseHead(std::string_view bytes, const FrameLimits& limits);
   Step ParseBulk(std::string_view bytes, const FrameLimits& limits);
   Step ParseInline(std::string_view bytes, const FrameLimits& limits);
-  /// The number behind the type byte at at_, and its line end.
+  /// Reads the number after the type byte at at_, and the end of its line.
   Step ParseLength(std::string_view bytes, std::string_view what, int64_t* length);
   bool SplitLine(std::string_view line);
   Step Bad(std::string problem, Code code = Code::kInvalidArgument);

@@ -1,11 +1,10 @@
-// Pipeline: what stands between a connection's commands and the service. Commands that follow each other and do the
-// same to one topic become one call (a run); the replies leave in the order of the commands, whichever call is answered
-// first.
+// Pipeline: passes a connection's commands to the service. Successive commands of one name and topic become one call (a
+// run). The replies leave in the order of the commands, whichever call is answered first.
 //
-// Owned by its Session; on the session's loop alone.
+// Owned by its Session, on the session's loop.
 //
-// Invariants: a slot holds the replies of one run or one call; replies are taken from the front, while it is done. One
-// run is open at most, and nothing else is begun before it is flushed.
+// Invariants: a slot holds the replies of one run or one call; done slots are taken from the front. At most one run is
+// open, and it is flushed before anything else is begun.
 #pragma once
 
 #include <chrono>
@@ -25,7 +24,7 @@ namespace tocsin::resp {
 
 class Session;
 
-/// The place of some replies among those of the connection.
+/// The replies of one run or call, in their place among those of the connection.
 struct Slot {
   std::string text;
   bool done = false;
@@ -33,21 +32,21 @@ struct Slot {
   size_t request_bytes = 0;  // of the commands that it answers
 };
 
-/// The promise to fill a slot, once. Keeps the session's state alive, also when the client has gone.
+/// The promise to fill a slot, once. Keeps the session alive, even if the client has gone.
 class Answer {
  public:
   Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, const Command& command, size_t commands = 1);
   Answer(Answer&&) noexcept;
   ~Answer();
 
-  /// Whether somebody still waits for it.
+  /// Whether the connection is still open.
   bool Wanted() const;
-  /// kOverloaded where no memory is left for an answer of this size.
+  /// kOverloaded if no memory is left for an answer of this size.
   Status MakeRoom(size_t bytes);
   Writer writer() { return {slot_->text, protocol_}; }
   void Done();
   void Fail(const Error& error);
-  /// One of its commands is answered with this.
+  /// One of its commands is answered with this error.
   void CountError(Code code);
   /// The callback of a call to the service: runs `work(answer, result)`, and its exceptions end this connection alone.
   template <class F>
@@ -69,7 +68,7 @@ class Answer {
 template <class TheRequest>
 struct RunOf {
   using Request = TheRequest;
-  /// One command's share, where a command can have many items.
+  /// One command's part of the run.
   struct Part {
     std::string_view own_id;  // JOB.SUBMIT
     size_t items = 1;
@@ -88,36 +87,36 @@ class Pipeline {
  public:
   explicit Pipeline(Session& session) : session_(session) {}
 
-  /// Where the reply of a command goes that is answered at once.
+  /// Where the reply goes of a command that is answered at once.
   std::string& Now();
   /// The run that takes `items` more of this call's command and topic.
   template <class R>
   R& Open(const Call& call, size_t items);
   /// Hands the open run to the service.
   void Flush();
-  /// A slot for a call that is no run; nothing behind it is begun until it is answered.
+  /// A slot for a call that is no run; no later command is begun until it is answered.
   Answer Hold(const Call& call);
 
-  /// The call under way has to be answered before the next command is begun.
+  /// The next command must wait for the answer to the call under way.
   bool holding() const { return held_ != nullptr && !held_->done; }
-  /// The open run creates its topic: until that is answered no other call may be about it.
+  /// The open run creates its topic: until it is answered, no other call may use that topic.
   bool creating() const { return creating_; }
   bool Continues(const Command* command, std::string_view topic) const;
 
   /// Moves the replies that are ready to `out`.
   void TakeReady(std::string& out);
-  /// Bytes of replies that are written and not taken.
+  /// Bytes of replies that are not taken.
   size_t ReadyBytes();
   /// A slot was answered.
   void Answered(Slot& slot);
 
-  /// Its commands took so many bytes more.
+  /// Extra bytes used by the commands of this run.
   void Begun(size_t bytes) { begun_bytes_ += bytes; }
-  /// Bytes of commands that are begun and not answered.
+  /// Bytes of commands that are not answered.
   size_t in_flight() const { return in_flight_; }
-  /// Commands that were answered at once, since ever.
+  /// Commands that were answered at once, in all.
   size_t at_once() const { return at_once_; }
-  /// True where all that was begun is answered; otherwise nothing is begun until more of it is.
+  /// True if all commands are answered. Otherwise holds until the oldest one that is not.
   bool AwaitAll();
   /// Whether all replies were taken.
   bool empty() const { return slots_.empty(); }
@@ -144,8 +143,8 @@ class Pipeline {
   std::shared_ptr<Slot> held_;
   bool creating_ = false;
   const Command* open_command_ = nullptr;
-  std::string_view open_topic_;       // lives as long as the bytes that are being read
-  const void* open_bytes_ = nullptr;  // which the run keeps: what is in others cannot join it
+  std::string_view open_topic_;       // a view of the bytes that are being read
+  const void* open_bytes_ = nullptr;  // that the run keeps; commands in other bytes cannot join it
   size_t open_items_ = 0;
   std::variant<std::monostate, SubmitRun, SettleRun, AmendRun, CountRun> open_;
 };

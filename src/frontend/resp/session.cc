@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include <poll.h>
-
 #include "base/log.h"
 #include "base/words.h"
 #include "frontend/resp/commands/commands.h"
@@ -14,33 +12,27 @@ namespace {
 
 using boost::asio::buffer;
 using boost::system::error_code;
-using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr SteadyTime kNoDeadline = SteadyTime::max();
 constexpr size_t kUnsentMax = 1 << 20;
 constexpr size_t kSlotsMax = 1024;
-constexpr size_t kInFlightMax = 4 << 20;  // of commands that are not answered
-constexpr size_t kAtOnceMax = 64;         // commands without a batch, before other connections have their turn
+constexpr size_t kInFlightMax = 4 << 20;  // bytes of commands that are not answered
+constexpr size_t kAtOnceMax = 64;         // commands that need no batch, before other connections have their turn
 constexpr size_t kTailMax = 16 << 10;
-constexpr size_t kAheadMax = 64 << 10;     // read behind a command that holds
-constexpr size_t kStrangerMax = 16 << 10;  // a command of somebody who is not logged in
-constexpr size_t kStrangerArguments = 64;
-constexpr size_t kOptionsMax = 128;  // arguments besides jobs or tokens
+constexpr size_t kAheadMax = 64 << 10;            // bytes read after a command that holds
+constexpr size_t kUnauthenticatedMax = 16 << 10;  // bytes of a command
+constexpr size_t kUnauthenticatedArguments = 64;
+constexpr size_t kOptionsMax = 128;  // arguments other than jobs or tokens
 constexpr size_t kNameMax = 128;
-constexpr size_t kMovedBytes = 64 << 10;  // a transfer's deadline begins anew with so many bytes
-constexpr Millis kFrameTime{60'000};
-constexpr Millis kWriteTime{60'000};
+constexpr Millis kFrameTime{60'000};  // for each Deadline::kMovedBytes of a command
+constexpr Millis kWriteTime{60'000};  // for each Deadline::kMovedBytes of replies
 constexpr Millis kLogInTime{30'000};
 constexpr Millis kDrainTime{2'000};
-constexpr Millis kLingerTime{2'000};
 
 }  // namespace
 
 Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass, uint64_t id)
-    : Connection(server.exceptions()),
+    : Connection(server, std::move(socket), std::move(pass)),
       server_(server),
-      socket_(std::move(socket)),
-      pass_(std::move(pass)),
       id_(id),
       tokens_(server.tokens()),
       request_charge_(server.budget(), net::Charge::For::kRequest),
@@ -55,24 +47,18 @@ void Session::Start() {
   WaitToRead();
 }
 
-void Session::Close() {
-  if (closed_) return;
-  closed_ = true;
+void Session::OnClose() {
   if (parked_) {
     const ReserveId parked = *parked_;
     Unpark();
     server_.context().service.CancelReserve(parked);
   }
-  error_code ignored;
-  socket_.close(ignored);
-  pass_.reset();
   if (chunk_) server_.chunks().GiveBack(std::move(chunk_));
-  server_.Remove(*this);
 }
 
 void Session::Drain() {
   closing_ = true;
-  drain_deadline_ = server_.loop().clock().IoNow() + kDrainTime;
+  drain_deadline_.Set(After(kDrainTime));
   FinishIfDone();
 }
 
@@ -83,8 +69,6 @@ std::string Session::Peer() const {
   const std::string host = peer.address().to_string();
   return fmt::format("{}:{}", peer.address().is_v6() ? "[" + host + "]" : host, peer.port());
 }
-
-// Who calls.
 
 Status Session::LogIn(std::string_view token) {
   if (tokens_ == nullptr) return {};
@@ -97,7 +81,8 @@ Status Session::LogIn(std::string_view token) {
 }
 
 void Session::LimitLogIn() {
-  login_deadline_ = IsStranger() ? std::min(login_deadline_, server_.loop().clock().IoNow() + kLogInTime) : kNoDeadline;
+  if (!IsUnauthenticated()) return login_deadline_.Clear();
+  if (!login_deadline_.IsSet()) login_deadline_.Set(After(kLogInTime));
 }
 
 Status Session::CheckCaller(const Command& command, std::string_view topic) const {
@@ -112,13 +97,14 @@ void Session::TokensChanged() {
   tokens_ = server_.tokens();
   grant_ = tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_);
   LimitLogIn();
-  if (IsStranger()) token_.clear();
-  if (parked_ && !CheckCaller(*FindCommand("JOB.RESERVE"), parked_topic_))
+  if (IsUnauthenticated()) token_.clear();
+  if (parked_ && !CheckCaller(*FindCommand("JOB.RESERVE"), parked_topic_)) {
     server_.context().service.CancelReserve(*parked_);
+  }
 }
 
 void Session::Reset() {
-  pipeline_.Flush();  // the commands before it are answered in their own protocol
+  pipeline_.Flush();  // replies to earlier commands keep their protocol
   protocol_ = Protocol::kResp2;
   name_.clear();
   token_.clear();
@@ -137,7 +123,7 @@ Status Session::SetName(std::string_view name) {
 }
 
 FrameLimits Session::Limits() const {
-  if (IsStranger()) return {kStrangerMax, kStrangerArguments};
+  if (IsUnauthenticated()) return {kUnauthenticatedMax, kUnauthenticatedArguments};
   return {server_.options().frame_bytes_max, server_.context().service.limits().batch + kOptionsMax};
 }
 
@@ -147,8 +133,8 @@ bool Session::CanBegin() {
   if (closing_ || pipeline_.holding() || pipeline_.size() > kSlotsMax) return false;
   const size_t unsent = Unsent();
   const size_t in_flight = pipeline_.in_flight();
-  if (unsent > (IsStranger() ? kStrangerMax : kUnsentMax) || in_flight > kInFlightMax) return false;
-  // What is small is never refused; for more there has to be room, and until then the client waits.
+  if (unsent > (IsUnauthenticated() ? kUnauthenticatedMax : kUnsentMax) || in_flight > kInFlightMax) return false;
+  // The budget never refuses small charges. A larger one may have to wait for room, and the client with it.
   constexpr size_t kSmall = net::Budget::kSmallBytes;
   return (unsent <= kSmall || answer_charge_.Reach(unsent)) &&
          (in_flight <= kSmall || request_charge_.Reach(in_flight));
@@ -160,13 +146,13 @@ void Session::LowerCharges() {
 }
 
 void Session::WaitToRead() {
-  if (reading_ || closed_ || gone_ || (closing_ && !lingering_)) return;
+  if (reading_ || !open() || half_closed_ || closing_) return;
   const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
-  if (stalled_ && waiting >= (IsStranger() ? kStrangerMax : kAheadMax)) return;
+  if (stalled_ && waiting >= (IsUnauthenticated() ? kUnauthenticatedMax : kAheadMax)) return;
   reading_ = true;
   socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) {
                        reading_ = false;
-                       if (closed_) return;
+                       if (!open() || lingering()) return;
                        error ? Close() : Receive();
                      }));
 }
@@ -182,8 +168,8 @@ bool Session::MakeRoomToRead() {
   if (end_ < chunk_->capacity) return true;
   const size_t size = end_ - begin_;
   const size_t needed = stalled_ ? size + kTailMax : std::max(parser_.needed(), size + 1);
-  // Growing as the bytes come: what a length announces costs nothing. By half at least, because behind the argument
-  // whose length is known others may follow.
+  // Grow as the bytes arrive: an announced length costs nothing. Grow by half at least, because more arguments may
+  // follow the one whose length is known.
   const size_t room = std::max(std::clamp(needed, size + size / 2, 2 * size), ChunkPool::kBytes);
   if (!request_charge_.Reach(room + pipeline_.in_flight())) return false;
   auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
@@ -196,11 +182,11 @@ bool Session::MakeRoomToRead() {
 
 void Session::Receive() {
   if (!MakeRoomToRead()) {
-    if (pipeline_.in_flight() > 0) return;  // Turn reads on when that is answered
+    if (pipeline_.in_flight() > 0) return;  // Turn continues to read when that is answered
     return Refuse(server_.NoRoom());
   }
-  // What a stranger sends ahead is not worth a chunk of the budget.
-  const size_t most = IsStranger() ? kTailMax - std::min(kTailMax - 1, end_ - begin_) : SIZE_MAX;
+  // Unauthenticated connections get no more of the budget than a tail.
+  const size_t most = IsUnauthenticated() ? kTailMax - std::min(kTailMax - 1, end_ - begin_) : SIZE_MAX;
   error_code error;
   const size_t bytes =
       socket_.read_some(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, most)), error);
@@ -210,16 +196,10 @@ void Session::Receive() {
   }
   if (error) {
     KeepRest();
-    if (error != boost::asio::error::eof || lingering_) return Close();
-    return ClientGone();
-  }
-  if (lingering_) {
-    end_ = begin_;
-    KeepRest();
-    return WaitToRead();
+    return error == boost::asio::error::eof ? OnHalfClosed() : Close();
   }
   end_ += bytes;
-  moved_ += bytes;
+  read_deadline_.Moved(bytes);
   if (stalled_) {
     KeepRest();
     return WaitToRead();
@@ -227,9 +207,10 @@ void Session::Receive() {
   Process();
 }
 
-void Session::ClientGone() {
-  // It gets the replies to all that it sent. A reserve that waits ends empty: most often the client is gone as a whole.
-  gone_ = true;
+void Session::OnHalfClosed() {
+  // The client gets the replies to everything that it sent. A reserve that waits ends empty: most often the whole
+  // client is gone.
+  half_closed_ = true;
   if (parked_) server_.context().service.CancelReserve(*parked_);
   FinishIfDone();
 }
@@ -268,12 +249,12 @@ void Session::Process() {
       pipeline_.Begun(parser_.size());
       if (text) pipeline_.Flush();
       begin_ += parser_.size();
-      read_deadline_ = kNoDeadline;  // what is behind it has its own
+      read_deadline_.Clear();  // the next command has its own
     }
     pipeline_.Flush();
   }
   bytes_.reset();
-  if (closed_) return;
+  if (!open()) return;
   KeepRest();
   server_.Wake(*this);
 }
@@ -294,7 +275,7 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
   }
   Call call{*command, args.subspan(1), *this};
   const std::string_view topic = call.args.empty() ? std::string_view() : call.args.front();
-  if (IsStranger() && command->access != auth::Access::kOpen) {
+  if (IsUnauthenticated() && command->access != auth::Access::kOpen) {
     call.Fail(CheckCaller(*command, topic).error());
     return true;
   }
@@ -325,7 +306,7 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
 }
 
 std::optional<Error> Session::RefusalOf(std::string_view word) {
-  // Of a transaction nothing may be done: the client is told that it failed, and would do all of it again.
+  // Run nothing of a transaction: the client is told that it failed, and may repeat all of it.
   if (SameWord(word, "MULTI")) refusing_ = true;
   if (SameWord(word, "EXEC") || SameWord(word, "DISCARD")) refusing_ = false;
   if (FindCommand(word) == nullptr) return UnknownCommand(word);
@@ -337,20 +318,15 @@ std::optional<Error> Session::RefusalOf(std::string_view word) {
 }
 
 void Session::LimitFrame(size_t size) {
-  if (size == 0 || stalled_) {
-    read_deadline_ = kNoDeadline;
-    moved_ = 0;
-  } else if (read_deadline_ == kNoDeadline || moved_ >= kMovedBytes) {
-    read_deadline_ = server_.loop().clock().IoNow() + kFrameTime;
-    moved_ = 0;
-  }
+  if (size == 0 || stalled_) return read_deadline_.Clear();
+  read_deadline_.Extend(After(kFrameTime));
 }
 
 void Session::KeepRest() {
   if (!chunk_) return;
   const size_t size = end_ - begin_;
   if (size == 0) parser_.Trim();
-  if (!lingering_) LimitFrame(size);
+  LimitFrame(size);
   if (size > kTailMax) {
     const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight());
     if (!charged && pipeline_.in_flight() == 0) Refuse(server_.NoRoom());
@@ -386,12 +362,6 @@ void Session::Unpark() {
   server_.CountParked(-1);
 }
 
-bool Session::Gone() const {
-  // Behind bytes that nobody reads no end would be seen.
-  pollfd polled{.fd = const_cast<net::Socket&>(socket_).native_handle(), .events = POLLRDHUP, .revents = 0};
-  return poll(&polled, 1, 0) > 0;
-}
-
 // Replies.
 
 Status Session::MakeRoom(size_t bytes) {
@@ -400,14 +370,14 @@ Status Session::MakeRoom(size_t bytes) {
 }
 
 void Session::Turn() {
-  if (closed_) return;
-  if (sent_ > out_.size() / 2) {  // a client that always leaves something unread must not have it grow
+  if (!open() || lingering()) return;
+  if (sent_ > out_.size() / 2) {  // do not let it grow if the client always leaves something unread
     out_.erase(0, sent_);
     sent_ = 0;
   }
   pipeline_.TakeReady(out_);
   Write();
-  if (closed_) return;
+  if (!open()) return;
   if (stalled_ && CanBegin()) Process();
   WaitToRead();
   FinishIfDone();
@@ -421,55 +391,45 @@ void Session::Write() {
     if (error == boost::asio::error::would_block) return WaitToWrite();
     if (error) return Close();
     sent_ += bytes;
-    written_ += bytes;
-    if (written_ >= kMovedBytes) write_deadline_ = kNoDeadline;
+    write_deadline_.Moved(bytes);
   }
   sent_ = 0;
-  write_deadline_ = kNoDeadline;
+  write_deadline_.Clear();
   out_ = {};
   LowerCharges();
 }
 
 void Session::WaitToWrite() {
-  if (write_deadline_ == kNoDeadline) {
-    write_deadline_ = server_.loop().clock().IoNow() + kWriteTime;
-    written_ = 0;
-  }
+  write_deadline_.Extend(After(kWriteTime));
   writing_ = true;
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
                        writing_ = false;
-                       if (closed_) return;
+                       if (!open()) return;
                        error ? Close() : Turn();
                      }));
 }
 
 void Session::FinishIfDone() {
-  if (closed_ || lingering_ || !(closing_ || gone_)) return;
+  if (!open() || lingering() || !(closing_ || half_closed_)) return;
   const bool more = stalled_ && !closing_;
   if (more || !pipeline_.empty() || sent_ < out_.size()) return;
-  if (gone_ || server_.draining()) return Close();
+  if (half_closed_ || server_.draining()) return Close();
+  tail_ = {};
+  begin_ = end_;
+  KeepRest();
+  read_deadline_.Clear();
   Linger();
 }
 
-void Session::Linger() {
-  // Closing with unread bytes would send a reset, which may overtake the last reply.
-  error_code ignored;
-  socket_.shutdown(net::Socket::shutdown_send, ignored);
-  lingering_ = true;
-  stalled_ = false;
-  read_deadline_ = server_.loop().clock().IoNow() + kLingerTime;
-  WaitToRead();
-}
-
-bool Session::IsLate(SteadyTime now) const {
-  if (now >= write_deadline_ || now >= read_deadline_ || now >= login_deadline_) return true;
-  // The server does not wait for a slow reader when it stops.
-  return (now >= drain_deadline_ && writing_) || (parked_ && !reading_ && !gone_ && Gone());
+bool Session::IsLate(net::Deadline::TimePoint now) const {
+  if (write_deadline_.HasPassed(now) || read_deadline_.HasPassed(now) || login_deadline_.HasPassed(now)) return true;
+  // A server that stops does not wait for slow readers. While nothing is read, poll for the peer's end.
+  return (drain_deadline_.HasPassed(now) && writing_) || (parked_ && !reading_ && !half_closed_ && PeerHasClosed());
 }
 
 void Session::TimeOut() {
-  const bool only_gone = parked_ && !gone_ && Gone();
-  only_gone ? ClientGone() : Close();
+  const bool only_half_closed = parked_ && !half_closed_ && PeerHasClosed();
+  only_half_closed ? OnHalfClosed() : Close();
 }
 
 }  // namespace tocsin::resp

@@ -246,7 +246,7 @@ TEST_F(SessionLimitsTest, AnIdleConnectionKeepsNothing) {
   EXPECT_EQ(budget_.bytes(), 0U);
 }
 
-TEST_F(SessionLimitsTest, AStrangerCanOnlyLogIn) {
+TEST_F(SessionLimitsTest, AnUnauthenticatedClientCanOnlyLogIn) {
   const std::string token = AdmitOneToken();
   auto client = Connect();
   const auto replies = Ask(client,
@@ -261,7 +261,7 @@ TEST_F(SessionLimitsTest, AStrangerCanOnlyLogIn) {
   EXPECT_EQ(replies[10].text, "PONG");
 }
 
-TEST_F(SessionLimitsTest, AStrangersCommandsAreSmall) {
+TEST_F(SessionLimitsTest, UnauthenticatedCommandsAreSmall) {
   const std::string token = AdmitOneToken();
   for (const std::string& command :
        {std::string("*2\r\n$4\r\nAUTH\r\n$20000\r\n"), std::string("*65\r\n"), std::string(20'000, 'x')}) {
@@ -287,7 +287,7 @@ TEST_F(SessionLimitsTest, ATokenReachesItsTopicsAlone) {
   EXPECT_EQ(replies[4].text, "");
 }
 
-TEST_F(SessionLimitsTest, AStrangerHasLittleTimeToLogIn) {
+TEST_F(SessionLimitsTest, AnUnauthenticatedClientHasLittleTimeToLogIn) {
   const std::string token = AdmitOneToken();
   auto silent = Connect();
   auto talking = Connect();
@@ -307,7 +307,7 @@ TEST_F(SessionLimitsTest, AStrangerHasLittleTimeToLogIn) {
   EXPECT_EQ(Ask(known, {"PING"}).text, "PONG");
 }
 
-TEST_F(SessionLimitsTest, WhoseTokenIsRevokedIsAStranger) {
+TEST_F(SessionLimitsTest, AClientWhoseTokenIsRevokedIsUnauthenticated) {
   const std::string token = AdmitOneToken();
   auto waiting = Connect();
   auto idle = Connect();

@@ -43,7 +43,7 @@ Connection::Connection(boost::asio::io_context& io, boost::asio::ssl::context* t
 
 void Connection::Start() {
   deadline_ = Now() + options_.connect_timeout;
-  stream_.Connect({.host = options_.host, .port = options_.port}, true,
+  stream_.Connect(options_.host, options_.port, true,
                   [self = shared_from_this()](const error_code& error) { self->OnConnected(error); });
 }
 

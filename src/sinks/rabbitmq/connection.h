@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "clients/redis/stream.h"
+#include "net/stream.h"
 #include "sinks/rabbitmq/codec.h"
 #include "sinks/rabbitmq/options.h"
 
@@ -75,7 +75,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   const Options& options_;
   Owner& owner_;
-  redis::Stream stream_;
+  net::Stream stream_;
   Encoder encoder_;
   Decoder decoder_;
   Step step_ = Step::kConnecting;

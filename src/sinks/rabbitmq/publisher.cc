@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "clients/redis/stream.h"
+#include "net/stream.h"
 #include "sinks/rabbitmq/sink.h"
 
 namespace tocsin::rabbitmq {
@@ -20,7 +20,7 @@ TimePoint Now() { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 Result<std::unique_ptr<Publisher>> Publisher::Make(Options options) {
-  auto tls = redis::MakeTlsContext({.on = options.tls, .ca_file = options.ca_file, .cert_file = {}, .key_file = {}});
+  auto tls = net::MakeTlsContext({.on = options.tls, .ca_file = options.ca_file, .cert_file = {}, .key_file = {}});
   if (!tls) {
     return FailField(Code::kInvalidArgument, "rabbitmq.ca_file", "rabbitmq.ca_file: {}", tls.error().message);
   }

@@ -57,7 +57,7 @@ void JobReserve(Call& call) {
                          .wait = Millis(arguments.wait_ms.value_or(0)),
                          .lease = Millis(arguments.lease_ms.value_or(0))};
   // Most often the client has gone altogether, and nobody would settle the jobs.
-  if (call.session.gone()) return Reply(call).Array(0);
+  if (call.session.half_closed()) return Reply(call).Array(0);
   auto deliver = [session = call.session.Share(), topic = request.topic](Answer& answer, Result<JobBatch> result) {
     session->Unpark();
     if (!result) return answer.Fail(result.error());

@@ -1,9 +1,9 @@
-// Stream: a TCP connection, with TLS in it where the client has a TLS context. Owned by a Connection, whose handlers
-// keep both alive; on the thread of `io`. Every handler runs exactly once, never within the call that took it; after
-// Close with an error.
+// Stream: a TCP connection to a server, with TLS if it has a TLS context. On the thread of `io`; its owner's handlers
+// keep it alive. Every handler runs exactly once, never within the call that took it; after Close with an error.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,11 +14,18 @@
 #include <boost/asio/ssl/stream.hpp>
 
 #include "base/result.h"
-#include "clients/redis/client.h"
 
-namespace tocsin::redis {
+namespace tocsin::net {
 
-/// Loads the files; kInvalidArgument, with the file, where one cannot be used.
+struct Tls {
+  bool on = false;
+  std::string ca_file;    // empty: the system's
+  std::string cert_file;  // of a client certificate, with key_file; empty: none
+  std::string key_file;
+  bool verify = true;
+};
+
+/// Loads the files. Null without TLS; kInvalidArgument, with the file, if one cannot be used.
 Result<std::unique_ptr<boost::asio::ssl::context>> MakeTlsContext(const Tls& tls);
 
 class Stream {
@@ -29,8 +36,8 @@ class Stream {
   /// `tls` null: plain TCP.
   Stream(boost::asio::io_context& io, boost::asio::ssl::context* tls);
 
-  /// Looks the name up, connects and shakes hands; `verify_name`: the certificate must be the host's.
-  void Connect(const Endpoint& endpoint, bool verify_name, Done done);
+  /// Resolves the name, connects and does the TLS handshake; `verify_name`: the certificate must be the host's.
+  void Connect(std::string host, uint16_t port, bool verify_name, Done done);
   void Read(boost::asio::mutable_buffer into, Moved moved);
   /// All of it.
   void Write(boost::asio::const_buffer bytes, Moved moved);
@@ -41,8 +48,8 @@ class Stream {
   using Tcp = boost::asio::ip::tcp;
   using Socket = boost::asio::basic_stream_socket<Tcp, Executor>;
 
-  void Dial(const Tcp::resolver::results_type& addresses, Done done);
-  void Dialled(Done done);
+  void ConnectTo(const Tcp::resolver::results_type& addresses, Done done);
+  void Connected(Done done);
   boost::system::error_code Prepare();
 
   boost::asio::ip::basic_resolver<Tcp, Executor> resolver_;
@@ -53,4 +60,4 @@ class Stream {
   bool closed_ = false;
 };
 
-}  // namespace tocsin::redis
+}  // namespace tocsin::net

@@ -1,17 +1,17 @@
-#include "clients/redis/stream.h"
+#include "net/stream.h"
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 #include <netinet/tcp.h>
 
-namespace tocsin::redis {
+namespace tocsin::net {
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// A peer that vanished is noticed within half a minute also where nothing is sent.
+// Notices within half a minute that a peer vanished, even if nothing is sent.
 constexpr int kKeepAliveIdleSeconds = 15;
 constexpr int kKeepAliveIntervalSeconds = 5;
 constexpr int kKeepAliveProbes = 3;
@@ -50,34 +50,34 @@ Stream::Stream(asio::io_context& io, asio::ssl::context* tls) : resolver_(io), s
   if (tls != nullptr) tls_.emplace(socket_, *tls);
 }
 
-void Stream::Connect(const Endpoint& endpoint, bool verify_name, Done done) {
-  host_ = endpoint.host;
+void Stream::Connect(std::string host, uint16_t port, bool verify_name, Done done) {
+  host_ = std::move(host);
   verify_name_ = verify_name;
-  const std::string port = std::to_string(endpoint.port);
+  const std::string service = std::to_string(port);
   error_code not_an_address;
   const auto ip = asio::ip::make_address(host_, not_an_address);
   if (!not_an_address) {
-    // Without the resolver, whose one thread may be busy with names.
-    return Dial(Tcp::resolver::results_type::create(Tcp::endpoint(ip, endpoint.port), host_, port), std::move(done));
+    // Not through the resolver, whose only thread may be busy with names.
+    return ConnectTo(Tcp::resolver::results_type::create(Tcp::endpoint(ip, port), host_, service), std::move(done));
   }
   resolver_.async_resolve(
-      host_, port, asio::ip::resolver_base::numeric_service,
+      host_, service, asio::ip::resolver_base::numeric_service,
       [this, done = std::move(done)](const error_code& error, const Tcp::resolver::results_type& addresses) mutable {
         if (error) return done(error);
-        Dial(addresses, std::move(done));
+        ConnectTo(addresses, std::move(done));
       });
 }
 
-void Stream::Dial(const Tcp::resolver::results_type& addresses, Done done) {
+void Stream::ConnectTo(const Tcp::resolver::results_type& addresses, Done done) {
   if (closed_) return done(asio::error::operation_aborted);
   asio::async_connect(socket_, addresses,
                       [this, done = std::move(done)](const error_code& error, const Tcp::endpoint&) mutable {
                         if (error) return done(error);
-                        Dialled(std::move(done));
+                        Connected(std::move(done));
                       });
 }
 
-void Stream::Dialled(Done done) {
+void Stream::Connected(Done done) {
   if (closed_) return done(asio::error::operation_aborted);
   const error_code error = Prepare();
   if (error || !tls_) return done(error);
@@ -120,4 +120,4 @@ void Stream::Close() {
   socket_.close(ignored);
 }
 
-}  // namespace tocsin::redis
+}  // namespace tocsin::net
