@@ -29,7 +29,7 @@ void OnDelivery(rd_kafka_t* /*client*/, const rd_kafka_message_t* report, void* 
 class Client {
  public:
   explicit Client(const PushOptions& options) {
-    KafkaOptions how;
+    kafka::Options how;
     how.brokers = options.address;
     auto conf = kafka::MakeConf(how, kTimeout);
     if (!conf) Die("{}", conf.error().message);

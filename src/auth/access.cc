@@ -26,24 +26,11 @@ bool IsAllowed(const Grant& grant, Access needed, std::string_view topic) {
   return false;
 }
 
-std::string_view ScopeNeeded(Access needed) {
-  switch (needed) {
-    case Access::kOpen:
-    case Access::kKnown:
-      return "no scope";
-    case Access::kSubmit:
-      return "the scope submit";
-    case Access::kConsume:
-      return "the scope consume";
-    case Access::kSubmitOrConsume:
-      return "the scope submit or consume";
-    case Access::kTopicAdmin:
-    case Access::kListTopics:
-    case Access::kNodeAdmin:
-      return "the scope admin";
-  }
-  return "";
-}
+// In the order of Access.
+constexpr std::string_view kScopesNeeded[] = {
+    "no scope",        "no scope",        "the scope submit", "the scope consume", "the scope submit or consume",
+    "the scope admin", "the scope admin", "the scope admin"};
+static_assert(static_cast<size_t>(Access::kNodeAdmin) + 1 == std::size(kScopesNeeded));
 
 std::string TopicsNeeded(Access needed, std::string_view topic) {
   if (needed == Access::kListTopics) return "";
@@ -55,8 +42,8 @@ std::string TopicsNeeded(Access needed, std::string_view topic) {
 
 Status CheckGrant(const Grant& grant, Access needed, std::string_view topic) {
   if (IsAllowed(grant, needed, topic)) return {};
-  return Fail(Code::kForbidden, "this call needs {}{}; the token has {}, for {}", ScopeNeeded(needed),
-              TopicsNeeded(needed, topic), grant.scopes.Text(),
+  return Fail(Code::kForbidden, "this call needs {}{}; the access token has {}, for {}",
+              kScopesNeeded[static_cast<size_t>(needed)], TopicsNeeded(needed, topic), grant.scopes.Text(),
               grant.prefix.empty() ? "all topics" : fmt::format("the topic prefix '{}'", grant.prefix));
 }
 

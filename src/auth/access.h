@@ -1,5 +1,5 @@
-// Access: what a call needs, and whether a grant allows it. The same for every front end. Pure; no message ever has any
-// part of a token in it.
+// Access: what a call needs, and whether a grant allows it. The same for every front end. Pure; no message has any part
+// of an access token in it.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace tocsin::auth {
 
 enum class Access : uint8_t {
   kOpen,             // anyone
-  kKnown,            // any token
+  kKnown,            // any access token
   kSubmit,           // on the topic
   kConsume,          // on the topic
   kSubmitOrConsume,  // on the topic
   kTopicAdmin,       // on the topic
-  kListTopics,       // admin; the answer has the topics of the grant's prefix alone
+  kListTopics,       // admin; the answer has only the topics of the grant's prefix
   kNodeAdmin,        // admin of all topics
 };
 
-/// kForbidden, with what would be needed, where the grant does not allow it. `topic`: that the call is about.
+/// kForbidden, with what would be needed, if the grant does not allow it. `topic`: that of the call.
 Status CheckGrant(const Grant& grant, Access needed, std::string_view topic);
 
 }  // namespace tocsin::auth

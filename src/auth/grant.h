@@ -1,4 +1,4 @@
-// What a token allows: some scopes, on the topics whose names begin with its prefix. Pure values.
+// What an access token allows: some scopes, on the topics whose names begin with its prefix. Pure values.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ std::string_view NameOf(Scope scope);
 std::optional<Scope> ParseScope(std::string_view name);
 
 struct Grant {
-  std::string name;  // who has the token, for people
+  std::string name;  // of the holder, for people
   ScopeSet scopes;
   std::string prefix;  // of topics; empty: all of them
 

@@ -34,7 +34,7 @@ class Descriptor {
   const int fd_;
 };
 
-/// Root may edit the file of another user, who will read it; a server reads only its own and root's.
+/// Root may edit the file of another user, who will read it; a server reads only its own files and root's.
 enum class Owner { kOwnOrRoot, kAnyForRoot };
 
 Status CheckPrivate(const struct stat& info, const std::string& path, Owner owner) {
@@ -76,7 +76,7 @@ struct Opened {
 };
 
 Result<Opened> OpenPrivate(const std::string& path, Owner owner) {
-  // Not blocking: whoever put a pipe there would hold up the server.
+  // Non-blocking, so that a pipe at this path cannot stop the server.
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.open()) return IoError("open", path);
   Opened opened;
@@ -100,7 +100,7 @@ Status WriteAll(int fd, std::string_view text, const std::string& path) {
 }
 
 Status WriteNew(const std::string& path, std::string_view text, const struct stat* before) {
-  ::unlink(path.c_str());  // left by an editor that died; the lock is ours
+  ::unlink(path.c_str());  // left by an editor that died; we hold the lock
   const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.open()) return IoError("create", path);
   const bool foreign = before != nullptr && before->st_uid != ::geteuid();
@@ -129,7 +129,7 @@ Result<std::string> ReadPrivate(const std::string& path) {
 }
 
 Status EditPrivate(const std::string& path, const std::function<Result<std::string>(std::string)>& edit) {
-  // The folder itself is the lock: it stays the same when the file is replaced, and ends with the process.
+  // Lock the folder, because the file is replaced. The lock ends with the process.
   const std::string folder_path = FolderOf(path);
   const Descriptor folder(::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.open()) return IoError("open folder", folder_path);

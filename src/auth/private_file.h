@@ -1,4 +1,4 @@
-// Files that hold secrets: read only where no other user can read or change them, replaced in one step.
+// Files that hold secrets: read only if no other user can read or change them, and replaced in one step.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace tocsin::auth {
 
-/// Differs after every change that others make to a file, also to its mode or owner.
+/// Differs after every change of a file, also of its mode or owner.
 struct FileStamp {
   dev_t device = 0;
   ino_t inode = 0;
@@ -22,15 +22,15 @@ struct FileStamp {
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-/// Nothing where there is no such file, or it cannot be looked at.
+/// Nothing if there is no such file, or stat fails.
 std::optional<FileStamp> StampOf(const std::string& path);
 
-/// kInvalidArgument, with the command that helps, where others may read or write the file or it belongs to another user
-/// than the process's and root.
+/// kInvalidArgument, with the command that helps, if others may read or write the file, or if it belongs neither to the
+/// process's user nor to root.
 Result<std::string> ReadPrivate(const std::string& path);
 
-/// Gives `edit` the text of the file (empty where there is none) and puts what it returns in its place: either wholly
-/// or not at all, durable, mode 0600, with the owner it had. Editors wait for each other.
+/// Calls `edit` with the text of the file (empty if there is none) and replaces it by what `edit` returns: atomic,
+/// durable, mode 0600, with the owner it had. Concurrent editors wait for each other.
 Status EditPrivate(const std::string& path, const std::function<Result<std::string>(std::string text)>& edit);
 
 }  // namespace tocsin::auth

@@ -10,7 +10,7 @@
 
 namespace tocsin::auth {
 
-/// A token that may do everything where topics begin with `prefix`, and the set that knows it alone.
+/// An access token that may do everything with topics that begin with `prefix`, and a set with only this one.
 inline std::pair<std::string, std::shared_ptr<const TokenSet>> OneToken(std::string prefix = "") {
   std::string token = *MakeToken();
   const auto parts = *SplitToken(token);

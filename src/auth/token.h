@@ -1,6 +1,6 @@
-// The text of a token, tocsin_<id>_<secret>, and the digest of its secret. The id (8 characters) finds the token in its
-// file and may be shown; the secret (32 random bytes) is printed once, when it is made, and kept nowhere: files and
-// memory hold its SHA-256 alone. A plain hash is enough, because nobody can guess 256 random bits.
+// The text of an access token, tocsin_<id>_<secret>, and the digest of its secret. The id (8 characters) finds the
+// token in its file and may be shown. The secret (32 random bytes) is printed once, when it is made, and not kept:
+// files and memory hold only its SHA-256. A plain hash is enough, because nobody can guess 256 random bits.
 #pragma once
 
 #include <array>
@@ -22,14 +22,14 @@ struct TokenParts {
   std::string_view secret;
 };
 
-/// A new one, from the system's randomness.
+/// A new one, from the system's random bytes.
 Result<std::string> MakeToken();
-/// Nothing where `token` does not have the form of one. The views are of `token`.
+/// Nothing if `token` does not have the form of one. The views refer to `token`.
 std::optional<TokenParts> SplitToken(std::string_view token);
 bool IsTokenId(std::string_view text);
 
 Digest DigestOf(std::string_view secret);
-/// Takes the same time wherever the two differ.
+/// In constant time.
 bool SameDigest(const Digest& a, const Digest& b);
 /// 64 hexadecimal digits.
 std::string DigestText(const Digest& digest);

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::string_view kFormat = "tocsin-tokens 1";
 constexpr std::string_view kComment =
-    "# The tokens of Tocsin, without their secrets. Changed by: tocsin token create, tocsin token revoke.";
+    "# Access tokens of Tocsin, without their secrets. Changed by: tocsin token create, tocsin token revoke.";
 constexpr size_t kNameMax = 256;
 
-/// As names on the wire: topics have the same limits.
+/// The same limits as for names of topics.
 Status CheckText(std::string_view field, std::string_view text) {
   if (text.size() > kNameMax) {
     return FailField(Code::kInvalidArgument, std::string(field), "the {} has {} bytes; at most {} are allowed", field,
@@ -33,7 +33,7 @@ Status CheckText(std::string_view field, std::string_view text) {
 Status CheckGrant(const Grant& grant) {
   if (grant.name.empty()) return FailField(Code::kInvalidArgument, "name", "the name is empty");
   if (grant.scopes.empty()) {
-    return FailField(Code::kInvalidArgument, "scope", "the token has no scope: submit, consume or admin");
+    return FailField(Code::kInvalidArgument, "scope", "the access token has no scope: submit, consume or admin");
   }
   TOCSIN_TRY(CheckText("name", grant.name));
   return CheckText("topic prefix", grant.prefix);
@@ -57,13 +57,13 @@ Result<TokenRecord> ParseLine(std::string_view line) {
   for (size_t i = 0; i < kFields; ++i) {
     const size_t tab = line.find('\t');
     if ((tab == std::string_view::npos) != (i + 1 == kFields)) {
-      return Fail(Code::kInvalidArgument, "a token has {} fields, with one tab between them", kFields);
+      return Fail(Code::kInvalidArgument, "an access token has {} fields, with one tab between them", kFields);
     }
     fields[i] = line.substr(0, tab);
     line.remove_prefix(i + 1 == kFields ? line.size() : tab + 1);
   }
   const auto [id, scopes, topics, created, digest, name] = fields;
-  if (!IsTokenId(id)) return Fail(Code::kInvalidArgument, "\"{}\" is not the id of a token", id);
+  if (!IsTokenId(id)) return Fail(Code::kInvalidArgument, "\"{}\" is not the id of an access token", id);
   auto parsed_scopes = ParseScopes(scopes);
   if (!parsed_scopes) return std::unexpected(std::move(parsed_scopes).error());
   if (!topics.ends_with('*')) return Fail(Code::kInvalidArgument, "the topics do not end with *");
@@ -80,7 +80,7 @@ bool HasId(const std::vector<TokenRecord>& records, std::string_view id) {
   return std::ranges::find(records, id, &TokenRecord::id) != records.end();
 }
 
-/// Parses what the file holds, lets `change` have the records, and writes them.
+/// Reads the records, calls `change` with them, and writes them.
 template <class Change>
 Status Edit(const std::string& path, Change change) {
   return EditPrivate(path, [&](const std::string& text) -> Result<std::string> {
@@ -109,7 +109,7 @@ Result<std::vector<TokenRecord>> ParseTokens(std::string_view text) {
     auto record = ParseLine(line);
     if (!record) return std::unexpected(std::move(record).error().Prefixed(fmt::format("line {}", number)));
     if (!ids.insert(record->id).second) {
-      return Fail(Code::kInvalidArgument, "line {}: the id {} stands in two lines", number, record->id);
+      return Fail(Code::kInvalidArgument, "line {}: the id {} is in two lines", number, record->id);
     }
     records.push_back(*std::move(record));
   }
@@ -158,7 +158,8 @@ Status RevokeToken(const std::string& path, const std::string& id) {
     if (std::erase_if(records, [&](const TokenRecord& record) { return record.id == id; }) > 0) return {};
     std::vector<std::string> known;
     for (const TokenRecord& record : records) known.push_back(record.id);
-    return FailField(Code::kNotFound, "id", "{} has no token with the id \"{}\"{}", path, id, DidYouMean(id, known));
+    return FailField(Code::kNotFound, "id", "{} has no access token with the id \"{}\"{}", path, id,
+                     DidYouMean(id, known));
   });
 }
 

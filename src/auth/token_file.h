@@ -1,5 +1,6 @@
-// The file of tokens, version 1: text, mode 0600, changed by `tocsin token` alone and read by the server. Comments
-// begin with #. The first other line is "tocsin-tokens 1"; each further line is a token, its fields apart by one tab:
+// The file of access tokens, version 1: text, mode 0600, changed only by `tocsin token` and read by the server.
+// Comments begin with #. The first other line is "tocsin-tokens 1"; each further line is a token, with one tab between
+// its fields:
 //
 //   id  scopes (submit,consume)  topics (a prefix and *)  created (UTC)  SHA-256 of the secret  name
 //
@@ -23,14 +24,14 @@ struct TokenRecord {
   Digest digest{};
 };
 
-/// The error names the line. Text without a line is no tokens.
+/// The error names the line. An empty text has no tokens.
 Result<std::vector<TokenRecord>> ParseTokens(std::string_view text);
 std::string TokensText(const std::vector<TokenRecord>& records);
 
 Result<std::vector<TokenRecord>> ListTokens(const std::string& path);
-/// Adds a token, and makes the file where there is none. Returns its text, which is kept nowhere else.
+/// Adds an access token, and creates the file if there is none. Returns its text, which is not kept anywhere.
 Result<std::string> CreateToken(const std::string& path, const Grant& grant, Time now);
-/// kNotFound where the file has no such id.
+/// kNotFound if the file has no such id.
 Status RevokeToken(const std::string& path, const std::string& id);
 
 }  // namespace tocsin::auth

@@ -77,7 +77,7 @@ TEST(TokenFile, ErrorsNameTheLineAndWhatIsWrong) {
   EXPECT_EQ(ErrorOf(""), "no error");
   EXPECT_EQ(ErrorOf(head), "no error");
   EXPECT_THAT(ErrorOf("tocsin-tokens 2\n"), HasSubstr("line 1: \"tocsin-tokens 1\" is expected"));
-  EXPECT_THAT(ErrorOf(head + "x\n"), HasSubstr("line 2: a token has 6 fields"));
+  EXPECT_THAT(ErrorOf(head + "x\n"), HasSubstr("line 2: an access token has 6 fields"));
   EXPECT_THAT(ErrorOf(head + "x\tsubmit\t*\tc\t" + kDigest + "\tn\n"), HasSubstr("\"x\" is not the id"));
   EXPECT_THAT(ErrorOf(head + "abcdefgh\tsubmid\t*\tc\t" + kDigest + "\tn\n"), HasSubstr("did you mean \"submit\"?"));
   EXPECT_THAT(ErrorOf(head + "abcdefgh\t\t*\tc\t" + kDigest + "\tn\n"), HasSubstr("no scope"));
@@ -85,7 +85,7 @@ TEST(TokenFile, ErrorsNameTheLineAndWhatIsWrong) {
   EXPECT_THAT(ErrorOf(head + "abcdefgh\tsubmit\t*\tc\tff\tn\n"), HasSubstr("64 hexadecimal"));
   EXPECT_THAT(ErrorOf(head + "abcdefgh\tsubmit\t*\tc\t" + kDigest + "\tn\tm\n"), HasSubstr("6 fields"));
   const std::string line = "abcdefgh\tsubmit\t*\tc\t" + kDigest + "\tn\n";
-  EXPECT_THAT(ErrorOf(head + line + line), HasSubstr("line 3: the id abcdefgh stands in two lines"));
+  EXPECT_THAT(ErrorOf(head + line + line), HasSubstr("line 3: the id abcdefgh is in two lines"));
 }
 
 TEST(TokenFile, CreateListRevoke) {

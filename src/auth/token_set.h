@@ -1,5 +1,5 @@
-// TokenSet: the tokens of one file at one moment, to look up what a caller may do. Immutable: any number of threads may
-// share one. Holds digests, never a secret.
+// TokenSet: the access tokens of one file at one moment, to look up what a caller may do. Immutable: any number of
+// threads may share one. Holds digests, never a secret.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ namespace tocsin::auth {
 class TokenSet {
  public:
   explicit TokenSet(std::vector<TokenRecord> records);
-  /// Fails where the file is not private (auth/private_file.h) or malformed.
+  /// An error if the file is not private (auth/private_file.h) or malformed.
   static Result<std::shared_ptr<const TokenSet>> Load(const std::string& path);
 
-  /// What the bearer of this token may do; null where it is not known. Valid for as long as the set is.
+  /// What the bearer of this access token may do; null if it is not known. Valid as long as the set.
   const Grant* Find(std::string_view bearer) const;
   size_t size() const { return records_.size(); }
 

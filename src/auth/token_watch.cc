@@ -5,7 +5,7 @@ namespace tocsin::auth {
 Result<std::shared_ptr<const TokenSet>> TokenWatch::Poll() {
   const std::optional<FileStamp> stamp = StampOf(path_);
   if (seen_.has_value() && *seen_ == stamp) return nullptr;
-  // Remembered before it is read: a change during the reading is seen at the next turn.
+  // Set before the read, so that the next Poll sees a change during it.
   seen_ = stamp;
   return TokenSet::Load(path_);
 }

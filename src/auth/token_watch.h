@@ -1,6 +1,5 @@
-// TokenWatch: notices when the file of tokens has changed. Used by one thread, the server's main one, which asks once a
-// second: a look at the file's stamp costs microseconds, misses nothing that is replaced, and needs no support of the
-// file system (docs/adr/0011-tokens.md).
+// TokenWatch: notices when the file of access tokens has changed. The server's main thread polls it once a second: a
+// stat costs microseconds, misses no replacement, and works on every file system (docs/adr/0011-tokens.md).
 #pragma once
 
 #include <memory>
@@ -16,15 +15,15 @@ class TokenWatch {
  public:
   explicit TokenWatch(std::string path) : path_(std::move(path)) {}
 
-  /// The tokens, where the file has changed since it was last read; null where it has not. An error, told once for each
-  /// state of the file: what was read before stays in force.
+  /// The access tokens if the file has changed since it was last read, null if not. An error comes once for each state
+  /// of the file; the caller keeps what it had.
   Result<std::shared_ptr<const TokenSet>> Poll();
-  /// The next Poll reads the file whatever its stamp.
+  /// The next Poll reads the file in any case.
   void Forget() { seen_.reset(); }
 
  private:
   const std::string path_;
-  // What was last read or refused: unset before the first time, empty where the file was missing.
+  // Of the last read, also if that failed: unset before the first one, empty if the file was missing.
   std::optional<std::optional<FileStamp>> seen_;
 };
 

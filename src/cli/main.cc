@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
+#include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/context.h"
@@ -86,7 +87,7 @@ Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {
                                           : FamilyHelp(Groups(), parsed.family));
       return kExitOk;
     case Action::kVersion:
-      out.Write("tocsin " TOCSIN_VERSION "\n");
+      out.Write(fmt::format("tocsin {}\n", Version()));
       return kExitOk;
     case Action::kRun:
       break;

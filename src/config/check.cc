@@ -33,7 +33,7 @@ Status CheckDoors(const Config& config) {
   for (const auto& [key, address] : doors) {
     if (guarded || IsLoopback(address.host)) continue;
     return Refuse(key,
-                  "is on {}, which other machines can reach, without authentication. Make a token with "
+                  "is on {}, which other machines can reach, without authentication. Make an access token with "
                   "`tocsin token create --file F --name me --scope admin` and add `--auth-token-file F`; or bind "
                   "127.0.0.1, localhost or [::1]",
                   address.host);
@@ -46,8 +46,8 @@ bool IsDefault(const Option& option, const Config& config) {
   return SetOption(option, option.fallback, plain) && ShowOption(option, plain) == ShowOption(option, config);
 }
 
-/// Refuses options that have no meaning because of another one, unless they have their default.
-Status CheckIdle(const Config& config, std::span<const std::string_view> prefixes, std::string_view why) {
+/// Refuses options that have no effect because of another one, unless they have their default.
+Status CheckUnused(const Config& config, std::span<const std::string_view> prefixes, std::string_view why) {
   for (const Option& option : Options()) {
     for (const std::string_view prefix : prefixes) {
       if (option.key.starts_with(prefix) && !IsDefault(option, config)) return Refuse(option.key, "{}", why);
@@ -58,7 +58,7 @@ Status CheckIdle(const Config& config, std::span<const std::string_view> prefixe
 
 Status CheckJournal(const Config& config) {
   constexpr std::string_view kOthers[] = {"redis.", "zookeeper.", "coordination", "session_timeout"};
-  TOCSIN_TRY(CheckIdle(config, kOthers, "is set, but store is journal, which has no use for it: add store = redis"));
+  TOCSIN_TRY(CheckUnused(config, kOthers, "is set, but has no effect with store = journal: add store = redis"));
   // A record, the batch that it ends and the list of topics before them share a segment.
   constexpr uint64_t kPayloadsInSegment = 5;
   if (config.limits_payload_size * kPayloadsInSegment <= config.journal_segment_size) return {};
@@ -69,11 +69,12 @@ Status CheckJournal(const Config& config) {
 Status CheckSentinel(const Config& config) {
   if (config.redis_mode == RedisMode::kSentinel) {
     if (config.redis_master.empty()) {
-      return Refuse("redis.master", "is empty: where redis.mode is sentinel it is what the sentinels call the master");
+      return Refuse("redis.master",
+                    "is empty: with redis.mode = sentinel, set it to what the sentinels call the master");
     }
   } else {
     constexpr std::string_view kSentinels[] = {"redis.master", "redis.sentinel_"};
-    TOCSIN_TRY(CheckIdle(config, kSentinels, "is set, but has a meaning where redis.mode is sentinel alone"));
+    TOCSIN_TRY(CheckUnused(config, kSentinels, "is set, but has an effect only with redis.mode = sentinel"));
   }
   if (!config.redis_sentinel_username.empty() && config.redis_sentinel_password_file.empty()) {
     return Refuse("redis.sentinel_username", "needs redis.sentinel_password_file");
@@ -84,7 +85,7 @@ Status CheckSentinel(const Config& config) {
 Status CheckTls(const Config& config) {
   constexpr std::string_view kFiles[] = {"redis.tls_"};
   if (!config.redis_tls) {
-    TOCSIN_TRY(CheckIdle(config, kFiles, "is set, but redis.tls is false: add redis.tls = true"));
+    TOCSIN_TRY(CheckUnused(config, kFiles, "is set, but redis.tls is false: add redis.tls = true"));
   }
   if (config.redis_tls_cert_file.empty() == config.redis_tls_key_file.empty()) return {};
   return Refuse(config.redis_tls_cert_file.empty() ? "redis.tls_cert_file" : "redis.tls_key_file",
@@ -93,11 +94,12 @@ Status CheckTls(const Config& config) {
 
 Status CheckRedis(const Config& config) {
   constexpr std::string_view kEmbedded[] = {"durability", "journal."};
-  TOCSIN_TRY(CheckIdle(config, kEmbedded,
-                       "is of the embedded store and has no meaning where store is redis: how durable jobs are is set "
-                       "in Redis (appendfsync). Leave it out"));
+  TOCSIN_TRY(
+      CheckUnused(config, kEmbedded,
+                  "is of the embedded store and has no effect with store = redis: Redis itself decides how durable "
+                  "jobs are (appendfsync). Leave it out"));
   if (!std::has_single_bit(static_cast<unsigned>(config.shards))) {
-    return Refuse("shards", "is {}: where store is redis it takes a power of two from 1 to 64", config.shards);
+    return Refuse("shards", "is {}: with store = redis it takes a power of two from 1 to 64", config.shards);
   }
   if (config.redis_mode == RedisMode::kSingle && config.redis_endpoints.size() != 1) {
     return Refuse("redis.endpoints", "has {} addresses, but redis.mode is single: name one, or another mode",
@@ -110,24 +112,24 @@ Status CheckRedis(const Config& config) {
   TOCSIN_TRY(CheckTls(config));
   if (config.coordination == CoordinationKind::kRedis) {
     constexpr std::string_view kZookeeper[] = {"zookeeper."};
-    return CheckIdle(config, kZookeeper, "is set, but coordination is redis: add coordination = zookeeper");
+    return CheckUnused(config, kZookeeper, "is set, but coordination is redis: add coordination = zookeeper");
   }
   if (config.zookeeper_path.starts_with('/') && !config.zookeeper_path.ends_with('/')) return {};
   return Refuse("zookeeper.path", "is \"{}\": it begins with a slash and does not end with one", config.zookeeper_path);
 }
 
-/// What belongs to one way of speaking with the brokers is refused with the others.
+/// Refuses options that the chosen kafka.security does not use.
 Status CheckKafkaSecurity(const Config& config) {
   const KafkaSecurity security = config.kafka_security;
   if (security != KafkaSecurity::kTls && security != KafkaSecurity::kSaslTls) {
     constexpr std::string_view kFiles[] = {"kafka.tls_"};
     TOCSIN_TRY(
-        CheckIdle(config, kFiles, "is set, but kafka.security has no TLS: add kafka.security = tls or sasl_tls"));
+        CheckUnused(config, kFiles, "is set, but kafka.security has no TLS: add kafka.security = tls or sasl_tls"));
   }
   if (security == KafkaSecurity::kPlaintext || security == KafkaSecurity::kTls) {
     constexpr std::string_view kLogin[] = {"kafka.sasl_mechanism", "kafka.username", "kafka.password_file"};
-    return CheckIdle(config, kLogin,
-                     "is set, but kafka.security has no SASL: add kafka.security = sasl_tls or sasl_plaintext");
+    return CheckUnused(config, kLogin,
+                       "is set, but kafka.security has no SASL: add kafka.security = sasl_tls or sasl_plaintext");
   }
   if (config.kafka_username.empty()) return Refuse("kafka.username", "is empty, but kafka.security has SASL");
   if (config.kafka_password_file.empty()) return Refuse("kafka.password_file", "is empty, but kafka.security has SASL");
@@ -137,7 +139,7 @@ Status CheckKafkaSecurity(const Config& config) {
 Status CheckKafka(const Config& config) {
   if (config.kafka_brokers.empty()) {
     constexpr std::string_view kAll[] = {"kafka."};
-    return CheckIdle(config, kAll, "is set, but kafka.brokers is not: there is no Kafka");
+    return CheckUnused(config, kAll, "is set, but kafka.brokers is not: there is no Kafka");
   }
   TOCSIN_TRY(CheckKafkaSecurity(config));
   if (config.kafka_tls_cert_file.empty() == config.kafka_tls_key_file.empty()) return {};
@@ -145,17 +147,17 @@ Status CheckKafka(const Config& config) {
                 "is empty: a certificate and its key are given together");
 }
 
-/// The rest of the address is read where RabbitMQ is connected to. Its text is not shown: a password may be in it.
+/// The rest of the address is parsed by the sink. Its text is not shown, because it may hold a password.
 Status CheckRabbitmq(const Config& config) {
   std::string_view url = config.rabbitmq_url;
   if (url.empty()) {
     constexpr std::string_view kAll[] = {"rabbitmq."};
-    return CheckIdle(config, kAll, "is set, but rabbitmq.url is not: there is no RabbitMQ");
+    return CheckUnused(config, kAll, "is set, but rabbitmq.url is not: there is no RabbitMQ");
   }
   const bool tls = url.starts_with("amqps://");
   if (!tls && !url.starts_with("amqp://")) return Refuse("rabbitmq.url", "does not begin with amqp:// or amqps://");
   if (!tls && !config.rabbitmq_ca_file.empty()) {
-    return Refuse("rabbitmq.ca_file", "is set, but rabbitmq.url is without TLS: it has to begin with amqps://");
+    return Refuse("rabbitmq.ca_file", "is set, but rabbitmq.url has no TLS: it has to begin with amqps://");
   }
   url.remove_prefix(url.find("//") + 2);
   url = url.substr(0, url.find('/'));

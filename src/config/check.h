@@ -1,5 +1,4 @@
-// What no option can check by itself: options that contradict each other, or that have no meaning where others are as
-// they are. Pure.
+// Checks of several options together: those that contradict each other, or have no effect because of others. Pure.
 #pragma once
 
 #include "base/result.h"
@@ -7,7 +6,7 @@
 
 namespace tocsin {
 
-/// An error names the option at fault, and what to do about it.
+/// An error names the option at fault, and how to mend it.
 Status CheckTogether(const Config& config);
 
 }  // namespace tocsin

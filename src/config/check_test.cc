@@ -32,10 +32,10 @@ TEST(Check, TheEmbeddedStoreHasNoUseForOptionsOfRedis) {
   EXPECT_EQ(ErrorOf({}), "no error");
   EXPECT_EQ(
       ErrorOf({"--redis-endpoints", "10.0.0.1:6379"}),
-      "redis.endpoints: redis.endpoints is set, but store is journal, which has no use for it: add store = redis");
+      "redis.endpoints: redis.endpoints is set, but has no effect with store = journal: add store = redis");
   for (const char* flag : {"--redis-tls=true", "--coordination=zookeeper", "--session-timeout=3s",
                            "--zookeeper-path=/x", "--redis-checks=warn"}) {
-    EXPECT_THAT(ErrorOf({flag}), HasSubstr("store is journal")) << flag;
+    EXPECT_THAT(ErrorOf({flag}), HasSubstr("store = journal")) << flag;
   }
   EXPECT_EQ(ErrorOf({"--redis-endpoints", "127.0.0.1:6379"}), "no error") << "the default says nothing";
   EXPECT_EQ(ErrorOf({"--node-name", "x"}), "no error");
@@ -52,7 +52,7 @@ TEST(Check, RedisHasNoUseForOptionsOfTheEmbeddedStore) {
 
 TEST(Check, ShardsOnRedisAreAPowerOfTwo) {
   EXPECT_EQ(OnRedis({"--shards", "3"}),
-            "shards: shards is 3: where store is redis it takes a power of two from 1 to 64");
+            "shards: shards is 3: with store = redis it takes a power of two from 1 to 64");
   EXPECT_EQ(OnRedis({"--shards", "64"}), "no error");
   EXPECT_EQ(ErrorOf({"--shards", "3"}), "no error");
   EXPECT_EQ(LoadWith({"--store", "redis"}, 6)->config.shards, 2) << "half of the cores, rounded down";
@@ -74,8 +74,8 @@ TEST(Check, ASingleServerHasOneAddress) {
 TEST(Check, SentinelsNeedTheNameOfTheMaster) {
   EXPECT_THAT(OnRedis({"--redis-mode", "sentinel"}), HasSubstr("redis.master is empty"));
   EXPECT_EQ(OnRedis({"--redis-mode", "sentinel", "--redis-master", "m"}), "no error");
-  EXPECT_THAT(OnRedis({"--redis-master", "m"}), HasSubstr("where redis.mode is sentinel alone"));
-  EXPECT_THAT(OnRedis({"--redis-sentinel-password-file", "/p"}), HasSubstr("where redis.mode is sentinel alone"));
+  EXPECT_THAT(OnRedis({"--redis-master", "m"}), HasSubstr("only with redis.mode = sentinel"));
+  EXPECT_THAT(OnRedis({"--redis-sentinel-password-file", "/p"}), HasSubstr("only with redis.mode = sentinel"));
   EXPECT_THAT(OnRedis({"--redis-mode", "sentinel", "--redis-master", "m", "--redis-sentinel-username", "u"}),
               HasSubstr("needs redis.sentinel_password_file"));
 }
@@ -128,7 +128,7 @@ TEST(Check, OptionsOfRabbitmqNeedItsAddress) {
             "rabbitmq.password_file: rabbitmq.password_file is set, but rabbitmq.url is not: there is no RabbitMQ");
   EXPECT_THAT(ErrorOf({"--rabbitmq-url", "amqp://tocsin@rabbit"}), HasSubstr("rabbitmq.password_file is empty"));
   EXPECT_EQ(ErrorOf({"--rabbitmq-url", "amqp://tocsin@rabbit/jobs", "--rabbitmq-password-file", "/p"}), "no error");
-  EXPECT_THAT(ErrorOf({"--rabbitmq-url", "amqp://rabbit", "--rabbitmq-ca-file", "/c"}), HasSubstr("without TLS"));
+  EXPECT_THAT(ErrorOf({"--rabbitmq-url", "amqp://rabbit", "--rabbitmq-ca-file", "/c"}), HasSubstr("has no TLS"));
   EXPECT_EQ(ErrorOf({"--rabbitmq-url", "amqps://rabbit", "--rabbitmq-ca-file", "/c"}), "no error");
 }
 

@@ -1,5 +1,5 @@
-// Config: what a node was told, typed and within its bounds. LoadConfig (config/load.h) fills it; the defaults are in
-// the one table of options (config/options.cc) and nowhere else. A plain value, not changed after the start.
+// Config: the options of a node, typed and within their bounds. LoadConfig (config/load.h) fills it; the defaults are
+// only in the table of options (config/options.cc). A plain value that does not change after the start.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-using Addresses = std::vector<Address>;  // at least one, unless the default is none
+using Addresses = std::vector<Address>;  // empty only if the default is
 
 struct Config {
   StoreKind store{};
@@ -81,7 +81,7 @@ struct Config {
   KafkaCompression kafka_compression{};
   uint64_t kafka_message_size = 0;  // bytes
 
-  std::string secrets_dir;    // empty: the environment alone
+  std::string secrets_dir;    // empty: secrets come from the environment only
   std::string webhook_allow;  // networks; empty: none
   std::string webhook_ca_file;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/errors.h"
+#include "base/version.h"
 #include "config/options.h"
 #include "config/value.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"--config", "FILE", "Read options from this TOML file. Also TOCSIN_CONFIG."},
-    Command{"--config-check", "", "Check the options, print what is in effect, and exit: 0 where all is well, else 2."},
+    Command{"--config-check", "", "Check the options, print what is in effect, and exit: 0 if they are valid, else 2."},
     Command{"--print-docs", "PAGE", "Print a generated page and exit: configuration, errors or sample."},
     Command{"--version", "", "Print the version and exit."},
     Command{"--help", "", "Print this and exit."},
@@ -46,7 +47,7 @@ std::string TableOf(std::string_view key) {
   return dot == std::string_view::npos ? "" : std::string(key.substr(0, dot));
 }
 
-/// In the order of the file: the empty table comes first, since in TOML whatever follows a head belongs to its table.
+/// In the order of the file. The empty table is first: in TOML everything after a table's header belongs to it.
 std::vector<std::string> Tables() {
   std::vector<std::string> tables{""};
   for (const Option& option : Options()) {
@@ -69,19 +70,18 @@ std::vector<std::string_view> Groups() {
 
 std::span<const Command> Commands() { return kCommands; }
 
-std::string_view Version() { return TOCSIN_VERSION; }
-
-std::string VersionText() { return "tocsind " TOCSIN_VERSION "\n"; }
+std::string VersionText() { return fmt::format("tocsind {}\n", Version()); }
 
 std::string HelpText() {
   std::string text =
-      "tocsind is a timeout centre: hand it a job now, and get it back at an exact later moment, at least once,\n"
-      "whatever crashes in between. Without any option it serves on its embedded store, in ./tocsin-data.\n"
-      "\n"
-      "Usage: tocsind [options]\n"
-      "\n"
-      "Each option can be a flag, an environment variable (--http-listen is TOCSIN_HTTP_LISTEN) or a key of the\n"
-      "file (http.listen). Flags win over the environment, and the environment over the file.\n";
+      R"(tocsind is a timeout centre: hand it a job now, and get it back at an exact later moment, at least once,
+whatever crashes in between. Without any option it serves on its embedded store, in ./tocsin-data.
+
+Usage: tocsind [options]
+
+Each option can be a flag, an environment variable (--http-listen is TOCSIN_HTTP_LISTEN) or a key of the
+file (http.listen). Flags win over the environment, and the environment over the file.
+)";
   for (const std::string_view group : Groups()) {
     text += fmt::format("\n{}:\n", group);
     for (const Option& option : Options()) {
@@ -97,29 +97,28 @@ std::string HelpText() {
     text += fmt::format("  {}{}{}\n", command.flag, command.value.empty() ? "" : " ", command.value);
     text += Wrapped(command.doc, "      ");
   }
-  text +=
-      "\nExamples:\n"
-      "  tocsind                                           try it: it prints its URL and a first job to copy\n"
-      "  tocsind --config /etc/tocsin.toml --config-check  is this file right?\n"
-      "  tocsind --clock virtual --data-dir /tmp/t         for tests: time moves when the test says so\n";
-  return text;
+  return text + R"(
+Examples:
+  tocsind                                           try it: it prints its URL and a first job to copy
+  tocsind --config /etc/tocsin.toml --config-check  is this file right?
+  tocsind --clock virtual --data-dir /tmp/t         for tests: time moves when the test says so
+)";
 }
 
 std::string ConfigurationMarkdown() {
-  std::string text =
-      "# Configuration\n\n"
-      "Generated from the table in `src/config/options.cc` by `make docs`; a test fails when they differ.\n\n"
-      "Every option has a key in the TOML file (`--config FILE`, or `TOCSIN_CONFIG`), a flag and an environment\n"
-      "variable. Flags win over the environment, the environment over the file, the file over the defaults. A name "
-      "that\n"
-      "is not in these tables is an error which names the nearest known one. `tocsind --config-check` checks "
-      "everything\n"
-      "and prints what is in effect; [deploy/tocsin.toml](../deploy/tocsin.toml) is a file to begin with.\n\n"
-      "A **size** is a whole number with B, KiB, MiB, GiB or TiB (without a unit: bytes); a **duration** one with ms, "
-      "s,\n"
-      "m, h or d; **addresses** are host:port, with commas between them. In the file numbers, true and false stand "
-      "bare\n"
-      "and everything else in quotes.\n";
+  std::string text = R"(# Configuration
+
+Generated from the table in `src/config/options.cc` by `make docs`; a test fails when they differ.
+
+Every option has a key in the TOML file (`--config FILE`, or `TOCSIN_CONFIG`), a flag and an environment variable. Flags
+win over the environment, the environment over the file, the file over the defaults. A name that is not in these tables
+is an error, which names the nearest known one. `tocsind --config-check` checks everything and prints what is in effect;
+[deploy/tocsin.toml](../deploy/tocsin.toml) is a file to begin with.
+
+A **size** is a whole number with B, KiB, MiB, GiB or TiB (without a unit: bytes). A **duration** is one with ms, s, m, h
+or d. **Addresses** are host:port, with commas between them. In the file, numbers, true and false are bare and everything
+else is in quotes.
+)";
   for (const std::string_view group : Groups()) {
     text += fmt::format("\n## {}\n", group);
     for (const Option& option : Options()) {
@@ -141,13 +140,16 @@ std::string ConfigurationMarkdown() {
 }
 
 std::string ErrorsMarkdown() {
-  std::string text =
-      "# Errors\n\n"
-      "Generated from the table in `src/base/errors.cc` by `make docs`; a test fails when they differ.\n\n"
-      "Every error has one of these codes, whichever way it was asked. **Retry** says whether the same call may "
-      "succeed\n"
-      "later without a change.\n\n"
-      "| code | HTTP | RESP | gRPC | retry | meaning |\n|---|---|---|---|---|---|\n";
+  std::string text = R"(# Errors
+
+Generated from the table in `src/base/errors.cc` by `make docs`; a test fails when they differ.
+
+Every error has one of these codes, whichever protocol was used. **Retry** says whether the same call may succeed later
+without a change.
+
+| code | HTTP | RESP | gRPC | retry | meaning |
+|---|---|---|---|---|---|
+)";
   for (const ErrorRow& row : ErrorTable()) {
     text += fmt::format("| `{}` | {} | `{}` | `{}` | {} | {} |\n", row.name, row.http, row.resp, row.grpc,
                         row.retry ? "yes" : "no", row.doc);

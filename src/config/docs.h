@@ -1,4 +1,4 @@
-// The texts that are generated from the option table and the error table. tools/generate_docs.sh writes them to
+// Texts that are generated from the option table and the error table. tools/generate_docs.sh writes them to
 // docs/configuration.md, docs/errors.md and deploy/tocsin.toml; docs_test.cc fails when a file differs.
 #pragma once
 
@@ -8,16 +8,15 @@
 
 namespace tocsin {
 
-/// Arguments that are about the program rather than options of the server, so that they are not in the file.
+/// Arguments for the program itself: they are not options of the server, and not in the file.
 struct Command {
   std::string_view flag;
-  std::string_view value;  // what follows the flag, or empty
+  std::string_view value;  // the name of its value, or empty
   std::string_view doc;
 };
 std::span<const Command> Commands();
 
 std::string HelpText();
-std::string_view Version();
 std::string VersionText();
 std::string ConfigurationMarkdown();
 std::string ErrorsMarkdown();

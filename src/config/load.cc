@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kVariablePrefix = "TOCSIN_";
 constexpr size_t kFileBytesMax = 64 << 10;
 
-/// What the command line says, in its order.
+/// The command line, in its order.
 struct CommandLine {
   std::vector<Setting> settings;
   std::optional<std::string> config_file;
@@ -31,7 +31,6 @@ struct CommandLine {
   bool version = false;
 };
 
-/// What the environment says.
 struct Environment {
   std::vector<Setting> settings;
   std::optional<std::string> config_file;
@@ -74,7 +73,7 @@ Result<CommandLine> ParseArguments(const std::vector<std::string>& arguments) {
     } else if (i + 1 < arguments.size()) {
       value = arguments[++i];
     } else {
-      return FailField(Code::kInvalidArgument, flag, "{} needs a value behind it", flag);
+      return FailField(Code::kInvalidArgument, flag, "{} needs a value", flag);
     }
     if (option != nullptr) {
       line.settings.push_back({option, std::move(value), flag});
@@ -85,9 +84,9 @@ Result<CommandLine> ParseArguments(const std::vector<std::string>& arguments) {
   return line;
 }
 
-/// Variables with our prefix that others set: Kubernetes gives every container in the namespace TOCSIN_SERVICE_HOST,
-/// TOCSIN_PORT, TOCSIN_PORT_7420_TCP... where a service is called tocsin; the tocsin command has its own; and secrets
-/// are looked for when a topic names them.
+/// Variables with our prefix that are not options: Kubernetes gives every container in the namespace
+/// TOCSIN_SERVICE_HOST, TOCSIN_PORT, TOCSIN_PORT_7420_TCP... if a service is called tocsin; the tocsin command has its
+/// own; and secrets are read when a topic names them.
 bool IsForeign(std::string_view variable) {
   return variable.starts_with("TOCSIN_SERVICE_") || variable == "TOCSIN_PORT" || variable.starts_with("TOCSIN_PORT_") ||
          variable == "TOCSIN_SERVER" || variable == "TOCSIN_TOKEN" || variable == "TOCSIN_TOKEN_FILE" ||
@@ -114,7 +113,7 @@ Result<Environment> ParseEnvironment(const std::vector<std::pair<std::string, st
   return environment;
 }
 
-/// A config in the making, with who set each option.
+/// A config before all settings are applied, with the origin of each value.
 struct Draft {
   Config config;
   std::vector<std::string> origins = std::vector<std::string>(Options().size(), "default");
@@ -131,7 +130,7 @@ struct Draft {
     return {};
   }
 
-  /// Fills in what 0 stands for.
+  /// Replaces 0 and empty by what they stand for.
   void Resolve(const Machine& machine) {
     if (config.shards == 0) {
       config.shards = std::clamp(machine.cores / 2, 1, 64);
@@ -212,13 +211,8 @@ Result<Loaded> LoadConfig(const Inputs& inputs) {
   TOCSIN_TRY(draft.Apply(line->settings));
   draft.Resolve(inputs.machine);
   TOCSIN_TRY(CheckTogether(draft.config));
-  Loaded loaded{.config = std::move(draft.config)};
-  if (line->config_check) {
-    draft.config = loaded.config;
-    loaded.action = Action::kPrint;
-    loaded.text = draft.Effective();
-  }
-  return loaded;
+  if (line->config_check) return Loaded{.action = Action::kPrint, .config = draft.config, .text = draft.Effective()};
+  return Loaded{.config = std::move(draft.config)};
 }
 
 }  // namespace tocsin

@@ -1,7 +1,7 @@
-// From the command line, the environment and the file to a Config. Pure: what it reads comes in through Inputs.
+// Makes a Config from the command line, the environment and the file. Pure: everything it reads comes through Inputs.
 //
-// Flags win over the environment, the environment over the file, the file over the defaults. What is given must be
-// right even where something else overrides it; names that are not in the table are errors.
+// Flags win over the environment, the environment over the file, the file over the defaults. Every given value must be
+// valid, even if another one overrides it; names that are not in the table are errors.
 #pragma once
 
 #include <functional>

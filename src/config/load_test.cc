@@ -106,7 +106,7 @@ TEST(Load, WrongValuesNameOptionValueBoundAndPlace) {
   EXPECT_EQ(ErrorOf(With({}, {{"TOCSIN_DURABILITY", "never"}})),
             "TOCSIN_DURABILITY: durability = \"never\" is not fsync, interval or os");
   EXPECT_THAT(ErrorOfFile("# a comment\nshards = 65\n"), HasSubstr("t.toml:2: shards = \"65\" is out of range"));
-  EXPECT_EQ(ErrorOf(With({"--shards"})), "--shards needs a value behind it");
+  EXPECT_EQ(ErrorOf(With({"--shards"})), "--shards needs a value");
 }
 
 TEST(Load, AWrongValueIsAnErrorEvenWhereItIsOverridden) {

@@ -1,4 +1,4 @@
-// What the machine, or the container, gives us: the basis of the defaults that depend on it.
+// The resources of the machine or the container, on which some defaults depend.
 #pragma once
 
 #include <cstdint>

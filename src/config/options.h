@@ -1,5 +1,5 @@
-// The one table of options. A row is all there is to an option: the file, the flags, the environment, --help, the
-// sample file and docs/configuration.md follow from it (CONTRIBUTING.md, "add an option").
+// The table of options. One row declares an option: the file, the flags, the environment, --help, the sample file and
+// docs/configuration.md are made from it (CONTRIBUTING.md, "add an option").
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace tocsin {
 
-/// Where a value goes. The type of the member is the type of the option: std::string is a text, Addresses a list of
-/// them (both empty only where the default is), int a number, uint64_t a size in bytes.
+/// Where a value is kept. The type of the member is the type of the option: std::string is a text, Addresses a list
+/// (both are empty only if the default is), int a number, uint64_t a size in bytes.
 using ConfigMember =
     std::variant<std::string Config::*, Address Config::*, Addresses Config::*, int Config::*, uint64_t Config::*,
                  Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*, bool Config::*,
                  StoreKind Config::*, RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*,
                  KafkaSecurity Config::*, KafkaMechanism Config::*, KafkaCompression Config::*>;
 
-/// What a std::string holds.
+/// What a std::string may hold.
 enum class TextKind : uint8_t {
   kPath,
   kName,  // lower-case letters, digits, ".", "_" and "-"
@@ -35,7 +35,7 @@ struct Option {
   int64_t min = 0;            // bounds of numbers, bytes, ms of durations, and letters of texts; both included
   int64_t max = 0;
   TextKind text = TextKind::kPath;
-  std::string_view zero;                      // what 0 means, where it is allowed besides min to max
+  std::string_view zero;                      // what 0 means; empty: only min to max is allowed
   std::span<const std::string_view> choices;  // of enums
   std::string_view doc;
 };

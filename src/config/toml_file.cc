@@ -1,40 +1,31 @@
 #include "config/toml_file.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include <toml.hpp>
 
 #include "base/nearest.h"
+#include "base/text.h"
 
 namespace tocsin {
 namespace {
 
-// The library parses nested values recursively and would run out of stack. No option is nested, so a bound on all the
-// brackets of a file, which is also one on their depth, refuses nothing that could be right.
+// The library parses nested values recursively and could run out of stack. No valid file has many brackets, so bound
+// their number, and with it their depth.
 constexpr auto kBracketsMax = 256;
 
-/// Where the first byte is that is not UTF-8, or npos. The library notices too, but reads past its buffer to say so.
-size_t FirstNonUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF8 ? 4 : 0;
-    if (length == 0 || text.size() - i < length) return i;
-    uint32_t point = length == 1 ? lead : lead & (0x7FU >> length);
-    for (size_t j = 1; j < length; ++j) {
-      const auto next = static_cast<unsigned char>(text[i + j]);
-      if ((next & 0xC0) != 0x80) return i;
-      point = point << 6 | (next & 0x3F);
-    }
-    constexpr std::array<uint32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};  // less is an overlong form
-    if (point < kLeast[length] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return i;
-    i += length;
+/// The number of the first line that is not UTF-8, or 0. The library notices too, but reads past its buffer to say so.
+size_t FirstBadLine(std::string_view text) {
+  for (size_t line = 1; !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    if (!IsUtf8(text.substr(0, end))) return line;
+    text.remove_prefix(end);
   }
-  return std::string_view::npos;
+  return 0;
 }
 
-/// Where in a file a value stands, as an editor would take it.
+/// The line of a value, as editors write it.
 std::string Place(const std::string& name, const toml::value& value) {
   return fmt::format("{}:{}", name, value.location().line());
 }
@@ -82,7 +73,7 @@ Status Flatten(const toml::table& table, const std::string& prefix, const std::s
   return {};
 }
 
-/// The library's messages show the line with an arrow below it; the first line alone says what is wrong.
+/// The library's messages show the line with an arrow below it; the first line is enough.
 std::string FirstLine(std::string_view message) {
   constexpr std::string_view kPrefix = "[error] ";
   if (message.starts_with(kPrefix)) message.remove_prefix(kPrefix.size());
@@ -96,8 +87,7 @@ Result<std::vector<Setting>> ParseToml(const std::string& text, const std::strin
     return Fail(Code::kInvalidArgument, "{}: more than {} brackets: this is not a configuration of Tocsin", name,
                 kBracketsMax);
   }
-  if (const size_t bad = FirstNonUtf8(text); bad != std::string_view::npos) {
-    const auto line = std::ranges::count(std::string_view(text).substr(0, bad), '\n') + 1;
+  if (const size_t line = FirstBadLine(text); line > 0) {
     return Fail(Code::kInvalidArgument, "{}:{}: TOML is UTF-8, and this line is not", name, line);
   }
   std::vector<Setting> settings;

@@ -1,4 +1,4 @@
-// The configuration file: TOML in, a flat list of settings out. The only place that knows the TOML library.
+// The configuration file: from TOML to a flat list of settings. The only place that uses the TOML library.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ struct Unit {
   int64_t factor;
 };
 
-// Each list from the smallest to the largest, which is how Show finds the largest that divides a value.
+// From the smallest to the largest, so that ShowQuantity finds the largest that divides a value.
 constexpr std::array kDurationUnits{Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000},
                                     Unit{"d", 86'400'000}};
 constexpr std::array kByteUnits{Unit{"B", 1}, Unit{"KiB", 1LL << 10}, Unit{"MiB", 1LL << 20}, Unit{"GiB", 1LL << 30},
@@ -37,8 +37,7 @@ bool SameLetters(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-/// A whole number with one of `units` behind it; without a unit it is `bare` of the base unit, or an error where that
-/// is 0.
+/// A whole number followed by one of `units`. Without a unit: times `bare`, or an error if that is 0.
 Result<int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units, int64_t bare,
                               std::string_view example) {
   int64_t number = 0;
@@ -53,9 +52,9 @@ Result<int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units
     if (SameLetters(name, unit.name)) factor = unit.factor;
   }
   if (factor == 0) {
-    std::string known;
-    for (const Unit& unit : units) known += (known.empty() ? "" : ", ") + std::string(unit.name);
-    return Fail(Code::kInvalidArgument, "needs one of the units {}, such as {}", known, example);
+    std::vector<std::string_view> known;
+    for (const Unit& unit : units) known.push_back(unit.name);
+    return Fail(Code::kInvalidArgument, "needs one of the units {}, such as {}", fmt::join(known, ", "), example);
   }
   int64_t value = 0;
   if (__builtin_mul_overflow(number, factor, &value)) return Fail(Code::kInvalidArgument, "is too large");
@@ -87,7 +86,7 @@ Result<Address> ParseAddress(std::string_view text) {
   if (host.empty() || host.size() > 253 || !clean) return malformed();
   const Result<int64_t> port = ParseNumber(text.substr(colon + 1));
   if (!port || *port < 0 || *port > std::numeric_limits<uint16_t>::max()) {
-    return Fail(Code::kInvalidArgument, "has no port from 0 to 65535 behind its last colon");
+    return Fail(Code::kInvalidArgument, "has no port from 0 to 65535 after its last colon");
   }
   return Address{.host = std::string(host), .port = static_cast<uint16_t>(*port)};
 }
@@ -99,7 +98,7 @@ Result<Addresses> ParseAddresses(std::string_view text) {
     more = comma != std::string_view::npos;
     Result<Address> address = ParseAddress(text.substr(0, comma));
     if (!address) return std::unexpected(std::move(address).error());
-    if (address->port == 0) return Fail(Code::kInvalidArgument, "has a port 0, which nothing listens on");
+    if (address->port == 0) return Fail(Code::kInvalidArgument, "has the port 0, on which nothing listens");
     addresses.push_back(*std::move(address));
     if (more) text.remove_prefix(comma + 1);
   }

@@ -1,4 +1,4 @@
-// What the server says on stdout when it is ready: where it listens, what it recovered, and a first job to paste.
+// What the server prints when it is ready: where it listens, what it recovered, and a first job to paste.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct BannerFacts {
   std::string url;      // without a slash at the end
   std::string resp;     // host:port
   bool virtual_clock = false;
-  bool tokens = false;  // every call needs one
+  bool tokens = false;  // every call needs an access token
 };
 
 std::string BannerText(const BannerFacts& facts);

@@ -1,4 +1,4 @@
-// What the exit status of tocsind says to whoever started it.
+// The exit status of tocsind.
 #pragma once
 
 namespace tocsin {

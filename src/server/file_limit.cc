@@ -22,7 +22,7 @@ size_t FitConnections(size_t wanted) {
   }
   const size_t fit = std::max<size_t>(1, limit.rlim_cur > kReserve ? limit.rlim_cur - kReserve : 1);
   if (fit >= wanted) return wanted;
-  LogWarn("limits.connections is {}, but the system allows {} open files: taking {} connections", wanted,
+  LogWarn("limits.connections is {}, but the system allows {} open files: accepting {} connections", wanted,
           limit.rlim_cur, fit);
   return fit;
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "config/docs.h"
 #include "server/banner.h"
 #include "server/exit_status.h"
@@ -15,7 +16,7 @@
 namespace tocsin {
 namespace {
 
-constexpr Millis kStopTime{10'000};  // for what is under way when the server is told to stop
+constexpr Millis kStopTime{10'000};  // for requests under way when the server is told to stop
 
 Limits LimitsOf(const Config& config) {
   Limits limits;
@@ -24,25 +25,20 @@ Limits LimitsOf(const Config& config) {
   return limits;
 }
 
-/// What requests and answers under way may take together, besides the stored jobs.
+/// How much memory requests and answers under way may take together, in addition to the stored jobs.
 size_t TransferMemory(const Config& config) {
   constexpr size_t kMin = 64 << 20;
   constexpr size_t kBodiesMin = 4;
   return std::max({kMin, kBodiesMin * config.limits_body_size, config.memory_limit / 8});
 }
 
-std::unique_ptr<Clock> MakeClock(ClockKind kind) {
-  if (kind == ClockKind::kVirtual) return std::make_unique<VirtualClock>();
-  return std::make_unique<RealClock>();
-}
-
-/// The id is another one after each start: a node that comes back is not the one that went.
-/// Where others may look for it: a wildcard says nothing to them, the node's name does where it is the machine's.
+/// The address for other nodes: the node's name, usually the machine's, in place of a wildcard.
 std::string Published(const Config& config, const net::Address& address) {
   const bool wildcard = address.host == "0.0.0.0" || address.host == "::";
   return wildcard ? fmt::format("{}:{}", config.node_name, address.port) : address.Text();
 }
 
+/// The id differs after each start: a node that comes back is not the one that left.
 Member MakeSelf(const Config& config, const net::Address& http, const net::Address& resp, Time now) {
   return {.id = fmt::format("{}-{:08x}", config.node_name, std::random_device{}()),
           .http = Published(config, http),
@@ -51,18 +47,18 @@ Member MakeSelf(const Config& config, const net::Address& http, const net::Addre
           .heard = now};
 }
 
-void NameThread(const std::string& name) { pthread_setname_np(pthread_self(), name.c_str()); }
-
 }  // namespace
 
 ServerNode::ServerNode(const Config& config)
     : config_(config),
-      clock_(MakeClock(config.clock)),
-      virtual_clock_(dynamic_cast<VirtualClock*>(clock_.get())),
-      main_loop_(*clock_),
+      virtual_clock_(config.clock == ClockKind::kVirtual ? std::make_unique<VirtualClock>() : nullptr),
+      clock_(virtual_clock_ ? static_cast<Clock&>(*virtual_clock_) : real_clock_),
+      main_loop_(clock_),
       signals_(main_loop_.io(), SIGINT, SIGTERM),
       stop_timer_(main_loop_.io()),
-      router_(http::MakeRouter(virtual_clock_ != nullptr)) {}
+      router_(http::MakeRouter(virtual_clock_ != nullptr)) {
+  for (int shard = 0; shard < config.shards; ++shard) loops_.push_back(std::make_unique<net::AsioLoop>(clock_));
+}
 
 ServerNode::~ServerNode() = default;
 
@@ -76,7 +72,9 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
   if (!guard) return std::unexpected(std::move(guard).error());
   node->token_guard_ = *std::move(guard);
   TOCSIN_TRY(node->Listen(*http, *resp));
-  TOCSIN_TRY(node->MakeSinks());
+  auto sinks = NodeSinks::Make(config, node->clock_, node->Loops());
+  if (!sinks) return std::unexpected(std::move(sinks).error());
+  node->sinks_ = *std::move(sinks);
   TOCSIN_TRY(node->OpenStore());
   node->MakeShards();
   node->MakeServers();
@@ -96,12 +94,8 @@ Status ServerNode::Listen(const net::Address& http, const net::Address& resp) {
 }
 
 Status ServerNode::OpenStore() {
-  std::vector<net::AsioLoop*> loops;
-  for (int shard = 0; shard < config_.shards; ++shard) {
-    loops.push_back(loops_.emplace_back(std::make_unique<net::AsioLoop>(*clock_)).get());
-  }
-  const Member self = MakeSelf(config_, http_listener_->address(), resp_listener_->address(), clock_->Now().utc);
-  backing_ = MakeBacking({config_, *clock_, virtual_clock_, metrics_, main_loop_, std::move(loops), self});
+  const Member self = MakeSelf(config_, http_listener_->address(), resp_listener_->address(), clock_.Now().utc);
+  backing_ = MakeBacking({config_, clock_, virtual_clock_.get(), metrics_, main_loop_, Loops(), self});
   bool listening = false;
   bool told_to_stop = false;
   const auto go_on = [&] {
@@ -118,22 +112,15 @@ Status ServerNode::OpenStore() {
   return {};
 }
 
-Status ServerNode::MakeSinks() {
-  auto sinks = NodeSinks::Make(config_, *clock_);
-  if (!sinks) return std::unexpected(std::move(sinks).error());
-  sinks_ = *std::move(sinks);
-  return {};
-}
-
 void ServerNode::MakeShards() {
   std::vector<Service::ShardParts> parts;
   for (uint32_t shard = 0; shard < loops_.size(); ++shard) {
     parts.push_back(
         {.loop = loops_[shard].get(), .store = &backing_->store(shard), .shared = backing_->shared_store(shard)});
   }
-  service_ = std::make_unique<Service>(std::move(parts), *clock_, metrics_, LimitsOf(config_), sinks_.get());
+  service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, LimitsOf(config_), sinks_.get());
   service_->OnFailed([](const Error& error) {
-    // Nothing may be acknowledged any more, and no destructor may touch the files: the next start recovers.
+    // Acknowledge nothing more, and run no destructor that would touch the files: the next start recovers.
     LogError("the store has failed: {}; exiting, start again to recover", error.message);
     std::_Exit(kExitStoreFailed);
   });
@@ -142,12 +129,12 @@ void ServerNode::MakeShards() {
 void ServerNode::MakeServers() {
   scraper_ = std::make_unique<metrics::Scraper>(metrics_);
   budget_ = std::make_unique<net::Budget>(TransferMemory(config_), metrics_);
-  const NodeInfo node{std::string(Version()), loops_.size(), clock_->IoNow(), connections_, backing_->cluster()};
-  const http::Context http{*service_, *clock_, virtual_clock_, metrics_, *scraper_, node};
+  const NodeInfo node{std::string(Version()), loops_.size(), clock_.IoNow(), connections_, backing_->cluster()};
+  const http::Context http{*service_, clock_, virtual_clock_.get(), metrics_, *scraper_, node};
   const http::Options options{
       .body_bytes_max = config_.limits_body_size,
       .pages = http_listener_->address().loopback ? http::Pages::kOfThisMachine : http::Pages::kOfTheirHost};
-  const resp::Context resp{*service_, *clock_, virtual_clock_, metrics_, node};
+  const resp::Context resp{*service_, clock_, virtual_clock_.get(), metrics_, node};
   for (const auto& loop : loops_) {
     http_servers_.push_back(std::make_unique<http::Server>(http, router_, *budget_, *loop, options));
     resp_servers_.push_back(std::make_unique<resp::Server>(resp, *budget_, *loop,
@@ -156,6 +143,12 @@ void ServerNode::MakeServers() {
     http_servers_.back()->Admit(token_guard_->tokens());
     resp_servers_.back()->Admit(token_guard_->tokens());
   }
+}
+
+std::vector<net::AsioLoop*> ServerNode::Loops() const {
+  std::vector<net::AsioLoop*> loops;
+  for (const auto& loop : loops_) loops.push_back(loop.get());
+  return loops;
 }
 
 std::string ServerNode::Banner() const {
@@ -170,11 +163,10 @@ std::string ServerNode::Banner() const {
 void ServerNode::StartThreads() {
   backing_->Start();
   service_->Start();
-  std::vector<net::AsioLoop*> loops;
-  for (size_t shard = 0; shard < loops_.size(); ++shard) {
-    loops.push_back(loops_[shard].get());
-    threads_.emplace_back([loop = loops.back(), shard] {
-      NameThread(fmt::format("shard-{}", shard));
+  const std::vector<net::AsioLoop*> loops = Loops();
+  for (size_t shard = 0; shard < loops.size(); ++shard) {
+    threads_.emplace_back([loop = loops[shard], shard] {
+      pthread_setname_np(pthread_self(), fmt::format("shard-{}", shard).c_str());
       loop->Run();
     });
   }
@@ -188,7 +180,7 @@ void ServerNode::StartThreads() {
 
 void ServerNode::WatchTokens() {
   if (!token_guard_) {
-    // The terminal was closed; nohup asks to go on without it.
+    // SIGHUP means that the terminal was closed; under nohup it is ignored, and we go on.
     struct sigaction inherited{};
     sigaction(SIGHUP, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) signals_.add(SIGHUP);
@@ -220,7 +212,7 @@ int ServerNode::Finish() {
     LogError("cannot close the store: {}", closed.error().message);
     status = kExitStoreFailed;
   }
-  if (parts_running_ > 0) std::_Exit(status);  // a call without its answer still refers to the service
+  if (parts_running_ > 0) std::_Exit(status);  // an unanswered call still refers to the service
   http_servers_.clear();
   resp_servers_.clear();
   service_.reset();
@@ -265,7 +257,7 @@ void ServerNode::Drain() {
 }
 
 void ServerNode::ShardDrains() {
-  // Not before all do: they say with each answer that it is the last one, and the service refuses from its stop on.
+  // Wait for all of them: a draining server marks each answer as the last one, and a stopped service refuses calls.
   if (++shards_draining_ < loops_.size()) return;
   loops_[0]->Post([this] { service_->Stop(*loops_[0], [this] { main_loop_.Post([this] { PartStopped(); }); }); });
 }

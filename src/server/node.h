@@ -1,7 +1,7 @@
 // ServerNode: everything that a server consists of, put together.
 //
-// Made, run and destroyed by the main thread, whose loop accepts connections and hears signals; each shard has a thread
-// of its own. Members are declared in the order in which they depend on each other.
+// Made, run and destroyed by the main thread, whose loop accepts connections and waits for signals; each shard has a
+// thread of its own. Members are declared in the order in which they depend on each other.
 #pragma once
 
 #include <memory>
@@ -31,22 +31,22 @@ namespace tocsin {
 
 class ServerNode {
  public:
-  /// Takes the addresses, opens the store and learns what is in it. Nothing is served yet. kShuttingDown where a signal
-  /// came meanwhile.
+  /// Binds the addresses, opens the store and recovers it. Nothing is served yet. kShuttingDown if a signal came
+  /// meanwhile.
   static Result<std::unique_ptr<ServerNode>> Open(const Config& config);
   ~ServerNode();
   ServerNode(const ServerNode&) = delete;
   ServerNode& operator=(const ServerNode&) = delete;
 
-  /// What is served where, for people.
+  /// Where the server listens, for people.
   std::string Banner() const;
   /// Serves until a signal; the program's exit status. What was accepted is stored when this returns.
   int Run();
 
  private:
   explicit ServerNode(const Config& config);
+  std::vector<net::AsioLoop*> Loops() const;
   Status OpenStore();
-  Status MakeSinks();
   Status Listen(const net::Address& http, const net::Address& resp);
   void MakeShards();
   void MakeServers();
@@ -61,11 +61,12 @@ class ServerNode {
 
   const Config config_;
   metrics::Registry metrics_;
-  std::unique_ptr<Clock> clock_;
-  VirtualClock* virtual_clock_ = nullptr;
+  RealClock real_clock_;
+  const std::unique_ptr<VirtualClock> virtual_clock_;  // null with the real clock
+  Clock& clock_;
 
-  std::vector<std::unique_ptr<net::AsioLoop>> loops_;
-  net::AsioLoop main_loop_;  // destroyed before the shards' loops: an accept under way holds a socket of theirs
+  std::vector<std::unique_ptr<net::AsioLoop>> loops_;  // of the shards
+  net::AsioLoop main_loop_;  // destroyed before loops_: an accept under way holds a socket of theirs
   boost::asio::signal_set signals_;
   boost::asio::steady_timer stop_timer_;
   std::unique_ptr<net::Listener> http_listener_;
@@ -83,9 +84,10 @@ class ServerNode {
   std::vector<std::unique_ptr<resp::Server>> resp_servers_;
   std::vector<std::jthread> threads_;
 
+  // While stopping.
   bool stopping_ = false;
   size_t shards_draining_ = 0;
-  size_t parts_running_ = 0;  // the service and the shards' servers, while stopping
+  size_t parts_running_ = 0;  // the service and the shards' servers
 };
 
 }  // namespace tocsin

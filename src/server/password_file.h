@@ -1,4 +1,4 @@
-// The files that options of passwords name.
+// Password files, which options name.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tocsin {
 
-/// The line that the file of the option `key` holds; nothing where the path is empty. Errors name the option and the
-/// path, and hold nothing of the line.
+/// The only line of the file of the option `key`; empty if the path is. Errors name the option and the path, and hold
+/// nothing of the line.
 Result<std::string> PasswordOf(std::string_view key, const std::string& path);
 
 }  // namespace tocsin

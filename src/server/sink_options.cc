@@ -2,38 +2,29 @@
 
 #include <utility>
 
+#include "config/options.h"
+#include "config/value.h"
 #include "server/password_file.h"
-#include "server/redis_options.h"
 
 namespace tocsin {
-namespace {
 
-using Security = KafkaOptions::Security;
-using Mechanism = KafkaOptions::Mechanism;
-using Compression = KafkaOptions::Compression;
-
-static_assert(static_cast<int>(Security::kSaslTls) == static_cast<int>(KafkaSecurity::kSaslTls));
-static_assert(static_cast<int>(Mechanism::kScramSha512) == static_cast<int>(KafkaMechanism::kScramSha512));
-static_assert(static_cast<int>(Compression::kLz4) == static_cast<int>(KafkaCompression::kLz4));
-
-}  // namespace
-
-Result<KafkaOptions> KafkaOptionsOf(const Config& config) {
-  KafkaOptions options;
-  if (config.kafka_brokers.empty()) return options;
-  options.brokers = AddressesText(config.kafka_brokers);
-  options.security = static_cast<Security>(config.kafka_security);
-  options.mechanism = static_cast<Mechanism>(config.kafka_sasl_mechanism);
-  options.username = config.kafka_username;
+Result<kafka::Options> KafkaOptionsOf(const Config& config) {
+  constexpr const char* kMechanisms[] = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"};  // in the order of the enum
+  static_assert(static_cast<size_t>(KafkaMechanism::kScramSha512) + 1 == std::size(kMechanisms));
+  const KafkaSecurity security = config.kafka_security;
+  const bool sasl = security == KafkaSecurity::kSaslPlaintext || security == KafkaSecurity::kSaslTls;
   auto password = PasswordOf("kafka.password_file", config.kafka_password_file);
   if (!password) return std::unexpected(std::move(password).error());
-  options.password = *std::move(password);
-  options.ca_file = config.kafka_tls_ca_file;
-  options.cert_file = config.kafka_tls_cert_file;
-  options.key_file = config.kafka_tls_key_file;
-  options.compression = static_cast<Compression>(config.kafka_compression);
-  options.message_size = config.kafka_message_size;
-  return options;
+  return kafka::Options{.brokers = ShowOption(*FindOption("kafka.brokers"), config),
+                        .tls = security == KafkaSecurity::kTls || security == KafkaSecurity::kSaslTls,
+                        .ca_file = config.kafka_tls_ca_file,
+                        .cert_file = config.kafka_tls_cert_file,
+                        .key_file = config.kafka_tls_key_file,
+                        .sasl_mechanism = sasl ? kMechanisms[static_cast<size_t>(config.kafka_sasl_mechanism)] : "",
+                        .username = config.kafka_username,
+                        .password = *std::move(password),
+                        .compression = ShowOption(*FindOption("kafka.compression"), config),
+                        .message_size = config.kafka_message_size};
 }
 
 Result<rabbitmq::Options> RabbitmqOptionsOf(const Config& config) {

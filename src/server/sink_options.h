@@ -1,4 +1,4 @@
-// From the configuration to what the sinks of Kafka and RabbitMQ take; reads the files of passwords.
+// From the configuration to the options of the sinks of Kafka and RabbitMQ; reads the password files.
 #pragma once
 
 #include "base/result.h"
@@ -8,9 +8,9 @@
 
 namespace tocsin {
 
-/// Without brokers where none are configured. An error names the option whose file is at fault.
-Result<KafkaOptions> KafkaOptionsOf(const Config& config);
-/// Where rabbitmq.url is set.
+/// kafka.brokers is set. An error names the option whose file is at fault.
+Result<kafka::Options> KafkaOptionsOf(const Config& config);
+/// rabbitmq.url is set.
 Result<rabbitmq::Options> RabbitmqOptionsOf(const Config& config);
 
 }  // namespace tocsin

@@ -1,76 +1,100 @@
 #include "server/sinks.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "config/docs.h"
+#include "base/secrets.h"
+#include "base/version.h"
+#include "config/options.h"
+#include "config/value.h"
 #include "server/sink_options.h"
+#include "sinks/kafka/factory.h"
+#include "sinks/rabbitmq/publisher.h"
+#include "sinks/webhook/factory.h"
 
 namespace tocsin {
 namespace {
 
-// As in model/delivery.cc.
-constexpr std::string_view kWebhook = "webhook";
-constexpr std::string_view kKafka = "kafka";
-constexpr std::string_view kRabbitmq = "rabbitmq";
+struct Parts {
+  const Config& config;
+  const Clock& clock;
+  const std::vector<net::AsioLoop*>& loops;
+};
+using Made = Result<std::unique_ptr<SinkFactory>>;
 
-std::unexpected<Error> NoRabbitmq() {
-  return FailField(Code::kInvalidArgument, "delivery.sink",
-                   "delivery.sink is rabbitmq, but this server knows no RabbitMQ: set rabbitmq.url");
+Made MakeWebhook(const Parts& parts) {
+  return webhook::Factory::Make({.allow = parts.config.webhook_allow,
+                                 .ca_file = parts.config.webhook_ca_file,
+                                 .version = std::string(Version()),
+                                 .find_secret = [secrets = Secrets(parts.config.secrets_dir)](
+                                                    std::string_view name) { return secrets.Find(name); },
+                                 .loops = parts.loops});
 }
 
-std::unexpected<Error> Unknown(const Topic& topic) {
-  return FailField(Code::kInvalidArgument, "delivery.sink", "delivery.sink is \"{}\": this server has no such sink",
-                   topic.delivery.sink);
+Made MakeKafka(const Parts& parts) {
+  auto options = KafkaOptionsOf(parts.config);
+  if (!options) return std::unexpected(std::move(options).error());
+  return kafka::Factory::Make(*std::move(options), parts.clock);
+}
+
+Made MakeRabbitmq(const Parts& parts) {
+  auto options = RabbitmqOptionsOf(parts.config);
+  if (!options) return std::unexpected(std::move(options).error());
+  return rabbitmq::Publisher::Make(*std::move(options));
+}
+
+/// To add a sink, add its row here and one in model/delivery.cc.
+struct Kind {
+  std::string_view name;
+  Made (*make)(const Parts& parts);
+  std::string_view option;  // the kind is configured if this one is set; empty: always
+};
+constexpr Kind kKinds[] = {
+    {"webhook", MakeWebhook, ""},
+    {"kafka", MakeKafka, "kafka.brokers"},
+    {"rabbitmq", MakeRabbitmq, "rabbitmq.url"},
+};
+
+bool IsConfigured(const Kind& kind, const Config& config) {
+  return kind.option.empty() || !ShowOption(*FindOption(kind.option), config).empty();
 }
 
 }  // namespace
 
-Result<std::unique_ptr<NodeSinks>> NodeSinks::Make(const Config& config, const Clock& clock) {
-  std::unique_ptr<NodeSinks> sinks(new NodeSinks(config));
-  TOCSIN_TRY(sinks->MakeParts(config, clock));
+Result<std::unique_ptr<NodeSinks>> NodeSinks::Make(const Config& config, const Clock& clock,
+                                                   std::vector<net::AsioLoop*> loops) {
+  auto sinks = std::make_unique<NodeSinks>();
+  for (const Kind& kind : kKinds) {
+    if (!IsConfigured(kind, config)) continue;
+    auto made = kind.make({config, clock, loops});
+    if (!made) return std::unexpected(std::move(made).error());
+    sinks->factories_.emplace(kind.name, *std::move(made));
+  }
   return sinks;
 }
 
-Status NodeSinks::MakeParts(const Config& config, const Clock& clock) {
-  auto webhooks =
-      webhook::Webhooks::Make({.allow = config.webhook_allow,
-                               .ca_file = config.webhook_ca_file,
-                               .version = std::string(Version()),
-                               .find_secret = [this](std::string_view name) { return secrets_.Find(name); }});
-  if (!webhooks) return std::unexpected(std::move(webhooks).error());
-  webhooks_ = *std::move(webhooks);
-
-  auto kafka_options = KafkaOptionsOf(config);
-  if (!kafka_options) return std::unexpected(std::move(kafka_options).error());
-  auto kafka = KafkaSinks::Make(*std::move(kafka_options), clock);
-  if (!kafka) return std::unexpected(std::move(kafka).error());
-  kafka_ = *std::move(kafka);
-
-  if (config.rabbitmq_url.empty()) return {};
-  auto rabbitmq_options = RabbitmqOptionsOf(config);
-  if (!rabbitmq_options) return std::unexpected(std::move(rabbitmq_options).error());
-  auto rabbitmq = rabbitmq::Publisher::Make(*std::move(rabbitmq_options));
-  if (!rabbitmq) return std::unexpected(std::move(rabbitmq).error());
-  rabbitmq_ = *std::move(rabbitmq);
-  return {};
+Result<SinkFactory*> NodeSinks::Find(const Topic& topic) const {
+  const std::string& name = topic.delivery.sink;
+  if (const auto found = factories_.find(name); found != factories_.end()) return found->second.get();
+  const auto* const kind = std::ranges::find(kKinds, name, &Kind::name);
+  if (kind != std::end(kKinds)) {
+    return FailField(Code::kInvalidArgument, "delivery.sink",
+                     "delivery.sink is {0}, but this server is not configured for {0}: set {1}", name, kind->option);
+  }
+  return FailField(Code::kInvalidArgument, "delivery.sink", "delivery.sink is \"{}\": this server has no such sink",
+                   name);
 }
 
 Status NodeSinks::Check(const Topic& topic) const {
-  const std::string_view sink = topic.delivery.sink;
-  if (sink == kWebhook) return webhooks_->Check(topic);
-  if (sink == kKafka) return CheckKafka(topic, kafka_->options());
-  if (sink == kRabbitmq && rabbitmq_ == nullptr) return NoRabbitmq();
-  if (sink == kRabbitmq) return rabbitmq::CheckTopic(topic);
-  return Unknown(topic);
+  auto factory = Find(topic);
+  if (!factory) return std::unexpected(std::move(factory).error());
+  return (*factory)->Check(topic);
 }
 
 Result<std::unique_ptr<Sink>> NodeSinks::Open(const Topic& topic, Loop& loop) {
-  const std::string_view sink = topic.delivery.sink;
-  if (sink == kWebhook) return webhooks_->Open(topic, dynamic_cast<net::AsioLoop&>(loop));
-  if (sink == kKafka) return kafka_->Open(topic, loop);
-  if (sink == kRabbitmq && rabbitmq_ == nullptr) return NoRabbitmq();
-  if (sink == kRabbitmq) return rabbitmq_->Open(topic, loop);
-  return Unknown(topic);
+  auto factory = Find(topic);
+  if (!factory) return std::unexpected(std::move(factory).error());
+  return (*factory)->Open(topic, loop);
 }
 
 }  // namespace tocsin

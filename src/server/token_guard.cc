@@ -28,12 +28,14 @@ Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io
   guard->tokens_ = *std::move(tokens);
   if (guard->tokens_->size() > 0) return guard;
   if (!loopback) {
-    return FailField(Code::kInvalidArgument, "auth.token_file",
-                     "auth.token_file: {0} has no tokens; make one with `tocsin token create --file {0} --name me "
-                     "--scope admin`",
-                     config.auth_token_file);
+    return FailField(
+        Code::kInvalidArgument, "auth.token_file",
+        "auth.token_file: {0} has no access tokens; make one with `tocsin token create --file {0} --name me "
+        "--scope admin`",
+        config.auth_token_file);
   }
-  LogWarn("{} has no tokens: every call is refused until `tocsin token create` makes one", config.auth_token_file);
+  LogWarn("{} has no access tokens: every call is refused until `tocsin token create` makes one",
+          config.auth_token_file);
   return guard;
 }
 
@@ -64,12 +66,12 @@ void TokenGuard::AwaitSignal() {
 void TokenGuard::Read() {
   auto tokens = watch_.Poll();
   if (!tokens) {
-    LogError("auth.token_file: {}; the tokens that were read before stay in force", tokens.error().message);
+    LogError("auth.token_file: {}; the access tokens that were read before stay in force", tokens.error().message);
     return;
   }
   if (*tokens == nullptr) return;
   tokens_ = *std::move(tokens);
-  LogInfo("tokens read again: {}", tokens_->size());
+  LogInfo("access tokens read again: {}", tokens_->size());
   changed_(tokens_);
 }
 

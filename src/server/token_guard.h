@@ -1,7 +1,7 @@
-// TokenGuard: reads the file of tokens at the start, when it changes (it is looked at once a second) and on SIGHUP, and
-// hands each new set on. A file that has become unreadable changes nothing: what was read before stays in force.
+// TokenGuard: reads the file of access tokens at the start, when it changes (it looks once a second) and on SIGHUP, and
+// hands on each new set. If the file becomes unreadable, the last set stays in force.
 //
-// Owned by the ServerNode; runs on the main loop alone. A set is immutable, so that it can be handed to other threads.
+// Owned by the ServerNode; runs on the main loop only. A set is immutable, so it can be handed to other threads.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ class TokenGuard {
   /// Null without auth.token_file. `loopback`: only this machine can reach the server.
   static Result<std::unique_ptr<TokenGuard>> Open(boost::asio::io_context& io, const Config& config, bool loopback);
 
-  /// What was read at the start.
+  /// The last set that was read.
   const Tokens& tokens() const { return tokens_; }
   /// Calls `changed` with every later set, until the loop ends.
   void Start(std::function<void(Tokens)> changed);

@@ -1,14 +1,16 @@
-// Sink: where the jobs of one topic are pushed to. One Sink object serves one topic on one node; it is made anew when
-// the topic's delivery changes. Every sink passes the same contract suite (spi/contract/sink_contract.h) against a real
-// receiver.
+// Sink: delivers the jobs of one topic to one receiver. SinkFactory: makes the sinks of one kind, such as "webhook".
+// Each folder of src/sinks implements both. One Sink object serves one topic on one node; if the topic's delivery
+// changes, the node closes it and makes another one. Every sink passes the same contract suite
+// (spi/contract/sink_contract.h) with a real receiver.
 //
-// Threads: every method is called on the thread of the Loop that the sink was made with, and answers come on it too.
+// Threads: every method of a Sink is called on the thread of the Loop that the sink was made with, and answers come on
+// it too.
 //
 // What every sink promises:
-//  - Each job of each batch is answered exactly once, also when the receiver hangs, dies or is closed.
+//  - Each job of each batch is answered exactly once, also if the receiver hangs, dies or is closed.
 //  - kConfirmed is said only after the receiver has said that it has the job.
-//  - Where the receiver keeps order, jobs reach it in the order in which Deliver was called, and in their order within
-//    a batch, unless one of them has to be tried again.
+//  - If the receiver keeps order, jobs reach it in the order in which Deliver was called, and in their order within a
+//    batch, unless one of them has to be tried again.
 //  - Memory is bounded by what Deliver was given and has not been answered: the caller bounds that.
 //  - Reasons are for people: they say what the receiver answered, and never hold a secret or a payload.
 #pragma once
@@ -40,8 +42,18 @@ struct Delivered {
   DeliverOutcome outcome = DeliverOutcome::kConfirmed;
   std::optional<Millis> delay;  // kRetry: what the receiver asked for, instead of the topic's back-off
   std::string reason;           // kRetry and kRefused
-  bool unsent = false;          // kRetry: it surely never left this server, so that no attempt is used up
+  bool unsent = false;          // kRetry: it surely never left this server, so no attempt is used up
 };
+
+inline Delivered Retry(std::string reason) {
+  return {.outcome = DeliverOutcome::kRetry, .delay = {}, .reason = std::move(reason)};
+}
+inline Delivered Refuse(std::string reason) {
+  return {.outcome = DeliverOutcome::kRefused, .delay = {}, .reason = std::move(reason)};
+}
+inline Delivered Unsent(std::string reason) {
+  return {.outcome = DeliverOutcome::kRetry, .delay = {}, .reason = std::move(reason), .unsent = true};
+}
 
 class Sink {
  public:
@@ -53,21 +65,25 @@ class Sink {
   /// The batch is not empty, and stays as it is until the last of its jobs is answered.
   virtual void Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) = 0;
 
-  /// Nothing more is delivered. What is under way is answered, kRetry where that is not known soon, and unsent where it
-  /// was not begun; then `done` runs, and nothing of the sink runs after it: only then may the sink be destroyed.
+  /// Deliver is not called any more. The sink answers what is under way: with kRetry if the receiver does not answer
+  /// soon, as unsent if it was not begun. Then `done` runs, and nothing of the sink runs after it: only then may the
+  /// sink be destroyed.
   virtual void Close(Task done) = 0;
 };
 
-/// Makes sinks. One object for a node; thread-safe.
-class Sinks {
+/// Makes the sinks of one kind, and owns what they share. One object for a node; thread-safe. It is destroyed after its
+/// sinks, which stops its threads and closes its connections.
+class SinkFactory {
  public:
-  virtual ~Sinks() = default;
+  virtual ~SinkFactory() = default;
 
-  /// Whether a sink could be made for this topic: its settings make sense here, a secret that they name is known, the
-  /// server is configured for that kind of sink. Receivers are not asked. kInvalidArgument names the field.
+  /// Whether a sink could be made for this topic, whose delivery is valid: its settings make sense here, and a secret
+  /// that they name is known. Receivers are not asked. kInvalidArgument names the field.
   virtual Status Check(const Topic& topic) const = 0;
-  /// After Check has passed at some time; what it says may have changed since. Never waits for a receiver.
+  /// Check has passed at some time; its answer may have changed since. Never waits for a receiver. `loop` outlives the
+  /// sink.
   virtual Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) = 0;
 };
+using Sinks = SinkFactory;
 
 }  // namespace tocsin

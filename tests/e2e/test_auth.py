@@ -219,7 +219,7 @@ def test_other_machines_are_served_with_tokens_alone(start, client, tmp_path):
     file.touch(0o600)
     empty = run("tocsind", *data, "--auth-token-file", file)
     assert empty.returncode == 2
-    assert "has no tokens" in empty.stderr
+    assert "has no access tokens" in empty.stderr
     assert run("tocsind", *data, "--auth-token-file", tmp_path / "missing").returncode != 0
 
     token = create(file, "--scope", "admin")

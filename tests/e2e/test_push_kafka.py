@@ -171,7 +171,7 @@ def test_a_probe_goes_where_the_jobs_go(start, client, kafka, reader):
     deliver_to_kafka(client, server, "probed", kafka_topic="{header:region}")
     answer = client.post(server.topic("probed") + "/test").json()
     assert answer["outcome"] == "refused", "it has no such header, and nothing is no name"
-    assert "no name of a topic of Kafka" in answer["reason"]
+    assert "not a valid name of a Kafka topic" in answer["reason"]
     assert not any(figures(client, server, "probed").values()), "probes are no jobs"
 
 

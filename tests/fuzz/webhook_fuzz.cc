@@ -26,7 +26,7 @@ void ReadAnswer(std::string_view bytes, size_t piece) {
   if (state == AnswerReader::State::kMore) state = reader.End(true);
   TOCSIN_CHECK(state != AnswerReader::State::kMore);
   if (state == AnswerReader::State::kBroken) {
-    TOCSIN_CHECK(!reader.trouble().empty());
+    TOCSIN_CHECK(!reader.error().empty());
     return;
   }
   const Answer& answer = reader.answer();

@@ -12,6 +12,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 
+#include "base/version.h"
 #include "cli/text/human_time.h"
 
 namespace tocsin::cli {
@@ -160,7 +161,7 @@ Result<HttpAnswer> HttpClient::Call(std::string_view method, std::string_view ta
   const bool v6 = endpoint_.host.find(':') != std::string::npos;
   request.set(http::field::host,
               fmt::format("{}{}{}:{}", v6 ? "[" : "", endpoint_.host, v6 ? "]" : "", endpoint_.port));
-  request.set(http::field::user_agent, "tocsin/" TOCSIN_VERSION);
+  request.set(http::field::user_agent, fmt::format("tocsin/{}", Version()));
   if (!access_token_.empty()) request.set(http::field::authorization, "Bearer " + access_token_);
   if (!body.empty()) {
     request.set(http::field::content_type, "application/json");

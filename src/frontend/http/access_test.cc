@@ -95,11 +95,13 @@ TEST_F(AccessTest, APrefixLeavesItsOwnTopicsAndNotTheNode) {
 
 TEST_F(AccessTest, ARefusalSaysWhatWouldBeNeeded) {
   EXPECT_EQ(Check(Access::kConsume, submit_, "t"),
-            "this call needs the scope consume and a topic prefix with which 't' begins; the token has submit, for all "
+            "this call needs the scope consume and a topic prefix with which 't' begins; the access token has submit, "
+            "for all "
             "topics");
-  EXPECT_EQ(Check(Access::kNodeAdmin, narrow_),
-            "this call needs the scope admin for all topics (no topic prefix); the token has admin, for the topic "
-            "prefix 'shop.'");
+  EXPECT_EQ(
+      Check(Access::kNodeAdmin, narrow_),
+      "this call needs the scope admin for all topics (no topic prefix); the access token has admin, for the topic "
+      "prefix 'shop.'");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Batch: what Deliver was given, as long as the sink has to answer some of it or librdkafka has some of it in its
-// queues: it reads payloads and headers from there. Made by the sink; destroyed by whoever lets go of it last.
+// Batch: the jobs of one Deliver. It lives until the sink has answered all of them and librdkafka, which reads payloads
+// and headers from it, has none in its queues. The sink makes it; whoever releases the last reference destroys it.
 //
-// Threads: `references` and what never changes on any; the rest on the loop of the sink.
+// Threads: any thread may use `references` and the const members; the rest belongs to the loop of the sink.
 #pragma once
 
 #include <atomic>
@@ -41,15 +41,15 @@ struct Batch {
   const std::shared_ptr<const JobBatch> jobs;
   Sink::Answer answer;  // empty once all are answered
   size_t unanswered;
-  size_t next = 0;  // the first that was not tried to be sent yet
+  size_t next = 0;  // the first job that was not handed to librdkafka yet
   std::vector<Message> messages;
-  std::atomic<size_t> references = 1;  // the sink's, and one for each message that librdkafka has
+  std::atomic<size_t> references = 1;  // one for the sink, and one for each message that librdkafka has
 
  private:
   ~Batch() = default;
 };
 
-/// What became of one message. It holds the batch, on behalf of librdkafka, until it is destroyed.
+/// What became of one message. Takes over the reference that librdkafka had, and releases it when it is destroyed.
 class Report {
  public:
   Report(Message* message, Delivered what) : delivered(std::move(what)), message_(message) {}

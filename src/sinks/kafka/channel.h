@@ -1,8 +1,8 @@
-// Channel: the way from the thread that polls a producer to the loop of one sink. It outlives the sink where librdkafka
-// still has messages of it.
+// Channel: carries reports from the thread that polls a producer to the loop of one sink. It outlives the sink while
+// librdkafka still has messages of it.
 //
-// Invariants: after Detach nothing is posted to the loop any more, and what was posted before does nothing; the loop
-// may end. One task is posted for each round of reports.
+// Invariants: after Detach nothing more is posted to the loop, and what was posted before does nothing, so the loop may
+// end. One task is posted for each round of reports.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace tocsin::kafka {
 
-/// What the sink hears, on its loop.
+/// The sink; called on its loop.
 class Listener {
  public:
   virtual void OnReports(std::vector<Report> reports) = 0;
@@ -28,16 +28,16 @@ class Channel : public std::enable_shared_from_this<Channel> {
  public:
   Channel(Loop& loop, Listener& listener) : loop_(&loop), listener_(&listener) {}
 
-  /// The polling thread's: reports of the present round. True for the first of a round.
+  /// Polling thread: adds a report to the present round. True for the first of a round.
   bool Add(Report report) {
     round_.push_back(std::move(report));
     return round_.size() == 1;
   }
   std::vector<Report>& round() { return round_; }
-  /// Ends the round: posts what it brought.
+  /// Ends the round: posts its reports.
   void Flush();
 
-  /// Any thread: OnWake, soon.
+  /// Any thread: OnWake runs soon.
   void Wake();
 
   /// The loop's thread.
@@ -48,7 +48,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   std::mutex mutex_;  // guards loop_
   Loop* loop_;
-  Listener* listener_;  // the loop's; null once detached
+  Listener* listener_;  // used on the loop; null once detached
   std::vector<Report> round_;
 };
 

@@ -11,12 +11,12 @@
 namespace tocsin::kafka {
 namespace {
 
-// librdkafka takes writable memory without writing to it.
+// librdkafka takes a pointer to writable memory, but does not write to it.
 void* Mem(std::string_view bytes) { return const_cast<char*>(bytes.data()); }  // NOLINT(*-const-cast)
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::Make(const KafkaOptions& options, Millis timeout, Events& events) {
+Result<std::unique_ptr<Client>> Client::Make(const Options& options, Millis timeout, Events& events) {
   Result<Conf> conf = MakeConf(options, timeout);
   if (!conf) return std::unexpected(std::move(conf).error());
   std::unique_ptr<Client> client(new Client(events));
@@ -26,7 +26,7 @@ Result<std::unique_ptr<Client>> Client::Make(const KafkaOptions& options, Millis
   std::array<char, 512> why{};
   client->native_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf->get(), why.data(), why.size());
   if (client->native_ == nullptr) return Fail(Code::kInvalidArgument, "Kafka's producer: {}", why.data());
-  static_cast<void>(conf->release());  // it has become the producer's
+  static_cast<void>(conf->release());  // the producer owns it now
   client->queue_ = rd_kafka_queue_get_main(client->native_);
   return client;
 }
@@ -50,7 +50,7 @@ rd_kafka_topic_t* Client::Topic(const std::string& name) {
 
 rd_kafka_resp_err_t Client::Send(rd_kafka_topic_t* to, std::string_view key, std::string_view topic, const JobView& job,
                                  Message& message) {
-  // A value of null would be a tombstone; a job without a payload has an empty value. Without a key the key is null.
+  // A null value would be a tombstone, so a job without a payload has an empty one. Without a key the key is null.
   const std::string_view payload = job.payload.data() == nullptr ? std::string_view("") : job.payload;
   rd_kafka_headers_t* headers = MakeHeaders(topic, job);
   std::array<rd_kafka_vu_t, 5> fields;
@@ -98,10 +98,10 @@ void Client::OnDelivery(rd_kafka_t* /*native*/, const rd_kafka_message_t* report
 }
 
 void Client::OnError(rd_kafka_t* /*native*/, int error, const char* reason, void* self) {
-  LogDebug("kafka: {}", reason);  // what is worth a warning is in librdkafka's log already
-  // That all brokers are down says less than what was said of each before it.
+  LogDebug("kafka: {}", reason);  // librdkafka logs what is worth a warning
+  // "All brokers are down" says less than the errors of each broker that came before it.
   if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) return;
-  static_cast<Client*>(self)->events_.OnTrouble(reason);
+  static_cast<Client*>(self)->events_.OnClientError(reason);
 }
 
 }  // namespace tocsin::kafka

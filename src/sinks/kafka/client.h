@@ -1,7 +1,7 @@
-// Client: one producer of librdkafka, idempotent and with acks=all, and the topics that were sent to.
+// Client: one producer handle of librdkafka, idempotent and with acks=all, and the topics that were sent to.
 //
-// Owned by Producer. Threads: Send and Topic on any, while the owner says that the client stays; Poll and Purge on the
-// owner's polling thread, where what librdkafka says runs too, within Poll alone. librdkafka's own threads only log.
+// Owned by Producer. Threads: Send and Topic on any, while the caller holds the producer (Producer::Hold); Poll and
+// Purge on the owner's polling thread. Events are called within Poll only. librdkafka's own threads only log.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,12 @@
 
 namespace tocsin::kafka {
 
-/// What librdkafka says.
+/// What librdkafka reports.
 class Events {
  public:
   /// Exactly once for every message that Send took. `message` is what Send was given.
   virtual void OnReport(Message& message, const rd_kafka_message_t& report) = 0;
-  virtual void OnTrouble(std::string_view what) = 0;
+  virtual void OnClientError(std::string_view what) = 0;
 
  protected:
   ~Events() = default;
@@ -35,28 +35,28 @@ class Events {
 class Client {
  public:
   /// `timeout`: how long a message may take to be confirmed. `events` outlives it.
-  static Result<std::unique_ptr<Client>> Make(const KafkaOptions& options, Millis timeout, Events& events);
+  static Result<std::unique_ptr<Client>> Make(const Options& options, Millis timeout, Events& events);
   /// Everything that was sent has been reported; nobody else uses it.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// A topic by its name, which is valid. It stays until the client ends; null where librdkafka does not take it.
+  /// A topic by its name, which is valid. It lives as long as the client; null if librdkafka refuses it.
   rd_kafka_topic_t* Topic(const std::string& name);
 
-  /// The payload stays where it is until the report comes. Anything but NO_ERROR: it was not taken, and none comes.
+  /// The payload stays valid until the report comes. Any error: the message was not taken, and no report comes.
   rd_kafka_resp_err_t Send(rd_kafka_topic_t* to, std::string_view key, std::string_view topic, const JobView& job,
                            Message& message);
 
-  /// Waits for something to be said, and lets all of it be said.
+  /// Waits for events, and calls Events for all that came.
   void Poll(Millis wait);
   /// Thread-safe: ends a Poll, or the next one.
   void Yield();
-  /// Whatever was sent is reported soon, with an error.
+  /// Everything that was sent is reported soon, with an error.
   void Purge();
   size_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
 
-  /// Why nothing can be sent any more; empty where it can.
+  /// Why this client can send nothing any more; empty if it can.
   std::string FatalError() const;
   rd_kafka_t* native() { return native_; }
 

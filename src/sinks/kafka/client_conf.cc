@@ -15,27 +15,16 @@ namespace {
 
 using Properties = std::vector<std::pair<const char*, std::string>>;
 
-constexpr std::array kSecurities = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
-constexpr std::array kMechanisms = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"};
-constexpr std::array kCompressions = {"none", "lz4"};
-
-// Room for what all topics together have under way; where it is full, jobs wait in their sinks. What bounds memory is
-// each topic's own in_flight: this is so large because topics whose partitions are away must not take the room of
-// others.
+// Room for what all topics together have under way; while it is full, jobs wait in their sinks. Each topic's own
+// in_flight bounds memory: this limit is large so that topics whose partitions are down do not take the room of others.
 constexpr const char* kQueuedMessages = "10000000";
 constexpr const char* kQueuedKilobytes = "16777216";
 
-bool HasTls(KafkaOptions::Security security) {
-  return security == KafkaOptions::Security::kTls || security == KafkaOptions::Security::kSaslTls;
-}
-
-bool HasSasl(KafkaOptions::Security security) {
-  return security == KafkaOptions::Security::kSaslPlaintext || security == KafkaOptions::Security::kSaslTls;
-}
-
-void AddSecurity(const KafkaOptions& options, Properties& properties) {
-  properties.emplace_back("security.protocol", kSecurities[static_cast<size_t>(options.security)]);
-  if (HasTls(options.security)) {
+void AddSecurity(const Options& options, Properties& properties) {
+  const bool sasl = !options.sasl_mechanism.empty();
+  properties.emplace_back("security.protocol",
+                          fmt::format("{}{}", sasl ? "sasl_" : "", options.tls ? "ssl" : "plaintext"));
+  if (options.tls) {
     properties.emplace_back("ssl.endpoint.identification.algorithm", "https");  // the certificate is of that host
     if (!options.ca_file.empty()) properties.emplace_back("ssl.ca.location", options.ca_file);
     if (!options.cert_file.empty()) {
@@ -43,33 +32,33 @@ void AddSecurity(const KafkaOptions& options, Properties& properties) {
       properties.emplace_back("ssl.key.location", options.key_file);
     }
   }
-  if (HasSasl(options.security)) {
-    properties.emplace_back("sasl.mechanisms", kMechanisms[static_cast<size_t>(options.mechanism)]);
+  if (sasl) {
+    properties.emplace_back("sasl.mechanisms", options.sasl_mechanism);
     properties.emplace_back("sasl.username", options.username);
     properties.emplace_back("sasl.password", options.password);
   }
 }
 
-Properties PropertiesOf(const KafkaOptions& options, Millis timeout) {
+Properties PropertiesOf(const Options& options, Millis timeout) {
   const std::string size = std::to_string(options.message_size);
   Properties properties = {
       {"bootstrap.servers", options.brokers},
       {"client.id", "tocsin"},
-      {"enable.idempotence", "true"},  // an attempt of librdkafka's own neither repeats a message nor changes the order
+      {"enable.idempotence", "true"},  // retries of librdkafka neither repeat a message nor change the order
       {"acks", "all"},
       {"message.timeout.ms", std::to_string(timeout.count())},
       {"linger.ms", "3"},
       {"batch.num.messages", "100000"},
       {"batch.size", size},
       {"message.max.bytes", size},
-      {"compression.codec", kCompressions[static_cast<size_t>(options.compression)]},
-      {"partitioner", "murmur2_random"},  // where Kafka's own clients would put a key
+      {"compression.codec", options.compression},
+      {"partitioner", "murmur2_random"},  // as Kafka's own clients choose it
       {"queue.buffering.max.messages", kQueuedMessages},
       {"queue.buffering.max.kbytes", kQueuedKilobytes},
-      {"reconnect.backoff.max.ms", "2000"},  // so that a broker which is back is soon used
+      {"reconnect.backoff.max.ms", "2000"},  // so that we soon use a broker that is back
       {"socket.keepalive.enable", "true"},
       {"socket.nagle.disable", "true"},
-      {"log.connection.close", "false"},  // brokers close what is idle: that is no news
+      {"log.connection.close", "false"},  // brokers close idle connections: not worth a line
   };
   AddSecurity(options, properties);
   return properties;
@@ -77,7 +66,7 @@ Properties PropertiesOf(const KafkaOptions& options, Millis timeout) {
 
 LogLevel LevelOf(int syslog_level) {
   if (syslog_level <= LOG_CRIT) return LogLevel::kError;
-  if (syslog_level <= LOG_WARNING) return LogLevel::kWarn;  // LOG_ERR too: whatever fails is tried again
+  if (syslog_level <= LOG_WARNING) return LogLevel::kWarn;  // LOG_ERR too: librdkafka retries what failed
   return syslog_level <= LOG_INFO ? LogLevel::kInfo : LogLevel::kDebug;
 }
 
@@ -87,12 +76,12 @@ void WriteLine(const rd_kafka_t* /*native*/, int level, const char* facility, co
 
 }  // namespace
 
-Result<Conf> MakeConf(const KafkaOptions& options, Millis timeout) {
+Result<Conf> MakeConf(const Options& options, Millis timeout) {
   Conf conf(rd_kafka_conf_new());
   std::array<char, 512> why{};
   for (const auto& [name, value] : PropertiesOf(options, timeout)) {
     if (rd_kafka_conf_set(conf.get(), name, value.c_str(), why.data(), why.size()) == RD_KAFKA_CONF_OK) continue;
-    // What librdkafka says may hold the value, which may be the password.
+    // librdkafka's message may hold the value, which may be the password.
     const std::string_view shown = std::string_view(name) == "sasl.password" ? "it cannot be used" : why.data();
     return Fail(Code::kInvalidArgument, "Kafka's setting {}: {}", name, shown);
   }

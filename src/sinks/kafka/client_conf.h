@@ -1,4 +1,4 @@
-// The configuration of librdkafka that a producer of this node has.
+// The configuration of librdkafka for a producer of this node.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,6 @@ struct ConfEnd {
 using Conf = std::unique_ptr<rd_kafka_conf_t, ConfEnd>;
 
 /// Without the callbacks, but with the log.
-Result<Conf> MakeConf(const KafkaOptions& options, Millis timeout);
+Result<Conf> MakeConf(const Options& options, Millis timeout);
 
 }  // namespace tocsin::kafka

@@ -26,9 +26,9 @@ ReceivedJob ReceivedOf(Taken taken) {
 class KafkaWorld final : public SinkWorld {
  public:
   explicit KafkaWorld(real::KafkaServer& server) : server_(server) {
-    KafkaOptions options;
+    Options options;
     options.brokers = server.Brokers();
-    auto sinks = KafkaSinks::Make(options, loop_.clock());
+    auto sinks = Factory::Make(options, loop_.clock());
     TOCSIN_CHECK(sinks.has_value());
     sinks_ = std::move(*sinks);
   }
@@ -61,7 +61,7 @@ class KafkaWorld final : public SinkWorld {
   }
 
   bool MakeRefused(ContractJob& job) override {
-    job.payload = std::string(KafkaOptions().message_size, 'x');
+    job.payload = std::string(Options().message_size, 'x');
     return true;
   }
   Millis short_timeout() const override { return Millis(2'000); }
@@ -73,7 +73,7 @@ class KafkaWorld final : public SinkWorld {
   real::KafkaServer& server_;
   const std::string name_ = fmt::format("contract-{}", ++worlds);
   TestLoop loop_;
-  std::unique_ptr<KafkaSinks> sinks_;
+  std::unique_ptr<Factory> sinks_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Kafka, SinkContract, testing::Values(SinkWorldMaker(&KafkaWorld::Make)));

@@ -25,7 +25,7 @@ class KafkaErrors : public testing::Test {
     cluster_ = rd_kafka_mock_cluster_new(owner_, kBrokers);
     rd_kafka_mock_topic_create(cluster_, "ready_orders", 1, kBrokers);
     options_.brokers = rd_kafka_mock_cluster_bootstraps(cluster_);
-    sinks_ = KafkaSinks::Make(options_, loop_.clock()).value();
+    sinks_ = Factory::Make(options_, loop_.clock()).value();
   }
   void TearDown() override {
     sinks_.reset();
@@ -51,8 +51,8 @@ class KafkaErrors : public testing::Test {
   TestLoop loop_;
   rd_kafka_t* owner_ = nullptr;
   rd_kafka_mock_cluster_t* cluster_ = nullptr;
-  KafkaOptions options_;
-  std::unique_ptr<KafkaSinks> sinks_;
+  Options options_;
+  std::unique_ptr<Factory> sinks_;
 };
 
 TEST_F(KafkaErrors, ALeaderThatMovesIsFollowed) {
@@ -117,7 +117,7 @@ TEST_F(KafkaErrors, NothingIsSentWhileBrokersAreDownAndAllIsWhenTheyAreBack) {
 TEST_F(KafkaErrors, AFullQueueMakesJobsWaitAndNoneIsLost) {
   constexpr size_t kJobs = 17'000;
   options_.message_size = 2 << 20;
-  const auto sinks = KafkaSinks::Make(options_, loop_.clock()).value();
+  const auto sinks = Factory::Make(options_, loop_.clock()).value();
   TestSink sink(loop_, *sinks, KafkaTopic("orders", {{"timeout_ms", "2000"}}));
   Up(false);  // so that nothing is read from the payload, which all jobs share
   auto batch = std::make_shared<JobBatch>();

@@ -1,5 +1,5 @@
-// The headers of a message: the job's own, then what Tocsin says of the delivery. Ours come last, since readers take
-// the last of several headers of one name.
+// The headers of a message: the job's own, then those of the delivery. Ours come last, because readers take the last of
+// several headers with the same name.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace tocsin::kafka {
 
-/// The caller's to destroy, unless a message takes them.
+/// The caller destroys them, unless a message takes them.
 rd_kafka_headers_t* MakeHeaders(std::string_view topic, const JobView& job);
 
 }  // namespace tocsin::kafka

@@ -35,7 +35,7 @@ Native MakeNative(rd_kafka_type_t type, const std::string& brokers) {
   return native;
 }
 
-/// The partitions of a topic; 0 where there is none.
+/// The partitions of a topic; 0 if there is none.
 Result<int> CountPartitions(rd_kafka_t* client, const std::string& topic) {
   rd_kafka_topic_t* handle = rd_kafka_topic_new(client, topic.c_str(), nullptr);
   const rd_kafka_metadata_t* found = nullptr;
@@ -146,7 +146,7 @@ std::shared_ptr<const JobBatch> MakeBatch(const std::vector<TestJob>& jobs) {
   return batch;
 }
 
-TestSink::TestSink(TestLoop& loop, KafkaSinks& sinks, const Topic& topic) : loop_(loop) {
+TestSink::TestSink(TestLoop& loop, Factory& sinks, const Topic& topic) : loop_(loop) {
   auto sink = sinks.Open(topic, loop.loop());
   TOCSIN_CHECK(sink.has_value());
   sink_ = std::move(*sink);

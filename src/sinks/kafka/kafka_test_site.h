@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "net/asio_loop.h"
-#include "sinks/kafka/sinks.h"
+#include "sinks/kafka/factory.h"
 #include "spi/sink.h"
 
 namespace tocsin::kafka {
@@ -48,7 +48,7 @@ Topic KafkaTopic(std::string name, std::map<std::string, std::string, std::less<
 /// A sink on a loop, and what became of the jobs that it was given.
 class TestSink {
  public:
-  TestSink(TestLoop& loop, KafkaSinks& sinks, const Topic& topic);
+  TestSink(TestLoop& loop, Factory& sinks, const Topic& topic);
   ~TestSink();  // closes it
 
   /// One batch.
@@ -80,11 +80,11 @@ struct Taken {
   std::optional<std::string> payload;
   std::vector<std::pair<std::string, std::string>> headers;
 
-  /// The last of that name; nothing where there is none.
+  /// The last of that name; empty if there is none.
   std::string Header(std::string_view name) const;
 };
 
-/// All that the topic holds, partition after partition; nothing where there is no such topic.
+/// All that the topic holds, partition after partition; nothing if there is no such topic.
 Result<std::vector<Taken>> ReadTopic(const std::string& brokers, const std::string& topic);
 
 /// Makes a topic of Kafka with settings of its own.

@@ -10,24 +10,24 @@
 namespace tocsin::kafka {
 namespace {
 
-constexpr Millis kRest{1'000};            // the longest wait of one round
-constexpr Millis kBetweenClients{1'000};  // so that one that fails at once does not keep the machine busy
-constexpr Millis kTroubleLasts{60'000};   // older ones explain nothing
+constexpr Millis kPollMax{1'000};         // the longest wait of one round
+constexpr Millis kBetweenClients{1'000};  // so that clients that fail at once do not keep the machine busy
+constexpr Millis kErrorLasts{60'000};     // an older error explains nothing
 constexpr Millis kDrainWait{50};
 
 }  // namespace
 
-Result<std::shared_ptr<Producer>> Producer::Make(KafkaOptions options, Millis timeout, const Clock& clock) {
+Result<std::shared_ptr<Producer>> Producer::Make(Options options, Millis timeout, const Clock& clock) {
   std::shared_ptr<Producer> producer(new Producer(std::move(options), timeout, clock));
   Result<std::unique_ptr<Client>> client = Client::Make(producer->options_, timeout, *producer);
   if (!client) return std::unexpected(std::move(client).error());
   producer->client_ = std::move(*client);
-  producer->made_at_ = clock.IoNow();
+  producer->client_made_at_ = clock.IoNow();
   producer->thread_ = std::thread([self = producer.get()] { self->Work(); });
   return producer;
 }
 
-Producer::Producer(KafkaOptions options, Millis timeout, const Clock& clock)
+Producer::Producer(Options options, Millis timeout, const Clock& clock)
     : options_(std::move(options)), timeout_(timeout), clock_(clock) {}
 
 Producer::~Producer() {
@@ -79,12 +79,12 @@ void Producer::OnReport(Message& message, const rd_kafka_message_t& report) {
     suspects_.push_back({channel.get(), channel->round().size(), report.err, {report.rkt, report.partition}});
   }
   const bool failed = report.err != RD_KAFKA_RESP_ERR_NO_ERROR;
-  const bool first = channel->Add({&message, failed ? VerdictOf(report.err, timeout_, Trouble()) : Delivered()});
+  const bool first = channel->Add({&message, failed ? VerdictOf(report.err, timeout_, LastError()) : Delivered()});
   if (first) reported_.push_back(channel);
 }
 
-// The messages of a batch are reported in one round. So where a round has one report of this kind for a partition, its
-// message was alone; where it has more, they may be of several batches, and another attempt will tell.
+// The messages of a batch are reported in one round. So if a round has one report of this kind for a partition, its
+// message was alone; if it has more, they may belong to several batches, and another attempt will tell.
 void Producer::JudgeSuspects() {
   std::map<std::pair<rd_kafka_topic_t*, int32_t>, size_t> counts;
   for (const Suspect& one : suspects_) ++counts[one.partition];
@@ -94,19 +94,19 @@ void Producer::JudgeSuspects() {
   suspects_.clear();
 }
 
-void Producer::OnTrouble(std::string_view what) {
-  trouble_ = what;
-  trouble_at_ = clock_.IoNow();
+void Producer::OnClientError(std::string_view what) {
+  last_error_ = what;
+  last_error_at_ = clock_.IoNow();
 }
 
-std::string_view Producer::Trouble() const {
-  return !trouble_.empty() && clock_.IoNow() - trouble_at_ < kTroubleLasts ? std::string_view(trouble_) : "";
+std::string_view Producer::LastError() const {
+  return !last_error_.empty() && clock_.IoNow() - last_error_at_ < kErrorLasts ? std::string_view(last_error_) : "";
 }
 
 Millis Producer::RunWakeUps() {
   const TimePoint now = clock_.IoNow();
   std::vector<WakeUp> due;
-  TimePoint next = now + kRest;
+  TimePoint next = now + kPollMax;
   {
     const std::lock_guard lock(mutex_);
     const auto later = std::ranges::partition(wake_ups_, [now](const WakeUp& one) { return one.when > now; });
@@ -123,15 +123,15 @@ Millis Producer::RunWakeUps() {
 void Producer::ReplaceFailed() {
   const std::string why = client_->FatalError();
   const TimePoint now = clock_.IoNow();
-  if (why.empty() || now - made_at_ < kBetweenClients) return;
-  made_at_ = now;
-  OnTrouble(why);
+  if (why.empty() || now - client_made_at_ < kBetweenClients) return;
+  client_made_at_ = now;
+  OnClientError(why);
   Result<std::unique_ptr<Client>> made = Client::Make(options_, timeout_, *this);
   if (!made) {
-    LogError("kafka: the producer has failed ({}), and another cannot be made: {}", why, made.error().message);
+    LogError("kafka: the producer has failed ({}), and a new one cannot be made: {}", why, made.error().message);
     return;
   }
-  LogWarn("kafka: the producer has failed, and another is made: {}", why);
+  LogWarn("kafka: the producer has failed; a new one replaces it: {}", why);
   std::unique_ptr<Client> failed = std::move(*made);
   {
     const std::unique_lock lock(gate_);
@@ -142,7 +142,7 @@ void Producer::ReplaceFailed() {
 
 void Producer::Drain(Client& client) {
   while (client.under_way() > 0) {
-    client.Purge();  // again each time: a message that was between two queues has escaped
+    client.Purge();  // each time: the last purge misses a message that was between two queues
     Round(client, kDrainWait);
   }
 }

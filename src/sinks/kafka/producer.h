@@ -1,11 +1,12 @@
-// Producer: a client of librdkafka that is replaced where it fails for good, and the thread "tocsin-kafka" that polls
-// it and brings its reports to the sinks.
+// Producer: a client of librdkafka, replaced by a new one if it fails for good, and the thread "tocsin-kafka" that
+// polls it and hands its reports to the sinks.
 //
-// Owned by KafkaSinks, and used by the sinks that have the same time-out. Threads: the constructor, Stop and the
+// Owned by Factory and by the sinks that have its time-out. Threads: the constructor, Stop and the
 // destructor on one at a time; Hold, client and WakeAt on any; the rest on the polling thread.
 //
 // Invariants:
-//  - Whatever a client took is reported to its channel, exactly once, also where the client is replaced or stopped.
+//  - Every message that a client took is reported to its channel, exactly once, also if the client is replaced or
+//  stopped.
 //  - Only the polling thread replaces the client, and only while nobody holds it.
 #pragma once
 
@@ -31,7 +32,7 @@ class Producer final : private Events {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  static Result<std::shared_ptr<Producer>> Make(KafkaOptions options, Millis timeout, const Clock& clock);
+  static Result<std::shared_ptr<Producer>> Make(Options options, Millis timeout, const Clock& clock);
   ~Producer();
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
@@ -39,14 +40,14 @@ class Producer final : private Events {
   Millis timeout() const { return timeout_; }
   TimePoint Now() const { return clock_.IoNow(); }
 
-  /// The client stays as long as the lock is held: briefly.
+  /// The client is not replaced while the lock is held: hold it briefly.
   std::shared_lock<std::shared_mutex> Hold() { return std::shared_lock(gate_); }
   Client& client() { return *client_; }
 
-  /// Wakes the channel at that time, or a little later. Never where the producer stops before.
+  /// Wakes the channel at that time or a little later, unless the producer stops before.
   void WakeAt(TimePoint when, std::weak_ptr<Channel> channel);
 
-  /// Whatever is under way is reported as failed, and the thread ends soon.
+  /// Everything under way is reported as failed, and the thread ends soon.
   void Stop();
   bool stopped() const { return stopped_; }
 
@@ -63,21 +64,21 @@ class Producer final : private Events {
     std::pair<rd_kafka_topic_t*, int32_t> partition;
   };
 
-  Producer(KafkaOptions options, Millis timeout, const Clock& clock);
+  Producer(Options options, Millis timeout, const Clock& clock);
 
   void OnReport(Message& message, const rd_kafka_message_t& report) override;
-  void OnTrouble(std::string_view what) override;
+  void OnClientError(std::string_view what) override;
 
   void Work();
   void Round(Client& client, Millis wait);
   void JudgeSuspects();
-  /// Runs the wake-ups that are due; how long to the next one, at most kRest.
+  /// Runs the wake-ups that are due. Returns the time to the next one, at most kPollMax.
   Millis RunWakeUps();
   void ReplaceFailed();
   void Drain(Client& client);
-  std::string_view Trouble() const;
+  std::string_view LastError() const;
 
-  const KafkaOptions options_;
+  const Options options_;
   const Millis timeout_;
   const Clock& clock_;
 
@@ -89,12 +90,12 @@ class Producer final : private Events {
   std::mutex mutex_;  // guards wake_ups_
   std::vector<WakeUp> wake_ups_;
 
-  // The polling thread's.
+  // Used by the polling thread only.
   std::vector<std::shared_ptr<Channel>> reported_;  // in this round
-  std::vector<Suspect> suspects_;                   // the same
-  std::string trouble_;
-  TimePoint trouble_at_{};
-  TimePoint made_at_{};  // the client
+  std::vector<Suspect> suspects_;                   // in this round
+  std::string last_error_;
+  TimePoint last_error_at_{};
+  TimePoint client_made_at_{};
 
   std::thread thread_;  // last: it uses the rest
 };

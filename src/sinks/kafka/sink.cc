@@ -8,7 +8,7 @@
 namespace tocsin::kafka {
 namespace {
 
-constexpr Millis kFullWait{10};      // before librdkafka is tried again
+constexpr Millis kFullWait{10};      // before another try if librdkafka's queue is full
 constexpr Millis kCloseWait{1'000};  // for what is under way when the sink closes
 
 }  // namespace
@@ -38,11 +38,11 @@ void KafkaSink::Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) {
   under_way_ += taken->unanswered;
   batches_.insert(taken);
   waiting_.push_back(taken);
-  if (waiting_.size() == 1) Pump();  // behind others it waits for librdkafka, as they do
+  if (waiting_.size() == 1) Pump();  // otherwise it waits behind the others
 }
 
 void KafkaSink::Pump() {
-  std::vector<Known> known;  // answered when the client is let go: the answers may bring more jobs
+  std::vector<Known> known;  // answered after Hold ends: the answers may bring more jobs
   bool full = false;
   {
     const auto held = producer_->Hold();
@@ -50,7 +50,7 @@ void KafkaSink::Pump() {
   }
   if (full && !std::exchange(wake_asked_, true)) producer_->WakeAt(producer_->Now() + kFullWait, channel_);
   for (Known& one : known) AnswerOne(*one.message, std::move(one.delivered));
-  EndCloseWhereDone();
+  EndCloseIfDone();
 }
 
 bool KafkaSink::SendWaiting(Client& client, std::vector<Known>& known) {
@@ -69,7 +69,7 @@ bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vec
   name_.clear();
   addressing_.kafka_topic.Append(name_, addressing_.topic, job);
   if (const Status valid = CheckTopicName(name_); !valid) {
-    known.push_back({&message, {.outcome = DeliverOutcome::kRefused, .reason = valid.error().message}});
+    known.push_back({&message, Refuse(valid.error().message)});
     return true;
   }
   key_.clear();
@@ -85,7 +85,7 @@ bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vec
 void KafkaSink::OnReports(std::vector<Report> reports) {
   for (Report& report : reports) AnswerOne(report.message(), std::move(report.delivered));
   if (!waiting_.empty()) Pump();
-  EndCloseWhereDone();
+  EndCloseIfDone();
 }
 
 void KafkaSink::OnWake() {
@@ -94,7 +94,7 @@ void KafkaSink::OnWake() {
   if (closing_ && producer_->Now() >= close_by_) {
     AnswerAll({batches_.begin(), batches_.end()}, "the delivery to Kafka was closed before Kafka confirmed");
   }
-  EndCloseWhereDone();
+  EndCloseIfDone();
 }
 
 void KafkaSink::AnswerOne(Message& message, Delivered delivered) {
@@ -112,7 +112,7 @@ void KafkaSink::AnswerAll(const std::vector<Batch*>& batches, const char* why) {
   for (Batch* const batch : batches) {
     batch->Hold();
     for (Message& message : batch->messages) {
-      AnswerOne(message, {.outcome = DeliverOutcome::kRetry, .reason = why});
+      AnswerOne(message, Retry(why));
     }
     batch->Release();
   }
@@ -122,21 +122,20 @@ void KafkaSink::Close(Task done) {
   TOCSIN_CHECK(!closing_);
   closing_ = true;
   closed_ = std::move(done);
-  // What librdkafka has not got yet is not begun any more; batches of which it has a part are waited for.
+  // Give back what librdkafka has not got yet, and wait for the rest.
   for (Batch* const batch : std::exchange(waiting_, {})) {
     batch->Hold();
     for (; batch->next < batch->messages.size(); ++batch->next) {
-      AnswerOne(batch->messages[batch->next],
-                {.outcome = DeliverOutcome::kRetry, .reason = "the delivery to Kafka was closed", .unsent = true});
+      AnswerOne(batch->messages[batch->next], Unsent("the delivery to Kafka was closed"));
     }
     batch->Release();
   }
   close_by_ = producer_->Now() + kCloseWait;
   if (under_way_ > 0) producer_->WakeAt(close_by_, channel_);
-  EndCloseWhereDone();
+  EndCloseIfDone();
 }
 
-void KafkaSink::EndCloseWhereDone() {
+void KafkaSink::EndCloseIfDone() {
   if (closed_ == nullptr || under_way_ > 0) return;
   channel_->Detach();
   loop_.Post(std::exchange(closed_, nullptr));

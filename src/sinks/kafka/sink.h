@@ -1,6 +1,6 @@
-// KafkaSink: the jobs of one topic, to Kafka. Owned by the topic's dispatcher, on its loop.
+// KafkaSink: delivers the jobs of one topic to Kafka. Owned by the topic's dispatcher, on its loop.
 //
-// Invariants: jobs are handed to librdkafka in the order in which they came; where its queue is full the rest waits
+// Invariants: jobs are handed to librdkafka in the order in which they came; while its queue is full the rest waits
 // here in that order. A batch is in batches_ until all of its jobs are answered.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace tocsin::kafka {
 
-/// How jobs of a topic are addressed. Errors name the field of the delivery.
+/// Which Kafka topic and key the jobs of a topic get. Errors name the field of the delivery.
 struct Addressing {
   static Result<Addressing> Parse(const Topic& topic);
 
-  std::string topic;  // of Tocsin
+  std::string topic;  // of Tocsin, not of Kafka
   Template kafka_topic;
   Template key;
 };
@@ -47,12 +47,12 @@ class KafkaSink final : public Sink, private Listener {
   void OnWake() override;
 
   void Pump();
-  /// Sends what waits; false where librdkafka's queue is full.
+  /// Sends what waits; false if librdkafka's queue is full.
   bool SendWaiting(Client& client, std::vector<Known>& known);
   bool SendOne(Client& client, Batch& batch, Message& message, std::vector<Known>& known);
   void AnswerOne(Message& message, Delivered delivered);
   void AnswerAll(const std::vector<Batch*>& batches, const char* why);
-  void EndCloseWhereDone();
+  void EndCloseIfDone();
 
   const std::shared_ptr<Producer> producer_;
   const Addressing addressing_;

@@ -1,4 +1,4 @@
-// C11 threads as pthreads, for TSan alone. librdkafka uses the former, which TSan does not know: it would see neither
+// C11 threads as pthreads, only for TSan. librdkafka uses the former, which TSan does not know: it would see neither
 // its threads nor what they do in turn. Definitions in the program come before those of the C library, where a mutex, a
 // condition and a thread are those of pthreads too.
 #include <cerrno>

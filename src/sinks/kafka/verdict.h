@@ -1,5 +1,5 @@
-// What a sink says of a job for which librdkafka or a broker had an error, and what may be the name of a topic of
-// Kafka. Pure.
+// The outcome of a job for which librdkafka or a broker reported an error, and which names a topic of Kafka may have.
+// Pure.
 #pragma once
 
 #include <string_view>
@@ -12,13 +12,12 @@
 
 namespace tocsin::kafka {
 
-/// Of a report, or of a message that librdkafka did not take. `trouble`: what the client complained about lately; may
-/// be empty.
-Delivered VerdictOf(rd_kafka_resp_err_t error, Millis timeout, std::string_view trouble);
+/// Of a report, or of a message that librdkafka did not take. `last_error`: the client's last error; may be empty.
+Delivered VerdictOf(rd_kafka_resp_err_t error, Millis timeout, std::string_view last_error);
 
-/// Whether a broker says this of a whole batch: it takes all of its messages or none.
+/// Whether a broker reports this error for a whole batch: it takes all of its messages or none.
 bool IsOfBatch(rd_kafka_resp_err_t error);
-/// What such an error means for one message. Only where it was alone in its batch is it known to be the one at fault.
+/// What such an error means for one message: only one that was alone in its batch is known to be at fault.
 Delivered VerdictInBatch(rd_kafka_resp_err_t error, bool alone);
 
 /// Letters, digits, ".", "_" and "-"; 1 to 249 of them; not "." or "..". Otherwise what is wrong with the name.

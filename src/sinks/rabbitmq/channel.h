@@ -1,6 +1,6 @@
-// Channel: one topic's jobs on the publisher's thread: those that wait, those that were published and are not
-// confirmed, and the AMQP channel that carries them. A channel of its own keeps the topic's order, and what closes it
-// (an exchange that does not exist) harms no other topic.
+// Channel: one topic's jobs on the publisher's thread: those that wait, those that are published and not confirmed, and
+// the AMQP channel that carries them. A channel of its own keeps the topic's order, and if the broker closes it
+// (because an exchange does not exist) no other topic is affected.
 //
 // Owned by the publisher, on its thread. Reports leave in batches (Report).
 //
@@ -11,10 +11,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "sinks/rabbitmq/backoff.h"
 #include "sinks/rabbitmq/connection.h"
 #include "sinks/rabbitmq/message.h"
 #include "sinks/rabbitmq/window.h"
@@ -31,25 +31,24 @@ struct Outcome {
 
 class Channel {
  public:
-  /// Encoded for one write, and one job more: a topic with large jobs takes turns with the others too.
+  /// A write ends after the first job that passes this size, so topics with large jobs take turns with the others too.
   static constexpr size_t kWriteBytes = 256 << 10;
 
-  /// What the publisher knows, and does for its channels.
+  /// What the publisher provides to its channels.
   class Owner {
    public:
-    /// Null where there is no connection.
+    /// Null while there is no connection.
     virtual Connection* Link() = 0;
     virtual bool Blocked() const = 0;
-    /// Why there is no connection.
-    virtual std::string Trouble() const = 0;
-    /// A number for a channel, or 0 where all are in use; and when it may be used again.
+    /// Why there is no connection; empty if there is one.
+    virtual std::string WhyDown() const = 0;
+    /// A number for a channel, or 0 if all are in use.
     virtual uint16_t TakeNumber(Channel& channel) = 0;
     virtual void FreeNumber(uint16_t number) = 0;
-    /// It has something to report at the end of the turn.
-    virtual void HasNews(Channel& channel) = 0;
-    /// Check is to be called then.
+    /// Calls SendReport at the end of the turn.
+    virtual void QueueReport(Channel& channel) = 0;
+    /// Calls Check at that time.
     virtual void WakeAt(TimePoint time) = 0;
-    virtual std::mt19937& Random() = 0;
 
    protected:
     ~Owner() = default;
@@ -58,8 +57,8 @@ class Channel {
   struct Settings {
     size_t in_flight = 1;
     Millis timeout{};
-    Millis rest_min{};  // before a channel that the broker closed is opened again: doubled each time, with jitter
-    Millis rest_max{};
+    Millis backoff_min{};  // before a channel that the broker closed is opened again
+    Millis backoff_max{};
   };
   /// `closed`: the last one.
   using Report = std::move_only_function<void(std::vector<Outcome> outcomes, bool closed)>;
@@ -67,33 +66,34 @@ class Channel {
   Channel(Owner& owner, Message message, Settings settings, Report report);
 
   void Deliver(uint64_t batch_id, std::shared_ptr<const JobBatch> batch);
-  /// What waits is given back; what was published has a moment more to be confirmed.
+  /// Gives back what waits; published jobs have a moment more to be confirmed.
   void Close();
 
-  /// Publishes up to `most` jobs, as far as the write has room, or opens the channel first. Whether it published any.
+  /// Publishes up to `most` jobs while the write has room, or opens the channel first. Whether it published any.
   bool Publish(size_t most);
   bool waiting() const { return !waiting_.empty(); }
 
-  void Heard(const amqp_frame_t& frame);
-  void ConnectionLost(const std::string& why);
-  /// The broker reads again: time begins anew for what waited.
-  void Unblocked() { progress_ = std::chrono::steady_clock::now(); }
-  /// Looks at the deadlines. When to look next.
+  void OnFrame(const amqp_frame_t& frame);
+  void OnConnectionLost(const std::string& why);
+  /// The broker reads again: time-outs begin again for what waited.
+  void OnUnblocked() { progress_ = std::chrono::steady_clock::now(); }
+  /// Looks at the deadlines. Returns when to look next.
   TimePoint Check(TimePoint now);
   void SendReport();
-  /// Closed, reported, and the broker knows it: it may be destroyed.
+  /// Closed and reported, and the broker has closed it too: it may be destroyed.
   bool gone() const { return reported_ && state_ == State::kIdle; }
 
-  bool has_news = false;      // the publisher's own: it is in its list
-  bool is_scheduled = false;  // the same
+  // Kept by the publisher: whether the channel is in its lists.
+  bool report_queued = false;
+  bool is_scheduled = false;
 
  private:
   enum class State : uint8_t {
     kIdle,     // no channel
     kOpening,  // asked for
     kOpen,
-    kClosing,  // told to close, until the broker says that it is
-    kResting,  // the broker closed it: a pause
+    kClosing,  // told to close, until the broker confirms it
+    kPaused,   // the broker closed it: wait for resume_at_
   };
   struct Batch {
     uint64_t id = 0;
@@ -103,28 +103,27 @@ class Channel {
 
   void Open();
   void PublishNext(Connection& link, TimePoint now);
-  void HeardMethod(const amqp_method_t& method);
-  void HeardReturned(const amqp_basic_properties_t& properties);
+  void OnMethod(const amqp_method_t& method);
+  void OnReturned(const amqp_basic_properties_t& properties);
   void Confirm(uint64_t tag, bool multiple, bool taken);
   void BrokerClosed(const amqp_channel_close_t& close);
-  /// Opens another one: this one's numbers cannot be trusted, or nothing is heard on it.
+  /// Replaces the AMQP channel: its delivery tags cannot be trusted, or the broker does not answer on it.
   void Reset(const std::string& why);
   void Leave();
   void ReleaseNumber(State next);
-  void Rest();
+  void Pause();
 
   bool HasWork() const { return !waiting_.empty() || !window_.empty(); }
-  void Settle(Handed&& handed, DeliverOutcome outcome, std::string reason) {
-    Settle(std::move(handed), {.outcome = outcome, .delay = {}, .reason = std::move(reason)});
-  }
   void Settle(Handed&& handed, Delivered delivered);
+  /// A job of the window that the broker returned is refused; any other one has this outcome.
+  void SettleWindow(Handed&& handed, std::string&& returned, Delivered otherwise);
   void RetryWindow(const std::string& why);
-  /// Those that were not published.
+  /// Jobs that were not published.
   void RetryWaiting(const Delivered& retry);
   void TimeOut();
-  std::string Silence() const;
+  std::string TimeoutReason() const;
   void FinishClose();
-  void News();
+  void QueueReport();
 
   Owner& owner_;
   Message message_;
@@ -136,15 +135,15 @@ class Channel {
   std::deque<Batch> waiting_;
   Window window_;
   std::vector<Outcome> outcomes_;
-  std::string trouble_;    // why the broker closed the channel; empty once something was confirmed again
-  std::string returning_;  // what the broker said of the message that is coming back; its name follows
+  std::string close_reason_;   // why the broker closed the channel; empty after the next confirm
+  std::string return_reason_;  // why the broker returns a message, whose headers follow
 
   TimePoint progress_{};  // when something was confirmed last, or the first job came
-  TimePoint rest_until_{};
-  Millis rest_{0};
-  bool closing_ = false;   // Close was called ...
-  bool closed_ = false;    // ... and all is answered ...
-  bool reported_ = false;  // ... and that was said
+  TimePoint resume_at_{};
+  Backoff backoff_;
+  bool closing_ = false;   // Close was called,
+  bool closed_ = false;    // and all is answered,
+  bool reported_ = false;  // and the sink knows it
   TimePoint close_by_{};
 };
 

@@ -1,7 +1,5 @@
 #include "sinks/rabbitmq/codec.h"
 
-#include "base/check.h"
-
 namespace tocsin::rabbitmq {
 namespace {
 
@@ -45,8 +43,6 @@ std::string_view FindText(const amqp_table_t& table, std::string_view name) {
 }
 
 void Encoder::SetFrameMax(size_t bytes) { frame_.resize(bytes - kFrameBytes); }
-
-void Encoder::Check(bool encoded) { TOCSIN_CHECK(encoded); }
 
 void Encoder::ProtocolHeader(std::string& out) const {
   out += "AMQP";

@@ -1,7 +1,7 @@
-// AMQP 0-9-1 as bytes, by the codec of rabbitmq-c. Its sockets are not used: they block, and a broker that reads
-// nothing for a while (an alarm) would hold up every topic. The transport is connection.h.
+// Encodes and decodes AMQP 0-9-1 with the codec of rabbitmq-c. Its sockets are not used, because they block: a broker
+// that reads nothing for a while (an alarm) would delay every topic. The transport is connection.h.
 //
-// Owned by a connection, on its thread. A type of the library appears in this folder alone.
+// Owned by a connection, on its thread. Types of the library appear in this folder only.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 #include <amqp.h>
 #include <amqp_framing.h>
 
+#include "base/check.h"
 #include "base/result.h"
 
 namespace tocsin::rabbitmq {
 
 constexpr size_t kShortTextMax = 255;
-/// The type of the frame that the decoder makes of a broker's "AMQP": it speaks another version.
+/// The frame type of a broker's answer "AMQP...", which means that it speaks another version.
 constexpr uint8_t kProtocolHeaderFrame = 'A';
 
 inline amqp_bytes_t BytesOf(std::string_view text) {
@@ -27,48 +28,47 @@ inline amqp_bytes_t BytesOf(std::string_view text) {
 }
 inline std::string_view TextOf(amqp_bytes_t bytes) { return {static_cast<const char*>(bytes.bytes), bytes.len}; }
 
-/// A field of a table that is a text.
+/// An entry of a table with a text.
 amqp_table_entry_t TextField(std::string_view name, std::string_view value);
-/// Empty where the table has no such text.
+/// Empty if the table has no such text.
 std::string_view FindText(const amqp_table_t& table, std::string_view name);
 
-/// Writes frames behind what a buffer holds.
+/// Appends frames to a buffer.
 class Encoder {
  public:
   Encoder() { SetFrameMax(kSmallest); }
-  /// What both sides agreed on.
+  /// As both sides agreed.
   void SetFrameMax(size_t bytes);
 
   void ProtocolHeader(std::string& out) const;
   void Heartbeat(std::string& out) const;
-  /// A method without content. Its texts fit: they are ours, or were checked.
+  /// A method without content, whose texts fit into a frame.
   template <class T>
   void Method(std::string& out, uint16_t channel, amqp_method_number_t id, T method) {
-    Check(AppendMethod(out, channel, id, &method));
+    TOCSIN_CHECK(AppendMethod(out, channel, id, &method));
   }
-  /// A method with its content. kTooLarge, and nothing is written, where the properties need more than a frame.
+  /// A method with its content. kTooLarge, and nothing is written, if the properties need more than a frame.
   Status Publish(std::string& out, uint16_t channel, amqp_basic_publish_t method, amqp_basic_properties_t properties,
                  std::string_view body);
 
  private:
-  static constexpr size_t kSmallest = 4096;  // what every peer takes before anything is agreed on
+  static constexpr size_t kSmallest = 4096;  // what every peer accepts before the two agree on more
 
   bool AppendMethod(std::string& out, uint16_t channel, amqp_method_number_t id, void* method);
   bool AppendProperties(std::string& out, uint16_t channel, amqp_basic_properties_t& properties, uint64_t body_size);
-  static void Check(bool encoded);
 
-  std::vector<char> frame_;  // one frame's payload is encoded here: the codec needs to know its room
+  std::vector<char> frame_;  // the codec encodes the payload of one frame into this
 };
 
-/// Finds frames in what arrives.
+/// Finds frames in received bytes.
 class Decoder {
  public:
   Decoder();
 
-  /// What both sides agreed on; after the first frame.
+  /// As both sides agreed; after the first frame.
   void SetFrameMax(size_t bytes);
-  /// Calls `take` with each frame that is complete, until it says false; the frame is valid during the call. An Error
-  /// where the bytes are not AMQP.
+  /// Calls `take` with each complete frame until it returns false; the frame is valid during the call. An error if the
+  /// bytes are not AMQP.
   Status Feed(std::string_view bytes, const std::function<bool(const amqp_frame_t&)>& take);
 
  private:

@@ -9,14 +9,14 @@ namespace {
 using boost::system::error_code;
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kKeptBytes = 1 << 20;  // of a buffer that is empty
+constexpr size_t kKeptBytes = 1 << 20;  // capacity that an empty buffer keeps
 constexpr uint32_t kFrameMax = 128 << 10;
 constexpr uint16_t kChannelMax = 2047;  // RabbitMQ's own default
-constexpr Millis kGoodbyeWithin{500};
+constexpr Millis kCloseWithin{500};
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
-/// The smaller one; 0 stands for "no limit of mine".
+/// The smaller one; 0 means no limit.
 template <class T>
 T Agree(T theirs, T ours) {
   return theirs == 0 ? ours : std::min(theirs, ours);
@@ -44,10 +44,10 @@ Connection::Connection(boost::asio::io_context& io, boost::asio::ssl::context* t
 void Connection::Start() {
   deadline_ = Now() + options_.connect_timeout;
   stream_.Connect({.host = options_.host, .port = options_.port}, true,
-                  [self = shared_from_this()](const error_code& error) { self->Connected(error); });
+                  [self = shared_from_this()](const error_code& error) { self->OnConnected(error); });
 }
 
-void Connection::Connected(const error_code& error) {
+void Connection::OnConnected(const error_code& error) {
   if (step_ == Step::kClosed) return;
   if (error) return Fail(error.message());
   step_ = Step::kStart;
@@ -58,34 +58,35 @@ void Connection::Connected(const error_code& error) {
 
 void Connection::Read() {
   stream_.Read(boost::asio::buffer(buffer_),
-               [self = shared_from_this()](const error_code& error, size_t count) { self->Received(error, count); });
+               [self = shared_from_this()](const error_code& error, size_t count) { self->OnRead(error, count); });
 }
 
-void Connection::Received(const error_code& error, size_t count) {
+void Connection::OnRead(const error_code& error, size_t count) {
   if (step_ == Step::kClosed) return;
   if (error) return Fail(fmt::format("the connection was lost: {}", error.message()));
-  heard_ = Now();
-  const Status fed = decoder_.Feed({buffer_.data(), count}, [this](const amqp_frame_t& frame) { return Take(frame); });
+  read_at_ = Now();
+  const Status fed =
+      decoder_.Feed({buffer_.data(), count}, [this](const amqp_frame_t& frame) { return OnFrame(frame); });
   if (!fed) return Fail(fed.error().message);
   if (step_ == Step::kClosed) return;
-  owner_.ReadDone();
+  owner_.OnTurn();
   if (step_ != Step::kClosed) Read();
 }
 
-bool Connection::Take(const amqp_frame_t& frame) {
+bool Connection::OnFrame(const amqp_frame_t& frame) {
   if (frame.frame_type == kProtocolHeaderFrame) {
     Fail("it speaks another version of AMQP than 0-9-1");
   } else if (frame.frame_type == AMQP_FRAME_HEARTBEAT) {
     return true;
   } else if (frame.channel != 0) {
-    if (up()) owner_.Heard(frame);
+    if (up()) owner_.OnFrame(frame);
   } else if (frame.frame_type == AMQP_FRAME_METHOD) {
-    TakeOwn(frame.payload.method);
+    OnMethod(frame.payload.method);
   }
   return step_ != Step::kClosed;
 }
 
-void Connection::TakeOwn(const amqp_method_t& method) {
+void Connection::OnMethod(const amqp_method_t& method) {
   switch (method.id) {
     case AMQP_CONNECTION_START_METHOD:
       if (Expect(Step::kStart, "connection.start")) Login(As<amqp_connection_start_t>(method));
@@ -94,28 +95,30 @@ void Connection::TakeOwn(const amqp_method_t& method) {
       if (Expect(Step::kTune, "connection.tune")) Tune(As<amqp_connection_tune_t>(method));
       break;
     case AMQP_CONNECTION_OPEN_OK_METHOD:
-      if (Expect(Step::kOpen, "connection.open-ok")) Opened();
+      if (!Expect(Step::kOpen, "connection.open-ok")) break;
+      step_ = Step::kUp;
+      owner_.OnUp();
       break;
     case AMQP_CONNECTION_CLOSE_METHOD:
-      Closed(As<amqp_connection_close_t>(method));
+      OnClose(As<amqp_connection_close_t>(method));
       break;
     case AMQP_CONNECTION_CLOSE_OK_METHOD:
       Fail("closed");
       break;
     case AMQP_CONNECTION_BLOCKED_METHOD:
-      if (up()) owner_.SetBlocked(true, TextOf(As<amqp_connection_blocked_t>(method).reason));
+      if (up()) owner_.OnBlocked(true, TextOf(As<amqp_connection_blocked_t>(method).reason));
       break;
     case AMQP_CONNECTION_UNBLOCKED_METHOD:
-      if (up()) owner_.SetBlocked(false, {});
+      if (up()) owner_.OnBlocked(false, {});
       break;
     default:
-      Fail(fmt::format("it said what nobody asked for: {}", amqp_method_name(method.id)));
+      Fail(fmt::format("it sent an unexpected method: {}", amqp_method_name(method.id)));
   }
 }
 
 bool Connection::Expect(Step step, std::string_view method) {
   if (step_ == step) return true;
-  Fail(fmt::format("it said {} at the wrong time", method));
+  Fail(fmt::format("it sent {} at the wrong time", method));
   return false;
 }
 
@@ -123,7 +126,7 @@ void Connection::Login(const amqp_connection_start_t& start) {
   if (!TextOf(start.mechanisms).contains("PLAIN")) {
     return Fail(fmt::format("it takes no password (PLAIN), but: {}", TextOf(start.mechanisms)));
   }
-  // Without the last one a wrong password is a closed socket, and nobody knows why.
+  // Without the last one the broker answers a wrong password by closing the socket, without a reason.
   amqp_table_entry_t capabilities[] = {Flag("publisher_confirms"), Flag("basic.nack"), Flag("connection.blocked"),
                                        Flag("authentication_failure_close")};
   amqp_table_entry_t properties[] = {TextField("product", "Tocsin"),
@@ -167,12 +170,7 @@ void Connection::Tune(const amqp_connection_tune_t& tune) {
   Flush();
 }
 
-void Connection::Opened() {
-  step_ = Step::kUp;
-  owner_.Up();
-}
-
-void Connection::Closed(const amqp_connection_close_t& close) {
+void Connection::OnClose(const amqp_connection_close_t& close) {
   std::string why = fmt::format("{} {}", close.reply_code, TextOf(close.reply_text));
   encoder_.Method(out_, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, amqp_connection_close_ok_t{});
   Flush();
@@ -189,9 +187,9 @@ void Connection::Flush() {
     self->writing_ = false;
     if (self->step_ == Step::kClosed) return;
     if (error) return self->Fail(fmt::format("the connection was lost: {}", error.message()));
-    self->sent_ = Now();
+    self->written_at_ = Now();
     self->Flush();
-    self->owner_.Written();
+    self->owner_.OnTurn();
   });
 }
 
@@ -203,23 +201,23 @@ TimePoint Connection::Check(TimePoint now) {
     return TimePoint::max();
   }
   if (heartbeat_.count() == 0) return TimePoint::max();
-  if (now >= heard_ + 2 * heartbeat_) {
+  if (now >= read_at_ + 2 * heartbeat_) {
     Fail(fmt::format("no sign of life for {} s", 2 * heartbeat_.count()));
     return TimePoint::max();
   }
-  // Where a write is under way, it is what the broker will hear.
+  // A write under way is a sign of life too.
   const auto beat = Millis(heartbeat_) / 2;
-  if (now >= sent_ + beat && !writing_) {
+  if (now >= written_at_ + beat && !writing_) {
     encoder_.Heartbeat(out_);
     Flush();
   }
-  return std::min(now + beat, heard_ + 2 * heartbeat_);
+  return std::min(now + beat, read_at_ + 2 * heartbeat_);
 }
 
-void Connection::SayGoodbye() {
+void Connection::RequestClose() {
   if (!up()) return;
-  step_ = Step::kGoodbye;
-  deadline_ = Now() + kGoodbyeWithin;
+  step_ = Step::kClosing;
+  deadline_ = Now() + kCloseWithin;
   encoder_.Method(
       out_, 0, AMQP_CONNECTION_CLOSE_METHOD,
       amqp_connection_close_t{
@@ -235,7 +233,7 @@ void Connection::Close() {
 void Connection::Fail(std::string why) {
   if (step_ == Step::kClosed) return;
   Close();
-  owner_.Lost(fmt::format("{}: {}", options_.Where(), why));
+  owner_.OnLost(fmt::format("{}: {}", options_.Where(), why));
 }
 
 }  // namespace tocsin::rabbitmq

@@ -1,10 +1,10 @@
-// Connection: one connection to RabbitMQ, from the first packet to the last: connects, logs in, keeps the heartbeats,
-// hands frames of channels to its owner, and says when the broker blocks it. It is never used again once it is lost.
+// Connection: one connection to RabbitMQ: connects, logs in, sends and expects heartbeats, hands frames of channels to
+// its owner, and tells it when the broker blocks the connection. Once it is lost it is not used again.
 //
 // Owned by the publisher, and by its own handlers. On the publisher's thread.
 //
-// Invariants: the owner is told Up at most once, then Lost at most once, and nothing after Lost or Close. Nothing
-// blocks: bytes that the broker does not read wait in one write, and what is appended meanwhile in out().
+// Invariants: OnUp runs at most once, then OnLost at most once, and nothing after OnLost or Close. Nothing blocks:
+// bytes that the broker does not read wait in one write, and what is appended meanwhile in out().
 #pragma once
 
 #include <chrono>
@@ -26,16 +26,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   class Owner {
    public:
     /// Channels may be opened.
-    virtual void Up() = 0;
+    virtual void OnUp() = 0;
     /// A frame of a channel; valid during the call.
-    virtual void Heard(const amqp_frame_t& frame) = 0;
-    /// All frames of one read were handed over.
-    virtual void ReadDone() = 0;
-    /// What was to be written has been taken by the system.
-    virtual void Written() = 0;
-    /// The broker reads nothing more for now: an alarm. Until `blocked` is false again.
-    virtual void SetBlocked(bool blocked, std::string_view reason) = 0;
-    virtual void Lost(const std::string& why) = 0;
+    virtual void OnFrame(const amqp_frame_t& frame) = 0;
+    /// All frames of one read were handed over, or a write is done.
+    virtual void OnTurn() = 0;
+    /// The broker has an alarm and reads nothing until `blocked` is false again.
+    virtual void OnBlocked(bool blocked, std::string_view reason) = 0;
+    virtual void OnLost(const std::string& why) = 0;
 
    protected:
     ~Owner() = default;
@@ -48,31 +46,30 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool up() const { return step_ == Step::kUp; }
   uint16_t channel_max() const { return channel_max_; }
 
-  /// What is appended here leaves with the next Flush, or behind the write that is under way.
+  /// What is appended here is written by the next Flush, or after the write under way.
   std::string& out() { return out_; }
   Encoder& encoder() { return encoder_; }
   void Flush();
 
-  /// Looks at the deadlines. When to look next.
+  /// Looks at the deadlines. Returns when to look next.
   TimePoint Check(TimePoint now);
-  /// Tells the broker; its answer is a loss. Where it is not up, nothing.
-  void SayGoodbye();
-  /// Nothing is called any more.
+  /// Tells the broker to close; OnLost follows. Does nothing if the connection is not up.
+  void RequestClose();
+  /// The owner is not called any more.
   void Close();
 
  private:
-  enum class Step : uint8_t { kConnecting, kStart, kTune, kOpen, kUp, kGoodbye, kClosed };
+  enum class Step : uint8_t { kConnecting, kStart, kTune, kOpen, kUp, kClosing, kClosed };
 
-  void Connected(const boost::system::error_code& error);
+  void OnConnected(const boost::system::error_code& error);
   void Read();
-  void Received(const boost::system::error_code& error, size_t count);
+  void OnRead(const boost::system::error_code& error, size_t count);
   /// Whether to go on.
-  bool Take(const amqp_frame_t& frame);
-  void TakeOwn(const amqp_method_t& method);
+  bool OnFrame(const amqp_frame_t& frame);
+  void OnMethod(const amqp_method_t& method);
   void Login(const amqp_connection_start_t& start);
   void Tune(const amqp_connection_tune_t& tune);
-  void Opened();
-  void Closed(const amqp_connection_close_t& close);
+  void OnClose(const amqp_connection_close_t& close);
   bool Expect(Step step, std::string_view method);
   void Fail(std::string why);
 
@@ -83,16 +80,16 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Decoder decoder_;
   Step step_ = Step::kConnecting;
   uint16_t channel_max_ = 0;
-  std::chrono::seconds heartbeat_{0};  // agreed on; 0: none
+  std::chrono::seconds heartbeat_{0};  // as agreed; 0: none
 
   std::string out_;
   std::string sending_;
   bool writing_ = false;
   std::vector<char> buffer_;
 
-  TimePoint deadline_{};  // of the step under way, unless it is up
-  TimePoint sent_{};      // when something was written last
-  TimePoint heard_{};     // and read
+  TimePoint deadline_{};  // of the present step, unless it is up
+  TimePoint written_at_{};
+  TimePoint read_at_{};
 };
 
 }  // namespace tocsin::rabbitmq

@@ -107,9 +107,10 @@ TEST(RabbitmqPublisher, ItCanBeStoppedWhileItConnects) {
 TEST(RabbitmqPublisher, ATopicIsChecked) {
   Topic topic = DefaultTopic("orders");
   topic.delivery = {.sink = "rabbitmq", .settings = {}};
-  EXPECT_TRUE(CheckTopic(topic));
+  const auto publisher = Publisher::Make({}).value();
+  EXPECT_TRUE(publisher->Check(topic));
   topic.delivery.settings["routing_key"] = "{nope}";
-  EXPECT_EQ(CheckTopic(topic).error().field, "delivery.routing_key");
+  EXPECT_EQ(publisher->Check(topic).error().field, "delivery.routing_key");
 }
 
 }  // namespace

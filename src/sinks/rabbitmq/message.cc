@@ -1,23 +1,17 @@
 #include "sinks/rabbitmq/message.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "spi/delivery_headers.h"
 
 namespace tocsin::rabbitmq {
 namespace {
 
-// RabbitMQ takes them for lists of further routing keys. A text there closes the channel, with every job in flight on
+// RabbitMQ takes these for lists of further routing keys. A text there closes the channel, with all jobs in flight on
 // it.
 constexpr std::string_view kRouting[] = {"CC", "BCC"};
 
 constexpr uint8_t kPersistent = 2;
-
-bool IsContentType(std::string_view name) {
-  return std::ranges::equal(name, std::string_view("content-type"),
-                            [](unsigned char a, char b) { return std::tolower(a) == b; });
-}
 
 Status CheckShort(std::string_view what, std::string_view text) {
   if (text.size() <= kShortTextMax) return {};
@@ -68,24 +62,20 @@ Status Message::Name(const JobView& job) {
 }
 
 Status Message::SetHeaders(const JobView& job) {
-  id_ = job.Id();
-  token_ = TokenText(job.token);
-  attempt_ = std::to_string(job.attempt);
-  due_ms_ = job.due == kNever ? "" : std::to_string(ToMs(job.due));
   headers_.clear();
-  headers_.push_back(TextField(delivery_header::kTopic, topic_));
-  headers_.push_back(TextField(delivery_header::kJobId, id_));
-  headers_.push_back(TextField(delivery_header::kAttempt, attempt_));
-  if (!due_ms_.empty()) headers_.push_back(TextField(delivery_header::kDueMs, due_ms_));
-  headers_.push_back(TextField(delivery_header::kToken, token_));
-  if (!job.key.empty()) headers_.push_back(TextField(delivery_header::kKey, job.key));
+  delivery_header::ForEach(topic_, job, [this](std::string_view name, std::string_view value) {
+    std::string& kept = values_[headers_.size()];
+    kept = value;
+    headers_.push_back(TextField(name, kept));
+  });
   content_type_ = {};
   for (const HeaderView& header : job.headers) {
     TOCSIN_TRY(CheckShort("the name of a header", header.name));
     if (std::ranges::find(kRouting, header.name) != std::end(kRouting)) {
       return Fail(Code::kInvalidArgument, "it has the header {}, by which RabbitMQ would route it", header.name);
     }
-    if (IsContentType(header.name) && header.value.size() <= kShortTextMax) content_type_ = header.value;
+    const bool content_type = delivery_header::IsContentType(header.name) && header.value.size() <= kShortTextMax;
+    if (content_type) content_type_ = header.value;
     headers_.push_back(TextField(header.name, header.value));
   }
   return {};
@@ -101,9 +91,10 @@ amqp_basic_properties_t Message::Properties(const JobView& job) {
     properties.timestamp =
         static_cast<uint64_t>(std::chrono::floor<std::chrono::seconds>(job.due).time_since_epoch().count());
   }
-  if (id_.size() <= kShortTextMax) {  // one byte less than an id may have; the header has it in any case
+  const std::string_view id = FindText(properties.headers, delivery_header::kJobId);
+  if (id.size() <= kShortTextMax) {  // an id may have one byte more; the header has it in any case
     properties._flags |= AMQP_BASIC_MESSAGE_ID_FLAG;
-    properties.message_id = BytesOf(id_);
+    properties.message_id = BytesOf(id);
   }
   if (!content_type_.empty()) {
     properties._flags |= AMQP_BASIC_CONTENT_TYPE_FLAG;

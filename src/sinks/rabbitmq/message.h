@@ -1,9 +1,10 @@
-// Message: a job as RabbitMQ gets it: persistent, mandatory, with the exchange and routing key of the topic's
+// Message: encodes jobs for RabbitMQ: persistent, mandatory, with the exchange and routing key of the topic's
 // templates, the headers that every sink sends, and the job's own headers by their own names.
 //
-// One for a topic, on the publisher's thread; its buffers are used for one job after the other.
+// One for a topic, on the publisher's thread. It uses its buffers again for each job.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,12 +18,12 @@
 
 namespace tocsin::rabbitmq {
 
-/// What a message that came back says of itself.
+/// Which delivery a returned message was.
 struct MessageName {
   std::string_view id;
   Token token;
 };
-/// Nothing where it is none of ours.
+/// Nothing if it is not one of ours.
 std::optional<MessageName> NameOf(const amqp_basic_properties_t& properties);
 
 class Message {
@@ -31,7 +32,7 @@ class Message {
   static Result<Message> Make(const Topic& topic);
 
   const std::string& topic() const { return topic_; }
-  /// Publishes `job` on a channel. An Error, and nothing is written, where AMQP cannot carry it.
+  /// Publishes `job` on a channel. An error, and nothing is written, if AMQP cannot carry it.
   Status Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job);
 
  private:
@@ -47,10 +48,7 @@ class Message {
 
   std::string exchange_;
   std::string routing_key_;
-  std::string id_;
-  std::string token_;
-  std::string attempt_;
-  std::string due_ms_;
+  std::array<std::string, 6> values_;  // of the headers that every sink sends
   std::string_view content_type_;
   std::vector<amqp_table_entry_t> headers_;
 };

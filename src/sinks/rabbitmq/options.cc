@@ -50,7 +50,7 @@ Status SetHost(std::string_view text, Options& options) {
   std::optional<std::string_view> port;
   if (TakePrefix(text, "[")) {
     const size_t bracket = text.find(']');
-    if (bracket == std::string_view::npos) return Refuse("has an opening bracket alone");
+    if (bracket == std::string_view::npos) return Refuse("has no closing bracket");
     host = text.substr(0, bracket);
     text.remove_prefix(bracket + 1);
     if (!text.empty() && !text.starts_with(':')) return Refuse("has a host that cannot be read");

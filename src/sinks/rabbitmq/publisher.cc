@@ -13,16 +13,11 @@
 namespace tocsin::rabbitmq {
 namespace {
 
-constexpr size_t kTurnJobs = 64;  // of one topic, before the next one's
+constexpr size_t kTurnJobs = 64;  // of one topic, before the next topic has its turn
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
-
-Status CheckTopic(const Topic& topic) {
-  TOCSIN_TRY(Message::Make(topic));
-  return {};
-}
 
 Result<std::unique_ptr<Publisher>> Publisher::Make(Options options) {
   auto tls = redis::MakeTlsContext({.on = options.tls, .ca_file = options.ca_file, .cert_file = {}, .key_file = {}});
@@ -46,11 +41,16 @@ Publisher::~Publisher() {
 void Publisher::Stop() {
   stopping_ = true;
   if (Link() != nullptr) {
-    connection_->SayGoodbye();
+    connection_->RequestClose();
     return WakeAt(Now());
   }
   if (connection_ != nullptr) connection_->Close();
   loop_.Stop();
+}
+
+Status Publisher::Check(const Topic& topic) const {
+  TOCSIN_TRY(Message::Make(topic));
+  return {};
 }
 
 Result<std::unique_ptr<Sink>> Publisher::Open(const Topic& topic, Loop& loop) {
@@ -58,8 +58,8 @@ Result<std::unique_ptr<Sink>> Publisher::Open(const Topic& topic, Loop& loop) {
   if (!message) return std::unexpected(std::move(message).error());
   const Channel::Settings settings{.in_flight = topic.delivery.Number("in_flight"),
                                    .timeout = Millis(topic.delivery.Number("timeout_ms")),
-                                   .rest_min = options_.backoff_min,
-                                   .rest_max = options_.backoff_max};
+                                   .backoff_min = options_.backoff_min,
+                                   .backoff_max = options_.backoff_max};
   return std::make_unique<RabbitSink>(*this, loop, *std::move(message), settings);
 }
 
@@ -87,55 +87,48 @@ void Publisher::Connect() {
   WakeAt(Now() + options_.connect_timeout);
 }
 
-void Publisher::Up() {
-  if (!trouble_.empty() || !std::exchange(connected_once_, true)) LogInfo("{}: connected", options_.Where());
-  trouble_.clear();
+void Publisher::OnUp() {
+  if (!last_error_.empty() || !std::exchange(connected_once_, true)) LogInfo("{}: connected", options_.Where());
+  last_error_.clear();
   was_up_ = true;
-  pause_ = Millis(0);
+  backoff_.Reset();
   by_number_.assign(connection_->channel_max() + size_t{1}, nullptr);
   last_number_ = 0;
   WakeAt(Now());
 }
 
-void Publisher::Heard(const amqp_frame_t& frame) {
+void Publisher::OnFrame(const amqp_frame_t& frame) {
   if (frame.channel < by_number_.size() && by_number_[frame.channel] != nullptr)
-    by_number_[frame.channel]->Heard(frame);
+    by_number_[frame.channel]->OnFrame(frame);
 }
 
-void Publisher::ReadDone() { EndTurn(); }
-
-void Publisher::Written() { EndTurn(); }
-
-void Publisher::SetBlocked(bool blocked, std::string_view reason) {
+void Publisher::OnBlocked(bool blocked, std::string_view reason) {
   if (blocked == blocked_) return;
   blocked_ = blocked;
   if (blocked) return LogWarn("{} takes no jobs for now: {}; they wait", options_.Where(), reason);
   LogInfo("{} takes jobs again", options_.Where());
-  for (const auto& channel : channels_) channel->Unblocked();
+  for (const auto& channel : channels_) channel->OnUnblocked();
   WakeAt(Now());
 }
 
-void Publisher::Lost(const std::string& why) {
+void Publisher::OnLost(const std::string& why) {
   connection_ = nullptr;
   blocked_ = false;
   by_number_.clear();
   if (stopping_) return loop_.Stop();
-  // Once, not at every try.
-  if (trouble_.empty()) LogWarn("{}; trying again until it is there", why);
-  trouble_ = why;
-  pause_ = std::clamp(pause_ * 2, options_.backoff_min, options_.backoff_max);
-  std::uniform_int_distribution<int64_t> blur(pause_.count() / 2, pause_.count());
-  connect_at_ = Now() + Millis(blur(random_));
+  if (last_error_.empty()) LogWarn("{}; trying again until it is back", why);  // once, not at every try
+  last_error_ = why;
+  connect_at_ = Now() + backoff_.Next();
   WakeAt(connect_at_);
   if (std::exchange(was_up_, false)) {
-    for (const auto& channel : channels_) channel->ConnectionLost(why);
+    for (const auto& channel : channels_) channel->OnConnectionLost(why);
   }
   EndTurn();
 }
 
-std::string Publisher::Trouble() const {
+std::string Publisher::WhyDown() const {
   if (connection_ != nullptr && connection_->up()) return {};
-  return trouble_.empty() ? fmt::format("{}: no connection yet", options_.Where()) : trouble_;
+  return last_error_.empty() ? fmt::format("{}: no connection yet", options_.Where()) : last_error_;
 }
 
 uint16_t Publisher::TakeNumber(Channel& channel) {
@@ -172,12 +165,12 @@ void Publisher::EndTurn() {
     return !channel->waiting();
   });
   Publish();
-  for (Channel* const channel : std::exchange(news_, {})) channel->SendReport();
+  for (Channel* const channel : std::exchange(to_report_, {})) channel->SendReport();
   if (closing_ > 0) closing_ -= std::erase_if(channels_, [](const auto& channel) { return channel->gone(); });
 }
 
 void Publisher::WakeAt(TimePoint time) {
-  // A timer that rings too soon looks again: moving it later each time would cost more.
+  // A timer that fires too early looks again; moving it later each time would cost more.
   if (time >= timer_at_) return;
   timer_at_ = time;
   timer_.expires_at(time);

@@ -21,7 +21,7 @@ namespace tocsin::rabbitmq {
 /// Longer than anything takes on a busy machine.
 constexpr Millis kSoon{60'000};
 
-/// One for all tests of the program, running and awake. An Error, kUnavailable, where none can be run.
+/// One for all tests of the program, running and awake. kUnavailable if none can be run.
 Result<real::RabbitMqServer*> SharedServer();
 
 /// For a client of it, with short times.
@@ -118,7 +118,7 @@ class Site {
   uint64_t made_ = 0;
 };
 
-/// A test with a broker and a receiver; skipped where there is no RabbitMQ.
+/// A test with a broker and a receiver; skipped if RabbitMQ is not installed.
 class BrokerTest : public testing::Test {
  protected:
   void SetUp() override;

@@ -1,5 +1,5 @@
-// RabbitSink: the Sink of one topic. It hands batches over to the publisher's thread, and calls back on its own loop
-// what that reports.
+// RabbitSink: the Sink of one topic. It hands batches to the publisher's thread, and answers on its own loop when that
+// thread reports outcomes.
 //
 // Owned by the dispatcher of the topic, on the thread of its loop.
 #pragma once
@@ -30,7 +30,8 @@ class RabbitSink final : public Sink {
   void Take(std::vector<Outcome> outcomes, bool closed);
 
   Publisher& publisher_;
-  Channel* channel_ = nullptr;                      // the publisher's; on its thread alone, until it reports the end
+  /// The publisher's, used on its thread only; null once it is closed.
+  Channel* channel_ = nullptr;
   std::unordered_map<uint64_t, UnderWay> batches_;  // by id
   uint64_t last_id_ = 0;
   Task done_;

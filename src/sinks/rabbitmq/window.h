@@ -1,10 +1,10 @@
-// Window: what was published on one channel and is not confirmed yet, in the order of publishing. The broker numbers
-// publishes by itself, from 1 in each new channel: entry n of the window has the number of the first plus n.
+// Window: the jobs that were published on one channel and are not confirmed yet, in the order of publishing. The broker
+// numbers them itself, from 1 in each new channel: entry n of the window has the delivery tag of the first plus n.
 //
 // Owned by a channel, on the publisher's thread.
 //
-// Invariants: every entry that was added is given out exactly once; one that came back
-// (unroutable) waits for its confirm, which always follows.
+// Invariants: every entry that was added is given out exactly once; one that was returned (unroutable) waits for its
+// confirm, which always follows.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ struct Handed {
 
 class Window {
  public:
-  /// `returned`: why it came back; empty where it did not.
+  /// `returned`: why the broker returned it; empty if it did not.
   using Take = std::function<void(Handed&& handed, std::string&& returned)>;
 
   size_t size() const { return open_; }
@@ -40,10 +40,10 @@ class Window {
   void Add(Handed handed);
   /// The broker has answered `tag` or, with `multiple`, everything up to it. False: it was never published.
   [[nodiscard]] bool Confirm(uint64_t tag, bool multiple, const Take& take);
-  /// Gives out those that were published earlier, by `lead` at least, than another one that was confirmed: the broker
-  /// confirms what goes to one queue in order, so that theirs hangs. Their confirms, if they come at all, mean nothing.
+  /// Gives out the entries that were published at least `lead` before another one that is confirmed: the broker
+  /// confirms in order for each queue, so their queue hangs. Their confirms, if they come at all, are ignored.
   void GiveOvertaken(Millis lead, const Take& take);
-  /// A message came back. False: it is not in the window.
+  /// The broker returned a message. False: it is not in the window.
   [[nodiscard]] bool Return(std::string_view id, const Token& token, std::string reason);
   /// Gives out all, in their order; the next entry is the first of a new channel.
   void Clear(const Take& take);
@@ -61,9 +61,10 @@ class Window {
 
   std::deque<Entry> entries_;
   uint64_t first_tag_ = 1;    // of the front
-  uint64_t return_from_ = 1;  // messages come back in the order of their tags: where to look for the next one
-  std::chrono::steady_clock::time_point confirmed_{};  // when the last one was published of those that are confirmed
-  size_t open_ = 0;                                    // entries that were not given out
+  uint64_t return_from_ = 1;  // messages are returned in the order of their tags: look for the next one from here
+  /// When the latest of the confirmed entries was published.
+  std::chrono::steady_clock::time_point confirmed_{};
+  size_t open_ = 0;  // entries that were not given out
 };
 
 }  // namespace tocsin::rabbitmq

@@ -87,7 +87,7 @@ std::optional<std::string_view> Kind4(uint32_t address) {
   return std::nullopt;
 }
 
-/// Of the IPv4 address that the IPv6 address leads to, through a translator or a tunnel.
+/// Of the IPv4 address that the IPv6 address leads to through a translator or a tunnel.
 std::optional<std::string_view> KindInside(const Bytes6& bytes) {
   constexpr uint8_t k6to4[2] = {0x20, 0x02};
   constexpr uint8_t kIsatap[3] = {0x00, 0x5e, 0xfe};
@@ -106,7 +106,7 @@ std::optional<std::string_view> Kind6(const ip::address_v6& address) {
   }
   if (const auto inside = KindInside(bytes)) return inside;
   const bool global = bytes[0] >> 5 == 1 || Begins(bytes, kNat64, 96);
-  if (!global) return kReserved;  // with the IPv4-compatible ones, which nobody has had for twenty years
+  if (!global) return kReserved;  // also the IPv4-compatible ones, which are long deprecated
   return std::nullopt;
 }
 
@@ -141,22 +141,15 @@ Status Networks::Add(std::string_view text) {
     if (bad) return BadNetwork(text, kForm);
     whole += alone.is_v4() ? "/32" : "/128";
   }
-  if (!text.contains(':')) {
-    const ip::network_v4 network = ip::make_network_v4(whole, bad);
+  const auto add = [&](const auto& network, auto& networks) -> Status {
     if (bad) return BadNetwork(text, kForm);
     if (network != network.canonical()) {
       return BadNetwork(text, fmt::format("did you mean {}?", network.canonical().to_string()));
     }
-    v4_.push_back(network);
+    networks.push_back(network);
     return {};
-  }
-  const ip::network_v6 network = ip::make_network_v6(whole, bad);
-  if (bad) return BadNetwork(text, kForm);
-  if (network != network.canonical()) {
-    return BadNetwork(text, fmt::format("did you mean {}?", network.canonical().to_string()));
-  }
-  v6_.push_back(network);
-  return {};
+  };
+  return text.contains(':') ? add(ip::make_network_v6(whole, bad), v6_) : add(ip::make_network_v4(whole, bad), v4_);
 }
 
 bool Networks::Contains(const ip::address& address) const {
@@ -172,7 +165,7 @@ bool Networks::Contains(const ip::address& address) const {
 }
 
 std::optional<std::string_view> WhyRefused(const ip::address& address, const Networks& allow) {
-  // The kernel makes an IPv4 connection of it.
+  // The kernel makes an IPv4 connection to it.
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
     return WhyRefused(ip::make_address_v4(ip::v4_mapped, address.to_v6()), allow);
   }

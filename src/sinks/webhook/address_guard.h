@@ -1,6 +1,6 @@
 // Which addresses webhooks may be sent to. A URL comes from whoever may set a topic, so it must not reach what only the
-// server can: itself, its private network, the metadata service of its cloud. Everything but global unicast addresses
-// is refused, also where an IPv4 address is dressed as an IPv6 one, unless the operator's list has it. Pure.
+// server can: itself, its private network, the metadata service of its cloud. Only global unicast addresses are
+// allowed, also for IPv4 addresses inside IPv6 ones, and those of the operator's list. Pure.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,7 @@ namespace tocsin::webhook {
 /// The networks of the option webhook.allow.
 class Networks {
  public:
-  /// Such as "127.0.0.0/8,10.1.0.0/16,fd00::/8"; an address alone is a network of one. Blanks around them do not
-  /// matter.
+  /// Such as "127.0.0.0/8,10.1.0.0/16,fd00::/8"; an address without / is a network of one. Blanks are ignored.
   static Result<Networks> Parse(std::string_view text);
 
   bool Contains(const boost::asio::ip::address& address) const;
@@ -31,7 +30,7 @@ class Networks {
   std::vector<boost::asio::ip::network_v6> v6_;
 };
 
-/// What the address is that makes it forbidden ("a loopback address"); nothing where it may be used.
+/// Why the address is forbidden ("a loopback address"); nothing if it may be used.
 std::optional<std::string_view> WhyRefused(const boost::asio::ip::address& address, const Networks& allow);
 
 }  // namespace tocsin::webhook

@@ -12,7 +12,7 @@ namespace http = boost::beast::http;
 constexpr size_t kPhraseBytesMax = 64;
 constexpr size_t kRetryAfterBytesMax = 64;
 constexpr int kSwitching = 101;
-constexpr int kInterim = 1;  // of the hundreds
+constexpr int kInterim = 1;  // status / 100
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void AnswerReader::Begin(Bounds bounds) {
   body_bytes_ = 0;
   started_ = false;
   answer_ = {};
-  trouble_.clear();
+  error_.clear();
 }
 
 bool AnswerReader::HasStatus() const { return parser_->is_header_done() && answer_.status / 100 != kInterim; }
@@ -80,7 +80,7 @@ AnswerReader::State AnswerReader::Parse() {
     pending_.erase(0, used);
     if (head) head_bytes_ += used;
     if (error && error != http::error::need_more) {
-      // Whatever is wrong with the body, or more of it than anybody wants: what the receiver decided is known.
+      // The body is malformed or too long, but the status says what the receiver decided.
       return HasStatus() ? Finish(false) : Break(error.message());
     }
     const bool over = parser_->is_done();
@@ -107,13 +107,13 @@ AnswerReader::State AnswerReader::End(bool clean) {
 
 AnswerReader::State AnswerReader::Finish(bool whole) {
   answer_.whole = whole;
-  // Something after the answer was not asked for: what comes next on this connection could be taken for another answer.
+  // Bytes after the answer were not asked for, and could be taken for the next answer.
   answer_.keep_alive = whole && pending_.empty() && parser_->keep_alive();
   return State::kDone;
 }
 
 AnswerReader::State AnswerReader::Break(std::string_view why) {
-  trouble_ = why;
+  error_ = why;
   return State::kBroken;
 }
 

@@ -1,6 +1,6 @@
-// AnswerReader: reads one answer of a receiver, whatever pieces it comes in, within bounds: 16 KiB of headers, and as
+// AnswerReader: parses one answer of a receiver, in whatever pieces it comes, within bounds: 16 KiB of headers, and as
 // much of the body as its user allows. Interim answers (1xx) are skipped. Pure: no socket, no time. Owned by a
-// Connection, used again for each of its requests.
+// Connection, which uses it again for each request.
 #pragma once
 
 #include <optional>
@@ -18,17 +18,17 @@ struct Answer {
   int status = 0;
   std::string phrase;       // printable, cut short
   std::string retry_after;  // as it came; empty: none
-  std::string body;         // where it is kept
-  bool whole = false;       // the body came to its end within the bound
+  std::string body;         // if Bounds::keep_body
+  bool whole = false;       // the body ended within the bound
   bool keep_alive = false;  // the connection may carry the next request
 };
 
 class AnswerReader {
  public:
   enum class State : uint8_t {
-    kMore,    // give it what comes next
-    kDone,    // answer() is complete, as far as anybody wants to read it
-    kBroken,  // what came is no answer; trouble() says why
+    kMore,    // needs the next bytes
+    kDone,    // the answer is complete, as far as its user reads it
+    kBroken,  // this is no answer; error() says why
   };
   struct Bounds {
     size_t body_bytes = 0;
@@ -37,16 +37,16 @@ class AnswerReader {
 
   void Begin(Bounds bounds);
   State Feed(std::string_view bytes);
-  /// The receiver has closed the connection, or it was lost: kDone where the answer's status is known all the same.
-  /// `clean`: by its own will, so that a body which ends there may be whole.
+  /// The receiver has closed the connection, or it was lost. kDone if the answer's status is known all the same.
+  /// `clean`: the receiver closed it, so a body that ends there may be whole.
   State End(bool clean);
 
   /// Whether anything came since Begin.
   bool started() const { return started_; }
   const Answer& answer() const { return answer_; }
-  /// It holds nothing of it then: a body may be large, and the connection idle for long.
+  /// The reader keeps nothing of it: a body may be large, and the connection idle for long.
   Answer TakeAnswer() { return std::exchange(answer_, {}); }
-  const std::string& trouble() const { return trouble_; }
+  const std::string& error() const { return error_; }
 
  private:
   class Parser final : public boost::beast::http::basic_parser<false> {
@@ -58,7 +58,7 @@ class AnswerReader {
     using Text = boost::beast::string_view;
     using Length = boost::optional<std::uint64_t>;
 
-    // The names are Beast's.
+    // Overrides of Beast.
     void on_request_impl(boost::beast::http::verb, Text, Text, int, Error&) override {}
     void on_response_impl(int status, Text phrase, int version, Error& error) override;
     void on_field_impl(boost::beast::http::field name, Text name_text, Text value, Error& error) override;
@@ -72,7 +72,7 @@ class AnswerReader {
     AnswerReader& reader_;
   };
 
-  /// Whether the header of the answer itself, not of an interim one, is there.
+  /// Whether the head of the answer itself, not of an interim one, is complete.
   bool HasStatus() const;
   State Parse();
   State Finish(bool whole);
@@ -80,12 +80,12 @@ class AnswerReader {
 
   Bounds bounds_;
   std::optional<Parser> parser_;
-  std::string pending_;    // came, and is not parsed yet
+  std::string pending_;    // received, not parsed yet
   size_t head_bytes_ = 0;  // parsed before the answer's body
   size_t body_bytes_ = 0;
   bool started_ = false;
   Answer answer_;
-  std::string trouble_;
+  std::string error_;
 };
 
 }  // namespace tocsin::webhook

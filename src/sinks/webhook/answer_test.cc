@@ -114,7 +114,7 @@ TEST_P(AnswerTest, WhatIsNoAnswerBreaksIt) {
                            "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n"}) {
     // Some of it only shows when nothing more comes.
     EXPECT_TRUE(Feed(text) == State::kBroken || reader_.End(true) == State::kBroken) << text;
-    EXPECT_FALSE(reader_.trouble().empty());
+    EXPECT_FALSE(reader_.error().empty());
   }
 }
 

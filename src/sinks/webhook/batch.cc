@@ -50,7 +50,7 @@ void AppendHeaders(std::string& out, const JobView& job) {
   out += '}';
 }
 
-/// As base64 where it is no text, and where escapes would make it longer than that.
+/// As base64 if it is not UTF-8, or if escapes would make it longer than base64.
 void AppendPayload(std::string& out, std::string_view payload) {
   constexpr size_t kSlack = 64;
   const size_t begin = out.size();
@@ -77,16 +77,12 @@ void AppendJob(std::string& out, std::string_view topic, const JobView& job) {
   out += '}';
 }
 
-/// The words of a receiver, for people: one line, not too long.
-std::string Words(std::string_view text) {
-  std::string words(text.substr(0, kReasonBytesMax));
-  while (!IsUtf8(words)) words.pop_back();  // at most the part of one character: JSON holds nothing else
-  std::ranges::replace_if(words, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return words;
-}
-
-Delivered Retry(std::string reason) {
-  return {.outcome = DeliverOutcome::kRetry, .delay = {}, .reason = std::move(reason)};
+/// The reason that a receiver gives, for people: one line, not too long.
+std::string ReasonText(std::string_view text) {
+  std::string reason(text.substr(0, kReasonBytesMax));
+  while (!IsUtf8(reason)) reason.pop_back();  // JSON is UTF-8, so only its last character can be cut
+  std::ranges::replace_if(reason, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return reason;
 }
 
 std::string_view TextOf(const json::object& entry, std::string_view name) {
@@ -97,32 +93,32 @@ std::string_view TextOf(const json::object& entry, std::string_view name) {
 
 Delivered OutcomeOf(const json::object& entry) {
   const std::string_view outcome = TextOf(entry, "outcome");
-  const std::string words = Words(TextOf(entry, "reason"));
+  const std::string given = ReasonText(TextOf(entry, "reason"));
   const auto reason = [&](std::string_view otherwise) {
-    return words.empty() ? std::string(otherwise) : fmt::format("the receiver says: {}", words);
+    return given.empty() ? std::string(otherwise) : fmt::format("the receiver says: {}", given);
   };
   if (outcome == "ok") return {};
   if (outcome == "refuse") {
-    return {.outcome = DeliverOutcome::kRefused, .delay = {}, .reason = reason("the receiver refused it for good")};
+    return Refuse(reason("the receiver refused it for good"));
   }
-  if (outcome != "retry") return Retry("the receiver's outcome for the job is none of ok, retry and refuse");
+  if (outcome != "retry") return Retry("the receiver's outcome for the job is not ok, retry or refuse");
   Delivered retry = Retry(reason("the receiver asked for another try"));
   const json::value* delay = entry.if_contains("delay_ms");
   if (delay == nullptr) return retry;
   boost::system::error_code bad;
   const auto delay_ms = delay->to_number<int64_t>(bad);
-  if (!bad && delay_ms >= 0) retry.delay = std::min(Millis(delay_ms), kDelayAsked);
+  if (!bad && delay_ms >= 0) retry.delay = std::min(Millis(delay_ms), kRetryDelayMax);
   return retry;
 }
 
-/// The jobs of a batch, and which of them an outcome was read for.
-class Open {
+/// The jobs of a batch, and which of them have got an outcome.
+class PendingJobs {
  public:
-  explicit Open(std::span<const JobView* const> jobs) : jobs_(jobs), answered_(jobs.size()) {
+  explicit PendingJobs(std::span<const JobView* const> jobs) : jobs_(jobs), answered_(jobs.size()) {
     for (size_t i = 0; i < jobs.size(); ++i) by_id_.emplace(jobs[i]->Id(), i);
   }
 
-  /// The one that an entry means: the token's, where one is named, else the first of the id.
+  /// The job that an entry means: by its delivery token if it names one, else the first with its id.
   std::optional<size_t> Take(const json::object& entry) {
     const std::string_view token = TextOf(entry, "token");
     const std::optional<size_t> found = token.empty() ? OfId(TextOf(entry, "id")) : OfToken(token);
@@ -147,10 +143,10 @@ class Open {
   const std::span<const JobView* const> jobs_;
   std::vector<bool> answered_;
   std::multimap<std::string, size_t, std::less<>> by_id_;
-  std::map<std::string, size_t, std::less<>> by_token_;  // filled when the first one is named
+  std::map<std::string, size_t, std::less<>> by_token_;  // filled when an entry first names a delivery token
 };
 
-/// Null where the body is something else.
+/// Null if the body is something else.
 const json::array* FindList(const json::value& body) {
   if (!body.is_object()) return nullptr;
   const json::value* list = body.get_object().if_contains("outcomes");
@@ -188,13 +184,13 @@ std::vector<Delivered> ReadOutcomes(std::string_view body, std::span<const JobVi
   const json::array* list = bad ? nullptr : FindList(parsed);
   if (list == nullptr) {
     return std::vector<Delivered>(jobs.size(),
-                                  Retry("the receiver answered 2xx with a body that is no list of outcomes"));
+                                  Retry("the receiver answered 2xx with a body that is not a list of outcomes"));
   }
   std::vector<Delivered> outcomes(jobs.size(), Retry("the receiver's list of outcomes lacks the job"));
-  Open open(jobs);
+  PendingJobs pending(jobs);
   for (const json::value& entry : *list) {
     if (!entry.is_object()) continue;
-    if (const auto at = open.Take(entry.get_object())) outcomes[*at] = OutcomeOf(entry.get_object());
+    if (const auto at = pending.Take(entry.get_object())) outcomes[*at] = OutcomeOf(entry.get_object());
   }
   return outcomes;
 }

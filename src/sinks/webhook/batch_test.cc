@@ -21,7 +21,7 @@ class BatchTest : public testing::Test {
   void ExpectAllRetried(std::string_view body) {
     for (const Delivered& delivered : Read(body)) {
       EXPECT_EQ(delivered.outcome, DeliverOutcome::kRetry) << body;
-      EXPECT_THAT(delivered.reason, HasSubstr("no list of outcomes")) << body;
+      EXPECT_THAT(delivered.reason, HasSubstr("not a list of outcomes")) << body;
     }
   }
 
@@ -97,7 +97,7 @@ TEST_F(BatchTest, AnOutcomeThatIsNoneIsRetried) {
   const auto outcomes = Read(R"({"outcomes":[{"id":"a","outcome":"OK"},{"id":"b"},{"id":"c","outcome":true}]})");
   for (const Delivered& delivered : outcomes) {
     EXPECT_EQ(delivered.outcome, DeliverOutcome::kRetry);
-    EXPECT_THAT(delivered.reason, HasSubstr("none of ok, retry and refuse"));
+    EXPECT_THAT(delivered.reason, HasSubstr("not ok, retry or refuse"));
   }
 }
 
@@ -130,7 +130,7 @@ TEST_F(BatchTest, AnAnswerMayHaveAsMuchAsItsJobsNeed) {
   const std::string escaped_reason(200 / 2 * 6, 'r');
   const std::string outcome =
       fmt::format(R"({{"id":"{}","token":"{}","outcome":"retry","delay_ms":{},"reason":"{}"}},)", escaped_id,
-                  TokenText({}), kDelayAsked.count(), escaped_reason);
+                  TokenText({}), kRetryDelayMax.count(), escaped_reason);
   EXPECT_LT(outcome.size(), OutcomesBytesMax(2) - OutcomesBytesMax(1));
 }
 

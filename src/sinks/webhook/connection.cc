@@ -15,14 +15,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kAnswerBytesMax = 64 << 10;  // of a body that nobody reads; what has more is closed
+constexpr size_t kAnswerBytesMax = 64 << 10;  // of a body that nobody reads; if it is longer, the connection is closed
 
 AnswerReader::Bounds BoundsOf(const Request& request) {
   if (!request.batched) return {.body_bytes = kAnswerBytesMax};
   return {.body_bytes = OutcomesBytesMax(request.items.size()), .keep_body = true};
 }
 
-/// The certificate has to be the host's; SNI is for names alone (RFC 6066).
+/// The certificate has to be the host's. SNI is only for names (RFC 6066).
 bool ExpectHost(SSL* ssl, const Target& target) {
   if (target.address) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), target.host.c_str()) == 1;
   return SSL_set1_host(ssl, target.host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, target.host.c_str()) == 1;
@@ -62,7 +62,7 @@ void Connection::Found(const Result<Addresses>& found) {
     }
   }
   if (endpoints_.empty()) {
-    // Which address is not said: it would tell whoever may set a topic about the inside of a network.
+    // Do not say which address: it would tell whoever may set a topic about the inside of a network.
     return Fail(fmt::format("the host is {}, and the server's option webhook.allow does not name it", refused));
   }
   const auto first = static_cast<ptrdiff_t>(route_.first_address % endpoints_.size());
@@ -79,17 +79,17 @@ void Connection::Connected(const ErrorCode& error) {
   ErrorCode ignored;
   socket_.set_option(Tcp::no_delay(true), ignored);
   if (!tls_) return Begin();
-  Shake();
+  Handshake();
 }
 
-void Connection::Shake() {
+void Connection::Handshake() {
   stage_ = Stage::kHandshake;
   if (!ExpectHost(tls_->native_handle(), route_.target)) return Fail("OpenSSL refuses the name of the host");
   tls_->async_handshake(asio::ssl::stream_base::client,
-                        [self = shared_from_this()](const ErrorCode& error) { self->Shaken(error); });
+                        [self = shared_from_this()](const ErrorCode& error) { self->HandshakeDone(error); });
 }
 
-void Connection::Shaken(const ErrorCode& error) {
+void Connection::HandshakeDone(const ErrorCode& error) {
   if (closed_) return;
   if (!error) return Begin();
   const long verified = SSL_get_verify_result(tls_->native_handle());
@@ -106,9 +106,9 @@ void Connection::Begin() {
 void Connection::Write() {
   writing_ = true;
   const std::array<asio::const_buffer, 2> bytes = {asio::buffer(request_->head), asio::buffer(request_->body())};
-  // What is sent stays until the write is over, also where the answer came before that.
+  // The request lives until the write is over, also if the answer comes before that.
   auto written = [self = shared_from_this(), request = request_](const ErrorCode& error, size_t /*bytes*/) {
-    // A receiver may answer before it has read all, and close: that answer counts, so reading says what became of it.
+    // A receiver may answer before it has read all, and close. That answer counts, so leave errors to the read.
     if (!error) self->writing_ = false;
   };
   tls_ ? asio::async_write(*tls_, bytes, std::move(written)) : asio::async_write(socket_, bytes, std::move(written));
@@ -116,33 +116,26 @@ void Connection::Write() {
 
 void Connection::Read() {
   reading_ = true;
-  auto taken = [self = shared_from_this()](const ErrorCode& error, size_t bytes) { self->Take(error, bytes); };
+  auto read = [self = shared_from_this()](const ErrorCode& error, size_t bytes) { self->OnRead(error, bytes); };
   const auto into = asio::buffer(buffer_);
-  tls_ ? tls_->async_read_some(into, std::move(taken)) : socket_.async_read_some(into, std::move(taken));
+  tls_ ? tls_->async_read_some(into, std::move(read)) : socket_.async_read_some(into, std::move(read));
 }
 
-void Connection::Take(const ErrorCode& error, size_t bytes) {
+void Connection::OnRead(const ErrorCode& error, size_t bytes) {
   if (closed_) return;
   reading_ = false;
-  if (!busy_) return owner_->Lost(*this);
-  if (!error) return Judge(reader_.Feed({buffer_.data(), bytes}), {});
+  if (!busy_) return owner_->OnLost(*this);
+  if (!error) return Proceed(reader_.Feed({buffer_.data(), bytes}), {});
   const bool clean = error == asio::error::eof;
-  const std::string trouble = clean ? "" : fmt::format("the connection was lost: {}", error.message());
-  Judge(reader_.End(clean), trouble);
+  Proceed(reader_.End(clean), clean ? "" : fmt::format("the connection was lost: {}", error.message()));
 }
 
-void Connection::Judge(AnswerReader::State state, std::string_view trouble) {
-  switch (state) {
-    case AnswerReader::State::kMore:
-      return Read();
-    case AnswerReader::State::kDone:
-      return Finish();
-    case AnswerReader::State::kBroken:
-      break;
-  }
-  if (!trouble.empty()) return Fail(trouble);
-  if (!reader_.started()) return Fail(reader_.trouble());
-  Fail(fmt::format("it answers what is no HTTP/1.1: {}", reader_.trouble()));
+void Connection::Proceed(AnswerReader::State state, std::string_view lost) {
+  if (state == AnswerReader::State::kMore) return Read();
+  if (state == AnswerReader::State::kDone) return Finish();
+  if (!lost.empty()) return Fail(lost);
+  if (!reader_.started()) return Fail(reader_.error());
+  Fail(fmt::format("its answer is not HTTP/1.1: {}", reader_.error()));
 }
 
 void Connection::Finish() {
@@ -151,29 +144,27 @@ void Connection::Finish() {
   Ending ending{.answer = reader_.TakeAnswer()};
   ending.reusable = ending.answer->keep_alive && !writing_;
   if (ending.reusable && !reading_) Read();
-  owner_->Ended(*this, ending);
+  owner_->OnEnded(*this, ending);
 }
 
 void Connection::Fail(std::string_view why) {
   if (stage_ == Stage::kConnect || stage_ == Stage::kHandshake) ++route_.first_address;
   busy_ = false;
   Ending ending;
-  ending.trouble = fmt::format("{}: {}", route_.target.Text(), why);
-  ending.unheard = served_ && !reader_.started();
-  owner_->Ended(*this, ending);
+  ending.error = fmt::format("{}: {}", route_.target.Text(), why);
+  ending.stale = served_ && !reader_.started();
+  owner_->OnEnded(*this, ending);
 }
 
 void Connection::Expire() {
   constexpr std::string_view kMissing[] = {"", "no address for the name", "no connection",
                                            "no end of the TLS handshake", "no answer"};
-  if (stage_ == Stage::kReady && reader_.End(false) == AnswerReader::State::kDone) return Finish();
-  served_ = false;  // nor is it sent again: the time is over
-  Fail(fmt::format("{} in time", kMissing[static_cast<size_t>(stage_)]));
+  Abandon(fmt::format("{} in time", kMissing[static_cast<size_t>(stage_)]));
 }
 
 void Connection::Abandon(std::string_view why) {
   if (stage_ == Stage::kReady && reader_.End(false) == AnswerReader::State::kDone) return Finish();
-  served_ = false;
+  served_ = false;  // so that the request is not sent again
   Fail(why);
 }
 

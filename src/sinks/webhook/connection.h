@@ -1,10 +1,10 @@
 // Connection: one keep-alive connection to a webhook's receiver, with one request at a time. It looks the name up,
-// connects to addresses that the guard lets pass and to no other, shakes hands where the URL says https, sends, and
-// reads the answer. Owned by a WebhookSink, whose calls and whose Owner methods are on the loop's thread; handlers
-// under way keep it alive after its Close, and do nothing then.
+// connects only to addresses that the address guard allows, makes the TLS handshake if the URL is https, sends the
+// request and reads the answer. Owned by a WebhookSink, on the thread of its loop; handlers under way keep it alive
+// after Close, and do nothing then.
 //
-// Invariants: each Send ends in one Ended, never within the call, unless Close comes first. While it is idle a read is
-// under way all the time: whatever a receiver says or does unasked ends the connection.
+// Invariants: each Send ends in one OnEnded, never within the call, unless Close comes first. An idle connection always
+// has a read under way: anything that the receiver sends unasked, or its close, ends the connection.
 #pragma once
 
 #include <array>
@@ -25,48 +25,49 @@
 
 namespace tocsin::webhook {
 
-/// What all connections of a sink have in common. What it points to outlives them, but for what is closed.
+/// What all connections of a sink share. It outlives those that are not closed.
 struct Route {
   net::AsioLoop& loop;
   Target target;
   const Networks& allow;
   NameLookup& lookup;
-  boost::asio::ssl::context* tls;  // of https
-  size_t first_address = 0;        // of those that a name has: another one after each that did not work
+  boost::asio::ssl::context* tls;  // with https
+  size_t first_address = 0;        // of the name's addresses, which to try first: the next one after a failure
 };
 
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   struct Ending {
-    std::optional<Answer> answer;  // nothing: `trouble` says why
-    std::string trouble;
+    std::optional<Answer> answer;  // empty: `error` says why
+    std::string error;
     bool reusable = false;
-    bool unheard = false;  // it had answered before, and was lost before the first byte of this answer
+    bool stale = false;  // lost before the first byte of this answer, after it had served earlier requests
   };
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual void Ended(Connection& connection, const Ending& ending) = 0;
-    /// It was idle, and is of no use any more.
-    virtual void Lost(Connection& connection) = 0;
+    virtual void OnEnded(Connection& connection, const Ending& ending) = 0;
+    /// It was idle, and cannot be used any more.
+    virtual void OnLost(Connection& connection) = 0;
   };
 
   Connection(Route& route, Owner& owner);
 
   void Send(std::shared_ptr<const Request> request);
-  /// The request's time is over.
+  /// The request has timed out.
   void Expire();
-  /// The same for a reason of the owner's.
+  /// Ends the request now: with the answer if its status is known, else with `why`.
   void Abandon(std::string_view why);
-  /// Nothing is called any more.
+  /// The owner is not called any more.
   void Close();
 
   const Request& request() const { return *request_; }  // while it is busy
   std::shared_ptr<const Request> TakeRequest() { return std::move(request_); }
   bool busy() const { return busy_; }
 
-  size_t place = 0;        // in the owner's list
-  TimePoint idle_since{};  // the owner's
+  // Kept by the owner.
+  size_t place = 0;  // in its list
+  TimePoint idle_since{};
 
  private:
   using Tcp = boost::asio::ip::tcp;
@@ -78,13 +79,13 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Open();
   void Found(const Result<Addresses>& found);
   void Connected(const ErrorCode& error);
-  void Shake();
-  void Shaken(const ErrorCode& error);
+  void Handshake();
+  void HandshakeDone(const ErrorCode& error);
   void Begin();
   void Write();
   void Read();
-  void Take(const ErrorCode& error, size_t bytes);
-  void Judge(AnswerReader::State state, std::string_view trouble);
+  void OnRead(const ErrorCode& error, size_t bytes);
+  void Proceed(AnswerReader::State state, std::string_view lost);
   void Finish();
   void Fail(std::string_view why);
 

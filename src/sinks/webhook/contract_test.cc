@@ -74,7 +74,7 @@ class WebhookWorld final : public SinkWorld {
   ~WebhookWorld() override { receiver_.reset(); }
 
   Status Start() {
-    WebhookOptions options = SinkSite::LoopbackAllowed();
+    Options options = SinkSite::LoopbackAllowed();
     if (kind_.tls) {
       auto made = real::MakeCertificates(folder_.path());
       if (!made) return Fail(Code::kUnavailable, "{}", made.error().message);
@@ -82,7 +82,8 @@ class WebhookWorld final : public SinkWorld {
       tls_.use_private_key_file(made->server_key_file, boost::asio::ssl::context::pem);
       options.ca_file = made->ca_file;
     }
-    webhooks_ = Webhooks::Make(options).value();
+    options.loops = {&loop_};
+    factory_ = Factory::Make(options).value();
     receiver_.emplace([this](const webhook::Received& received) { return Answer(received); },
                       kind_.tls ? &tls_ : nullptr);
     return {};
@@ -107,7 +108,7 @@ class WebhookWorld final : public SinkWorld {
     topic.delivery.settings["in_flight"] = "1";
     return topic;
   }
-  Result<std::unique_ptr<Sink>> Open(const Topic& topic) override { return webhooks_->Open(topic, loop_); }
+  Result<std::unique_ptr<Sink>> Open(const Topic& topic) override { return factory_->Open(topic, loop_); }
 
   void KillReceiver() override { receiver_->Kill(); }
   Status StartReceiver() override {
@@ -164,7 +165,7 @@ class WebhookWorld final : public SinkWorld {
   const Kind kind_;
   RealClock clock_;
   net::AsioLoop loop_{clock_};
-  std::unique_ptr<Webhooks> webhooks_;
+  std::unique_ptr<Factory> factory_;
   real::Folder folder_;
   boost::asio::ssl::context tls_{boost::asio::ssl::context::tls_server};
   std::mutex mutex_;  // protects the next two

@@ -1,6 +1,6 @@
-// NameLookup: turns the names of receivers into addresses on threads of its own, because the C library's way blocks,
-// for many seconds where a name server is away: one name that takes long keeps no other waiting, nor any loop. Those
-// who ask for a name that is being looked up share the answer.
+// NameLookup: turns the names of receivers into addresses on threads of its own, because getaddrinfo blocks, for many
+// seconds if a name server is down: a slow name delays no other name and no loop. Callers that ask for a name that is
+// being looked up share the answer.
 //
 // One for a node; thread-safe. The loops that it answers on outlive it.
 #pragma once
@@ -30,7 +30,7 @@ class NameLookup {
   using Done = std::move_only_function<void(const Result<Addresses>&)>;
 
   explicit NameLookup(Find find = FindBySystem, size_t threads_max = 16);
-  /// Waits for the lookups that are under way; nobody is answered any more.
+  /// Waits for the lookups under way; no `done` runs after it.
   ~NameLookup();
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/compile.h>
 
@@ -22,7 +21,7 @@ bool IsPlain(char c) { return c >= 0x20 && c <= 0x7e; }
 
 constexpr std::array<bool, 256> kNameBytes = [] {
   std::array<bool, 256> good{};
-  // The characters of a token (RFC 9110), except %.
+  // What the name of a header may have (RFC 9110), except %.
   constexpr std::string_view kGood = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";
   for (const char c : kGood) good[static_cast<unsigned char>(c)] = true;
   return good;
@@ -38,18 +37,13 @@ void AppendHeaderName(std::string& out, std::string_view name) {
   }
 }
 
-bool IsContentType(std::string_view name) {
-  return std::ranges::equal(name, std::string_view("content-type"),
-                            [](unsigned char a, char b) { return std::tolower(a) == b; });
-}
-
-/// Nothing where it has none, or one that cannot be a header.
+/// Empty if the job has none, or one that cannot be the value of a header.
 std::string_view ContentType(const JobView& job) {
   for (const HeaderView& header : job.headers) {
     const std::string_view value = header.value;
     const bool good =
         !value.empty() && std::ranges::all_of(value, IsPlain) && value.front() != ' ' && value.back() != ' ';
-    if (IsContentType(header.name)) return good ? value : "";
+    if (delivery_header::IsContentType(header.name)) return good ? value : "";
   }
   return "";
 }
@@ -59,10 +53,6 @@ void AppendField(std::string& head, std::string_view name, std::string_view text
   head += ": ";
   AppendHeaderText(head, text);
   head += "\r\n";
-}
-
-void AppendField(std::string& head, std::string_view name, int64_t number) {
-  fmt::format_to(std::back_inserter(head), FMT_COMPILE("{}: {}\r\n"), name, number);
 }
 
 }  // namespace
@@ -102,28 +92,22 @@ void MessageWriter::Identify(std::string& head, std::string_view id, std::string
     signer_->Append(head, fmt::format(FMT_COMPILE("{}/{}.{}."), topic_text_, id, now_s), body);
     head += "\r\n";
   }
-  fmt::format_to(std::back_inserter(head), FMT_COMPILE("{}: {}\r\n"), delivery_header::kTopic, topic_text_);
 }
 
 void MessageWriter::WriteHead(std::string& head, const JobView& job, int64_t now_s) const {
   const std::string_view type = ContentType(job);
-  const std::string uid = UidText(job.uid);
   Begin(head, type.empty() ? "application/octet-stream" : type, job.payload.size());
-  Identify(head, uid, job.payload, now_s);
-  AppendField(head, delivery_header::kJobId, job.own_id.empty() ? std::string_view(uid) : job.own_id);
-  AppendField(head, delivery_header::kAttempt, int64_t{job.attempt});
-  if (job.due != kNever) AppendField(head, delivery_header::kDueMs, ToMs(job.due));
-  AppendField(head, delivery_header::kToken, TokenText(job.token));
-  if (!job.key.empty()) AppendField(head, delivery_header::kKey, job.key);
+  Identify(head, UidText(job.uid), job.payload, now_s);
+  delivery_header::ForEach(topic_, job,
+                           [&](std::string_view name, std::string_view value) { AppendField(head, name, value); });
   for (const HeaderView& header : job.headers) {
-    if (!type.empty() && IsContentType(header.name)) continue;
-    AppendOwn(head, header);
+    if (type.empty() || !delivery_header::IsContentType(header.name)) AppendOwn(head, header);
   }
   head += "\r\n";
 }
 
 void MessageWriter::AppendOwn(std::string& head, const HeaderView& header) const {
-  // No header of a job's own may have a meaning for HTTP, or look like one of ours.
+  // The prefix keeps the job's own headers from having a meaning for HTTP, or looking like ours.
   if (header.name != delivery_header::kProbe) head += "tocsin-header-";
   AppendHeaderName(head, header.name);
   head += ": ";
@@ -136,10 +120,10 @@ void MessageWriter::WriteBatch(std::string& head, std::string& body, std::span<c
   body.clear();
   AppendBatch(body, topic_, jobs);
   Begin(head, "application/json", body.size());
-  // The token is another one in each delivery, so no two requests have the same id.
+  // Each delivery has a delivery token of its own, so no two requests have the same id.
   Identify(head, "batch-" + TokenText(jobs.front()->token), body, now_s);
-  AppendField(head, "tocsin-batch", static_cast<int64_t>(jobs.size()));
-  head += "\r\n";
+  fmt::format_to(std::back_inserter(head), FMT_COMPILE("{}: {}\r\ntocsin-batch: {}\r\n\r\n"), delivery_header::kTopic,
+                 topic_text_, jobs.size());
 }
 
 }  // namespace tocsin::webhook

@@ -1,8 +1,8 @@
 // MessageWriter: the bytes of a webhook's requests. One for a sink, on its thread.
 //
-// What comes from users cannot end a header or begin another one: in the values of tocsin-* headers and in webhook-id
-// every byte but printable ASCII, every % and a blank at either end are written as %XX, and so are the bytes that no
-// header's name may have in the names of the job's own headers. A receiver that undoes %XX has the value as it was.
+// Texts of users cannot end a header or begin another one. In the values of tocsin-* headers and in webhook-id, every
+// byte except printable ASCII, every % and a blank at either end are written as %XX; so are the bytes that the name of
+// a header may not have, in the names of the job's own headers. A receiver that decodes %XX has the original value.
 #pragma once
 
 #include <span>
@@ -39,7 +39,7 @@ class MessageWriter {
   std::unique_ptr<const Signer> signer_;
 };
 
-/// As the value of a header.
+/// Escaped for the value of a header.
 void AppendHeaderText(std::string& out, std::string_view text);
 
 }  // namespace tocsin::webhook

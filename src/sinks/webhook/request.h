@@ -1,5 +1,5 @@
-// A request of a webhook: the bytes to send, and the jobs in it with those who wait for their outcomes. Shared between
-// the sink and the writes that send it: an answer may come, and end the request, before its last byte was sent.
+// A request of a webhook: the bytes to send, and its jobs with the callbacks that wait for their outcomes. Shared
+// between the sink and the writes that send it: an answer may end the request before its last byte is sent.
 #pragma once
 
 #include <chrono>
@@ -30,10 +30,10 @@ struct Item {
 struct Request {
   std::vector<Item> items;
   std::string head;
-  std::string list;      // the body, where it is a batch
-  bool batched = false;  // otherwise the body is the one job's payload
+  std::string list;      // the body of a batch
+  bool batched = false;  // if not, the body is the payload of its only job
   TimePoint deadline{};
-  bool again = false;  // it was sent before, on a connection that proved to be dead
+  bool again = false;  // sent a second time: the first connection proved to be dead
 
   std::string_view body() const { return batched ? std::string_view(list) : items.front().job().payload; }
 };

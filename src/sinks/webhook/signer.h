@@ -1,5 +1,5 @@
 // Signer: signs requests as Standard Webhooks says: v1,<base64 of HMAC-SHA256 over id.timestamp.body>. One for a sink,
-// on its thread. Holds the keys inside OpenSSL alone.
+// on its thread. Only OpenSSL's objects hold the keys.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace tocsin::webhook {
 
 class Signer {
  public:
-  /// `secrets` is what is stored under a secret's name: one secret, or several with blanks between them, each of which
-  /// signs, so that receivers can move from one to the next. whsec_<base64> stands for the bytes that it encodes;
-  /// anything else is the key as it is. Errors name delivery.secret and never hold any of it.
+  /// `secrets` is what is stored under a secret's name: one secret, or several with blanks between them. Each of them
+  /// signs, so that receivers can change from one to the next. whsec_<base64> stands for the bytes that it encodes; any
+  /// other text is the key itself. Errors name delivery.secret, and never hold any part of a secret.
   static Result<Signer> Make(std::string secrets);
 
   /// "v1,<base64>", once for each secret, with a blank between two. `head` is "id.timestamp.".

@@ -11,12 +11,13 @@ namespace tocsin::webhook {
 namespace {
 
 constexpr auto kIdleMax = std::chrono::seconds(30);
-constexpr auto kCloseTime = std::chrono::seconds(2);   // for requests that are under way when the sink is closed
-constexpr auto kSecretAge = std::chrono::seconds(10);  // a secret that was replaced is used after so long
+constexpr auto kCloseTime = std::chrono::seconds(2);   // for requests under way when the sink is closed
+constexpr auto kSecretAge = std::chrono::seconds(10);  // how long a replaced secret is still used
 constexpr size_t kHeadBytes = 1024;
+constexpr const char* kNotSent = "the topic's delivery was stopped before it was sent";
 constexpr std::string_view kStopped = "the topic's delivery was stopped before the receiver answered";
 
-/// Receivers compare it with their own clocks, so it is the machine's, also where the server's is virtual.
+/// Receivers compare it with their own clocks, so it is the machine's, also if the server's clock is virtual.
 int64_t WallSeconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -26,16 +27,6 @@ std::vector<const JobView*> JobsOf(const Request& request) {
   jobs.reserve(request.items.size());
   for (const Item& item : request.items) jobs.push_back(&item.job());
   return jobs;
-}
-
-Delivered Retry(std::string_view reason) {
-  return {.outcome = DeliverOutcome::kRetry, .delay = {}, .reason = std::string(reason)};
-}
-
-Delivered Unsent() {
-  Delivered unsent = Retry("the topic's delivery was stopped before it was sent");
-  unsent.unsent = true;
-  return unsent;
 }
 
 }  // namespace
@@ -56,7 +47,7 @@ void WebhookSink::Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) 
   const size_t count = batch->jobs.size();
   const auto handover = std::make_shared<Handover>(std::move(batch), std::move(answer));
   if (closing_) {
-    for (size_t i = 0; i < count; ++i) handover->answer(i, Unsent());
+    for (size_t i = 0; i < count; ++i) handover->answer(i, Unsent(kNotSent));
     return;
   }
   for (size_t i = 0; i < count; ++i) waiting_.push_back({handover, i});
@@ -100,7 +91,7 @@ void WebhookSink::RenewSigner() {
   renew_signer_at_ = Now() + kSecretAge;
   auto signer = read_signer_();
   if (signer) return writer_.SetSigner(*std::move(signer));
-  LogWarn("a webhook to {} is signed with the secret as it was: {}", route_.target.Text(), signer.error().message);
+  LogWarn("webhooks to {} are still signed with the old secret: {}", route_.target.Text(), signer.error().message);
 }
 
 std::shared_ptr<Connection> WebhookSink::TakeIdle() {
@@ -134,18 +125,18 @@ void WebhookSink::CloseIdle() {
   idle_.clear();
 }
 
-void WebhookSink::Lost(Connection& connection) {
+void WebhookSink::OnLost(Connection& connection) {
   std::erase_if(idle_, [&](const auto& one) { return one.get() == &connection; });
   Remove(connection);
 }
 
-void WebhookSink::Ended(Connection& connection, const Connection::Ending& ending) {
+void WebhookSink::OnEnded(Connection& connection, const Connection::Ending& ending) {
   const std::shared_ptr<Connection> kept = connections_[connection.place];
   --busy_;
   const std::shared_ptr<const Request> request = connection.TakeRequest();
-  if (ending.unheard && !request->again) {
+  if (ending.stale && !request->again) {
     Remove(connection);
-    return SendAnew(*request);
+    return SendAgain(*request);
   }
   std::vector<Delivered> outcomes = OutcomesOf(*request, ending);
   if (ending.reusable && !closing_) {
@@ -155,32 +146,30 @@ void WebhookSink::Ended(Connection& connection, const Connection::Ending& ending
   } else {
     Remove(connection);
   }
-  AnswerAll(request->items, std::move(outcomes));
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    request->items[i].handover->answer(request->items[i].index, std::move(outcomes[i]));
+  }
   Pump();
   CheckClosed();
 }
 
-void WebhookSink::SendAnew(const Request& request) {
-  auto anew = std::make_shared<Request>(request);
-  anew->again = true;
+void WebhookSink::SendAgain(const Request& request) {
+  auto again = std::make_shared<Request>(request);
+  again->again = true;
   ++busy_;
-  AddConnection()->Send(std::move(anew));
+  AddConnection()->Send(std::move(again));
 }
 
 std::vector<Delivered> WebhookSink::OutcomesOf(const Request& request, const Connection::Ending& ending) const {
   const size_t count = request.items.size();
-  if (!ending.answer) return std::vector<Delivered>(count, Retry(ending.trouble));
+  if (!ending.answer) return std::vector<Delivered>(count, Retry(ending.error));
   const std::chrono::sys_seconds now{std::chrono::seconds(WallSeconds())};
   const Delivered verdict = VerdictOf(*ending.answer, settings_.retry_4xx, now);
   if (!request.batched || verdict.outcome != DeliverOutcome::kConfirmed) {
     return std::vector<Delivered>(count, verdict);
   }
   if (ending.answer->whole) return ReadOutcomes(ending.answer->body, JobsOf(request));
-  return std::vector<Delivered>(count, Retry("the receiver's list of outcomes is too long, or broke off"));
-}
-
-void WebhookSink::AnswerAll(const std::vector<Item>& items, std::vector<Delivered> outcomes) {
-  for (size_t i = 0; i < items.size(); ++i) items[i].handover->answer(items[i].index, std::move(outcomes[i]));
+  return std::vector<Delivered>(count, Retry("the receiver's list of outcomes is too long or incomplete"));
 }
 
 void WebhookSink::Close(Task done) {
@@ -190,7 +179,7 @@ void WebhookSink::Close(Task done) {
   CloseIdle();
   close_by_ = Now() + kCloseTime;
   SetAlarm(close_by_);
-  for (const Item& item : std::exchange(waiting_, {})) item.handover->answer(item.index, Unsent());
+  for (const Item& item : std::exchange(waiting_, {})) item.handover->answer(item.index, Unsent(kNotSent));
   CheckClosed();
 }
 
@@ -201,7 +190,7 @@ void WebhookSink::CheckClosed() {
 }
 
 void WebhookSink::SetAlarm(TimePoint at) {
-  if (at >= alarm_at_) return;  // it looks at everything when it rings, and is set anew then
+  if (at >= alarm_at_) return;  // Expire looks at everything, and sets the alarm again
   alarm_at_ = at;
   timer_.expires_after(at - Now());
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
@@ -214,7 +203,7 @@ void WebhookSink::SetAlarm(TimePoint at) {
 void WebhookSink::Expire() {
   const TimePoint now = Now();
   ExpireBusy(now);
-  // The ones that were used longest ago stand first.
+  // The one that was used longest ago is first.
   const auto old = [now](const auto& one) { return one->idle_since + kIdleMax <= now; };
   const auto kept = std::ranges::find_if_not(idle_, old);
   const std::vector<std::shared_ptr<Connection>> gone(idle_.begin(), kept);
@@ -235,11 +224,7 @@ void WebhookSink::ExpireBusy(TimePoint now) {
   }
   for (const auto& connection : late) {
     if (!connection->busy()) continue;
-    if (connection->request().deadline <= now) {
-      connection->Expire();
-    } else {
-      connection->Abandon(kStopped);
-    }
+    connection->request().deadline <= now ? connection->Expire() : connection->Abandon(kStopped);
   }
 }
 

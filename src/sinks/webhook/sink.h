@@ -2,11 +2,11 @@
 // way, each on a connection of its own, and at most as many connections are open. Idle ones are used again, the last
 // one first, and closed after 30 s.
 //
-// On the thread of its loop; what it is made of outlives it.
+// On the thread of its loop. What its Route refers to outlives it.
 //
 // Invariants: a connection is busy or idle; a new one is opened only when none is idle. A job waits, or is in the
-// request of one busy connection, until it is answered. Only the first request on a connection that was idle is sent a
-// second time, and only where not one byte of an answer came.
+// request of one busy connection, until it is answered. A request is sent a second time only if it went out on a
+// connection that had been idle, and not one byte of an answer came.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,7 @@ using ReadSigner = std::function<Result<std::unique_ptr<const Signer>>()>;
 
 class WebhookSink final : public Sink, private Connection::Owner {
  public:
-  /// `read_signer` may be null: nothing is signed.
+  /// `read_signer` null: nothing is signed.
   WebhookSink(Route route, MessageWriter writer, SinkSettings settings, ReadSigner read_signer);
   ~WebhookSink() override;
   WebhookSink(const WebhookSink&) = delete;
@@ -45,19 +45,18 @@ class WebhookSink final : public Sink, private Connection::Owner {
   void Close(Task done) override;
 
  private:
-  void Ended(Connection& connection, const Connection::Ending& ending) override;
-  void Lost(Connection& connection) override;
+  void OnEnded(Connection& connection, const Connection::Ending& ending) override;
+  void OnLost(Connection& connection) override;
 
   void Pump();
   std::shared_ptr<const Request> NextRequest();
   void RenewSigner();
-  void SendAnew(const Request& request);
+  void SendAgain(const Request& request);
   std::shared_ptr<Connection> TakeIdle();
   std::shared_ptr<Connection> AddConnection();
   void Remove(Connection& connection);
   void CloseIdle();
   std::vector<Delivered> OutcomesOf(const Request& request, const Connection::Ending& ending) const;
-  void AnswerAll(const std::vector<Item>& items, std::vector<Delivered> outcomes);
   void CheckClosed();
 
   void Expire();
@@ -72,12 +71,12 @@ class WebhookSink final : public Sink, private Connection::Owner {
   TimePoint renew_signer_at_;
   std::deque<Item> waiting_;
   std::vector<std::shared_ptr<Connection>> connections_;
-  std::vector<std::shared_ptr<Connection>> idle_;  // the one that was used last at the end
+  std::vector<std::shared_ptr<Connection>> idle_;  // the one that was used last is at the end
   size_t busy_ = 0;
 
   boost::asio::steady_timer timer_;
   TimePoint alarm_at_ = TimePoint::max();
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // for what is queued in the loop
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // checked by handlers in the loop's queue
 
   bool closing_ = false;
   TimePoint close_by_ = TimePoint::max();

@@ -43,7 +43,7 @@ TEST(WebhookSinkTest, AJobIsPostedAndConfirmed) {
 
 TEST(WebhookSinkTest, ASecretThatIsReplacedSignsSoon) {
   std::string secret = "old";
-  WebhookOptions options = SinkSite::LoopbackAllowed();
+  Options options = SinkSite::LoopbackAllowed();
   options.find_secret = [&](std::string_view) -> Result<std::string> {
     if (secret.empty()) return Fail(Code::kInvalidArgument, "it is gone");
     return secret;
@@ -191,7 +191,7 @@ TEST(WebhookSinkTest, WhatIsNoHttpMeansRetry) {
   SinkSite site;
   Sink& sink = site.Open(WebhookTopic(UrlOf(receiver)));
   EXPECT_EQ(site.Send(sink).outcome, DeliverOutcome::kRetry);
-  EXPECT_THAT(site.outcomes().back()->reason, HasSubstr("no HTTP/1.1"));
+  EXPECT_THAT(site.outcomes().back()->reason, HasSubstr("not HTTP/1.1"));
 }
 
 TEST(WebhookSinkTest, AReceiverThatSaysNothingMeansRetryInTime) {
@@ -228,7 +228,7 @@ TEST(WebhookSinkTest, NobodyThereMeansRetryAtOnce) {
 
 TEST(WebhookSinkTest, ANameThatTakesLongKeepsNoOtherWaiting) {
   std::latch slow(1);
-  WebhookOptions options = SinkSite::LoopbackAllowed();
+  Options options = SinkSite::LoopbackAllowed();
   options.find_addresses = [&](const std::string& name) -> Result<Addresses> {
     if (name == "slow.example") slow.wait();
     if (name == "none.example") return Fail(Code::kUnavailable, "the name {} cannot be looked up: no", name);
@@ -252,7 +252,7 @@ TEST(WebhookSinkTest, ANameThatTakesLongKeepsNoOtherWaiting) {
 
 TEST(WebhookSinkTest, OfTheAddressesOfANameOnlyThoseThatMayBeUsedAre) {
   Receiver refused(Fine, nullptr, "127.0.0.1");
-  WebhookOptions options = SinkSite::LoopbackAllowed();
+  Options options = SinkSite::LoopbackAllowed();
   options.allow = "127.0.0.2";
   options.find_addresses = [](const std::string&) -> Result<Addresses> {
     return Addresses{boost::asio::ip::make_address("127.0.0.1"), boost::asio::ip::make_address("10.0.0.1"),
@@ -268,7 +268,7 @@ TEST(WebhookSinkTest, OfTheAddressesOfANameOnlyThoseThatMayBeUsedAre) {
 
 TEST(WebhookSinkTest, AnotherAddressOfTheNameIsTriedWhereOneHangs) {
   Receiver receiver(Fine);
-  WebhookOptions options = SinkSite::LoopbackAllowed();
+  Options options = SinkSite::LoopbackAllowed();
   options.allow += ",192.0.2.1";  // leads nowhere, or is refused by the network
   options.find_addresses = [](const std::string&) -> Result<Addresses> {
     return Addresses{boost::asio::ip::make_address("192.0.2.1"), boost::asio::ip::make_address("127.0.0.1")};
@@ -284,7 +284,7 @@ TEST(WebhookSinkTest, AnotherAddressOfTheNameIsTriedWhereOneHangs) {
 TEST(WebhookSinkTest, ASinkMayBeClosedByWhoHearsAnAnswer) {
   Receiver receiver(Fine);
   SinkSite site;
-  auto sink = site.webhooks().Open(WebhookTopic(UrlOf(receiver)), site.loop()).value();
+  auto sink = site.factory().Open(WebhookTopic(UrlOf(receiver)), site.loop()).value();
   auto batch = std::make_shared<JobBatch>();
   batch->jobs.assign(100, Job());
   size_t answers = 0;
@@ -301,7 +301,7 @@ TEST(WebhookSinkTest, WhatASinkHadNotSentWhenItIsClosedIsUnsent) {
   Receiver receiver(Fine);
   receiver.Hang();
   SinkSite site;
-  auto sink = site.webhooks().Open(WebhookTopic(UrlOf(receiver), {{"in_flight", "1"}}), site.loop()).value();
+  auto sink = site.factory().Open(WebhookTopic(UrlOf(receiver), {{"in_flight", "1"}}), site.loop()).value();
   site.Deliver(*sink, std::vector<JobView>(2, Job()));
   site.Until([&] { return receiver.connections() == 1; });
   bool closed = false;
@@ -321,7 +321,7 @@ TEST(WebhookSinkTest, AWrongAnswerToABatchRetriesItsJobs) {
   site.UntilAnswered();
   EXPECT_EQ(receiver.received().size(), 3);
   EXPECT_EQ(receiver.received()[0].Field("content-type"), "application/json");
-  for (const auto& delivered : site.outcomes()) EXPECT_THAT(delivered->reason, HasSubstr("no list of outcomes"));
+  for (const auto& delivered : site.outcomes()) EXPECT_THAT(delivered->reason, HasSubstr("not a list of outcomes"));
   receiver.Answer(Reply{});
   EXPECT_EQ(site.Send(sink).outcome, DeliverOutcome::kConfirmed);
 }
@@ -361,7 +361,7 @@ TEST(WebhookSinkTest, ABatchOfLargeJobsIsSeveralRequests) {
 TEST(WebhooksTest, WhatCannotWorkIsSaidWithItsField) {
   SinkSite site;
   const auto field = [&](const Topic& topic) {
-    const Status status = site.webhooks().Check(topic);
+    const Status status = site.factory().Check(topic);
     return status ? "" : status.error().field;
   };
   EXPECT_EQ(field(WebhookTopic("http://127.0.0.1/", {{"secret", "orders"}})), "");
@@ -372,12 +372,12 @@ TEST(WebhooksTest, WhatCannotWorkIsSaidWithItsField) {
 }
 
 TEST(WebhooksTest, OptionsThatCannotWorkAreSaidAtTheStart) {
-  WebhookOptions options;
+  Options options;
   options.allow = "10.0.0.0/99";
-  EXPECT_EQ(Webhooks::Make(options).error().field, "webhook.allow");
+  EXPECT_EQ(Factory::Make(options).error().field, "webhook.allow");
   options.allow = "";
   options.ca_file = "/nonexistent/ca.pem";
-  EXPECT_EQ(Webhooks::Make(options).error().field, "webhook.ca_file");
+  EXPECT_EQ(Factory::Make(options).error().field, "webhook.ca_file");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "net/asio_loop.h"
 #include "sim/shifted_clock.h"
-#include "sinks/webhook/webhooks.h"
+#include "sinks/webhook/factory.h"
 
 namespace tocsin::webhook {
 
@@ -34,10 +34,11 @@ inline JobView Job(std::string_view own_id = "order-7", std::string_view payload
 
 class SinkSite {
  public:
-  explicit SinkSite(WebhookOptions options = LoopbackAllowed()) {
-    auto made = Webhooks::Make(std::move(options));
+  explicit SinkSite(Options options = LoopbackAllowed()) {
+    options.loops = {&loop_};
+    auto made = Factory::Make(std::move(options));
     EXPECT_TRUE(made) << made.error().message;
-    webhooks_ = *std::move(made);
+    factory_ = *std::move(made);
   }
   ~SinkSite() {
     for (auto& sink : sinks_) {
@@ -48,8 +49,8 @@ class SinkSite {
     }
   }
 
-  static WebhookOptions LoopbackAllowed() {
-    WebhookOptions options;
+  static Options LoopbackAllowed() {
+    Options options;
     options.allow = "127.0.0.0/8";
     options.version = "9.9";
     options.find_secret = [](std::string_view name) -> Result<std::string> {
@@ -61,7 +62,7 @@ class SinkSite {
 
   Sink& Open(const Topic& topic) {
     EXPECT_TRUE(Validate(topic)) << Validate(topic).error().message;
-    auto sink = webhooks_->Open(topic, loop_);
+    auto sink = factory_->Open(topic, loop_);
     EXPECT_TRUE(sink) << sink.error().message;
     return *sinks_.emplace_back(*std::move(sink));
   }
@@ -88,7 +89,7 @@ class SinkSite {
     Until([this] { return answered_ == outcomes_.size(); });
   }
 
-  /// Runs the loop until it holds; the test fails where it never does.
+  /// Runs the loop until it holds; the test fails if it never does.
   template <class F>
   void Until(F holds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -98,7 +99,7 @@ class SinkSite {
     }
   }
 
-  Webhooks& webhooks() { return *webhooks_; }
+  Factory& factory() { return *factory_; }
   net::AsioLoop& loop() { return loop_; }
   ShiftedClock& clock() { return clock_; }
   const std::deque<std::optional<Delivered>>& outcomes() const { return outcomes_; }
@@ -107,7 +108,7 @@ class SinkSite {
  private:
   ShiftedClock clock_;
   net::AsioLoop loop_{clock_};
-  std::unique_ptr<Webhooks> webhooks_;
+  std::unique_ptr<Factory> factory_;
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::deque<std::optional<Delivered>> outcomes_;
   size_t answered_ = 0;

@@ -175,8 +175,8 @@ Result<Addresses> Unkindly(const std::string& name) {
                    ip::make_address("10.0.0.1")};
 }
 
-WebhookOptions Options(const std::string& allow) {
-  WebhookOptions options = SinkSite::LoopbackAllowed();
+Options Allowing(const std::string& allow) {
+  Options options = SinkSite::LoopbackAllowed();
   options.allow = allow;
   options.find_addresses = Unkindly;
   return options;
@@ -190,7 +190,7 @@ size_t Reaching(SinkSite& site, uint16_t port) {
                                    fmt::format("https://{}:{}", host, port), fmt::format("http:{}:{}/", host, port),
                                    fmt::format("http:////{}:{}/", host, port)}) {
       const Topic topic = WebhookTopic(url, {{"timeout_ms", "1000"}});
-      if (const Status checked = site.webhooks().Check(topic); !checked) {
+      if (const Status checked = site.factory().Check(topic); !checked) {
         EXPECT_EQ(checked.error().field, "delivery.url") << url;
         continue;
       }
@@ -208,7 +208,7 @@ TEST(SsrfTest, TheCorpusIsLargeEnough) { EXPECT_GE(std::size(kHosts), 60); }
 TEST(SsrfTest, NoSpellingReachesThisMachineOrAPrivateNetwork) {
   Receiver receiver([](const Received&) { return Reply{}; });
   Receiver receiver6([](const Received&) { return Reply{}; }, nullptr, "::1");
-  SinkSite site(Options(""));
+  SinkSite site(Allowing(""));
   EXPECT_EQ(Reaching(site, receiver.port()), 0);
   EXPECT_EQ(Reaching(site, receiver6.port()), 0);
   EXPECT_EQ(receiver.connections(), 0);
@@ -218,13 +218,13 @@ TEST(SsrfTest, NoSpellingReachesThisMachineOrAPrivateNetwork) {
 // The listener and the resolver are there: where the operator allows it, they are reached.
 TEST(SsrfTest, WhatIsAllowedIsReached) {
   Receiver receiver([](const Received&) { return Reply{}; });
-  SinkSite site(Options("127.0.0.0/8"));
+  SinkSite site(Allowing("127.0.0.0/8"));
   for (const char* host : {"127.0.0.1", "localhost", "foo.localhost", "127.0.0.1.nip.example", "[::ffff:127.0.0.1]"}) {
     Sink& sink = site.Open(WebhookTopic(fmt::format("http://{}:{}/", host, receiver.port())));
     EXPECT_EQ(site.Send(sink).outcome, DeliverOutcome::kConfirmed) << host << site.outcomes().back()->reason;
   }
   EXPECT_EQ(receiver.connections(), 5);
-  const Status numbers = site.webhooks().Check(WebhookTopic("http://127.1/"));
+  const Status numbers = site.factory().Check(WebhookTopic("http://127.1/"));
   EXPECT_FALSE(numbers) << "an address has one spelling, allowed or not";
 }
 

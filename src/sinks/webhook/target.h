@@ -1,6 +1,6 @@
-// Target: a webhook's URL in parts, parsed strictly: what two programs might read in two ways is refused. A value.
+// Target: a webhook's URL in parts. The parser is strict: it refuses what two programs might read in two ways. A value.
 //
-// Not by Boost.URL: that of Boost 1.81 takes 1.2.3.4.example for an address with a path behind it, and stops the
+// We do not use Boost.URL: in Boost 1.81 it takes 1.2.3.4.example for an address followed by a path, and aborts the
 // program at texts such as "h: ".
 #pragma once
 
@@ -18,10 +18,10 @@ namespace tocsin::webhook {
 
 struct Target {
   bool tls = false;
-  std::string host;                                 // a name in small letters, or an address without brackets
-  std::optional<boost::asio::ip::address> address;  // where the host is one
+  std::string host;                                 // a name in lower case, or an address without brackets
+  std::optional<boost::asio::ip::address> address;  // if the host is one
   uint16_t port = 0;
-  std::string authority;  // for the header "host": brackets, and the port where it was written and is not the usual one
+  std::string authority;  // for the header "host": with brackets, and with the port unless it is the usual one
   std::string resource;   // path and query: at least "/"
 
   /// host:port, for people.
@@ -31,7 +31,7 @@ struct Target {
 /// kInvalidArgument names delivery.url.
 Result<Target> ParseTarget(std::string_view url);
 
-/// Whether the host is known to be out of bounds before any name is looked up. The addresses of names are checked again
+/// An error if the host is known to be forbidden before any name is looked up. The addresses of names are checked again
 /// for every connection.
 Status CheckHost(const Target& target, const Networks& allow);
 

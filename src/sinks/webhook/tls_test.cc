@@ -24,7 +24,7 @@ class TlsTest : public testing::Test {
     receiver_.emplace([](const Received&) { return Reply{}; }, &server_, "0.0.0.0");
   }
   Delivered Send(const std::string& host, const std::string& ca_file) {
-    WebhookOptions options = SinkSite::LoopbackAllowed();
+    Options options = SinkSite::LoopbackAllowed();
     options.ca_file = ca_file;
     options.find_addresses = [](const std::string&) -> Result<Addresses> {
       return Addresses{boost::asio::ip::make_address("127.0.0.1")};
@@ -70,7 +70,7 @@ TEST_F(TlsTest, ACertificateOfAnUnknownAuthorityIsNot) {
 // What is still being encrypted and sent must not be gone with the request.
 TEST_F(TlsTest, AnAnswerThatComesBeforeABatchIsSentCounts) {
   receiver_->Greet("HTTP/1.1 503 Busy\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
-  WebhookOptions options = SinkSite::LoopbackAllowed();
+  Options options = SinkSite::LoopbackAllowed();
   options.ca_file = certificates_.ca_file;
   SinkSite site(options);
   const std::string url = fmt::format("https://127.0.0.1:{}/", receiver_->port());

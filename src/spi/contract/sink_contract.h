@@ -2,9 +2,9 @@
 //
 //   INSTANTIATE_TEST_SUITE_P(Webhook, SinkContract, testing::Values(SinkWorldMaker{[] { return ...; }}));
 //
-// and linking the library sink_contract. Everything runs on the test's own thread, which runs the loop too (RunUntil);
-// the sink is called from tasks of the loop alone.
-// Nothing sleeps: a test waits for an answer, with a deadline, or until a time is over in which none may come.
+// and linking the library sink_contract. Everything runs on the test's own thread, which also runs the loop (RunUntil);
+// the sink is called only from tasks of the loop. Nothing sleeps: a test waits for an answer, with a deadline, or until
+// the time is over in which none may come.
 #pragma once
 
 #include <deque>
@@ -33,7 +33,7 @@ struct ContractJob {
   uint32_t attempt = 1;
   Time due{};
   Token token;
-  std::map<std::string, std::string> headers;  // names in small letters
+  std::map<std::string, std::string> headers;  // names in lower case
   std::string payload;
 
   std::string Id() const { return own_id.empty() ? UidText(uid) : own_id; }
@@ -43,7 +43,7 @@ struct ContractJob {
 struct ReceivedJob {
   std::string topic;
   std::string id;
-  std::string key;  // empty where it came without one
+  std::string key;  // empty if it came without one
   uint32_t attempt = 0;
   int64_t due_ms = 0;
   std::string token;
@@ -54,33 +54,33 @@ struct ReceivedJob {
 };
 void PrintTo(const ReceivedJob& job, std::ostream* out);
 
-/// A receiver that runs and has got nothing yet, and the loop of the sink, for one test. Its end stops the receiver or
-/// leaves it as the next world needs it.
+/// A receiver that runs and has got nothing yet, and the loop of the sink, for one test. Its destructor stops the
+/// receiver, or leaves it as the next world needs it.
 class SinkWorld {
  public:
   virtual ~SinkWorld() = default;
 
   virtual Loop& loop() = 0;
-  /// Runs the loop on this thread until `holds` says so; it is asked after each turn, and at least every 20 ms. Whether
-  /// it held in time.
+  /// Runs the loop on this thread until `holds()`, which is called after each turn and at least every 20 ms. Whether it
+  /// held in time.
   virtual bool RunUntil(const std::function<bool()>& holds, Millis within) = 0;
 
   /// A topic that this sink can serve, with its delivery; every call gives the same one. The suite sets timeout_ms, and
   /// keeps no more jobs under way than in_flight says.
   virtual Topic MakeTopic() = 0;
-  /// The same where the receiver gets jobs of one key in order; nothing where it never does.
+  /// The same for a receiver that gets jobs of one key in order; nothing if there is none.
   virtual std::optional<Topic> MakeOrderedTopic() { return MakeTopic(); }
   /// A task of the loop. The loop is that of loop().
   virtual Result<std::unique_ptr<Sink>> Open(const Topic& topic) = 0;
 
-  /// The process is gone at once; what it has confirmed stays in Received.
+  /// Ends the process at once; what it has confirmed stays in Received.
   virtual void KillReceiver() = 0;
-  /// Again at the same address, after KillReceiver; it returns when connections are taken.
+  /// At the same address, after KillReceiver; returns when it accepts connections.
   virtual Status StartReceiver() = 0;
-  /// It takes connections and bytes perhaps, but answers nothing, until Resume.
+  /// It may accept connections and bytes, but answers nothing until ResumeReceiver.
   virtual void HangReceiver() = 0;
   virtual void ResumeReceiver() = 0;
-  /// All that the receiver got so far, in its order: at least what it has confirmed. It runs.
+  /// Everything that the receiver got, in its order: at least what it has confirmed. It runs.
   virtual Result<std::vector<ReceivedJob>> Received() = 0;
 
   /// Changes the job, or tells the receiver about its id, so that it is refused for good. False: never refuses.
@@ -95,12 +95,12 @@ class SinkWorld {
   virtual std::vector<std::string> secrets() const { return {}; }
 };
 
-/// kUnavailable: what it needs is not installed, and the tests are skipped.
+/// kUnavailable: a program that it needs is not installed, and the tests are skipped.
 using SinkWorldMaker = std::function<Result<std::unique_ptr<SinkWorld>>()>;
 
 class SinkContract : public testing::TestWithParam<SinkWorldMaker> {
  protected:
-  /// Longer than anything takes on a busy machine, a receiver's start among it.
+  /// Longer than anything takes on a busy machine, also the start of a receiver.
   static constexpr Millis kSoon{60'000};
   /// How much later than its time-out a sink may answer on a busy machine.
   static constexpr Millis kGrace{10'000};
@@ -118,7 +118,7 @@ class SinkContract : public testing::TestWithParam<SinkWorldMaker> {
 
   void Open(Millis timeout) { Open(world_->MakeTopic(), timeout); }
   void Open(Topic topic, Millis timeout);
-  /// Ids, tokens and due times of their own; the payload is not to be found in reasons.
+  /// With an id, delivery token and due time of its own; its payload must not be in any reason.
   ContractJob MakeJob();
   std::vector<ContractJob> MakeJobs(size_t count);
   /// Hands them over as one batch. What becomes of them is in sent(), in the order of all calls.
@@ -127,7 +127,7 @@ class SinkContract : public testing::TestWithParam<SinkWorldMaker> {
   void DeliverAll(std::vector<ContractJob> jobs, size_t batch);
 
   bool Answered() const { return under_way_ == 0; }
-  /// Runs until all are answered. A failure where they are not in time.
+  /// Runs until all are answered. Fails the test if they are not in time.
   void AwaitAnswers(Millis within);
   /// One job, until it is answered.
   const Sent& DeliverOne(Millis within);

@@ -1,6 +1,8 @@
-#include "sinks/webhook/webhooks.h"
+#include "sinks/webhook/factory.h"
 
-#include "base/text.h"
+#include <algorithm>
+
+#include "base/check.h"
 #include "sinks/webhook/sink.h"
 
 namespace tocsin::webhook {
@@ -26,19 +28,20 @@ Result<std::unique_ptr<ssl::context>> MakeTlsContext(const std::string& ca_file)
 
 }  // namespace
 
-Webhooks::Webhooks(WebhookOptions options) : options_(std::move(options)), lookup_(options_.find_addresses) {}
+Factory::Factory(Options options) : options_(std::move(options)), lookup_(options_.find_addresses) {}
 
-Result<std::unique_ptr<Webhooks>> Webhooks::Make(WebhookOptions options) {
+Result<std::unique_ptr<Factory>> Factory::Make(Options options) {
   auto allow = Networks::Parse(options.allow);
   if (!allow) return std::unexpected(std::move(allow).error());
-  std::unique_ptr<Webhooks> webhooks(new Webhooks(std::move(options)));
-  webhooks->allow_ = *std::move(allow);
-  // A file that cannot be read should be known when the server starts.
-  if (!webhooks->options_.ca_file.empty()) TOCSIN_TRY(webhooks->TlsContext());
-  return webhooks;
+  std::unique_ptr<Factory> factory(new Factory(std::move(options)));
+  factory->allow_ = *std::move(allow);
+  // If the file cannot be read, say so at the start of the server.
+  if (!factory->options_.ca_file.empty()) TOCSIN_TRY(factory->TlsContextFor({.tls = true}));
+  return factory;
 }
 
-Result<ssl::context*> Webhooks::TlsContext() {
+Result<ssl::context*> Factory::TlsContextFor(const Target& target) const {
+  if (!target.tls) return nullptr;
   const std::lock_guard lock(mutex_);
   if (tls_ == nullptr) {
     auto made = MakeTlsContext(options_.ca_file);
@@ -48,14 +51,13 @@ Result<ssl::context*> Webhooks::TlsContext() {
   return tls_.get();
 }
 
-Result<Target> Webhooks::TargetOf(const Topic& topic) const {
+Result<Target> Factory::TargetOf(const Topic& topic) const {
   auto target = ParseTarget(topic.delivery.Text("url"));
-  if (!target) return target;
-  TOCSIN_TRY(CheckHost(*target, allow_));
+  if (target) TOCSIN_TRY(CheckHost(*target, allow_));
   return target;
 }
 
-Result<std::unique_ptr<const Signer>> Webhooks::SignerOf(std::string_view name) const {
+Result<std::unique_ptr<const Signer>> Factory::SignerOf(std::string_view name) const {
   if (name.empty()) return nullptr;
   auto secret = options_.find_secret(name);
   if (!secret) {
@@ -66,33 +68,31 @@ Result<std::unique_ptr<const Signer>> Webhooks::SignerOf(std::string_view name) 
   return std::make_unique<const Signer>(*std::move(signer));
 }
 
-Status Webhooks::Check(const Topic& topic) {
+Status Factory::Check(const Topic& topic) const {
   const auto target = TargetOf(topic);
   if (!target) return std::unexpected(target.error());
   TOCSIN_TRY(SignerOf(topic.delivery.Text("secret")));
-  if (target->tls) TOCSIN_TRY(TlsContext());
+  TOCSIN_TRY(TlsContextFor(*target));
   return {};
 }
 
-Result<std::unique_ptr<Sink>> Webhooks::Open(const Topic& topic, net::AsioLoop& loop) {
+Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
   auto target = TargetOf(topic);
   if (!target) return std::unexpected(std::move(target).error());
   const std::string secret(topic.delivery.Text("secret"));
   auto signer = SignerOf(secret);
   if (!signer) return std::unexpected(std::move(signer).error());
-  ssl::context* tls = nullptr;
-  if (target->tls) {
-    auto context = TlsContext();
-    if (!context) return std::unexpected(std::move(context).error());
-    tls = *context;
-  }
+  const auto tls = TlsContextFor(*target);
+  if (!tls) return std::unexpected(tls.error());
+  const auto own_loop = std::ranges::find(options_.loops, &loop);
+  TOCSIN_CHECK(own_loop != options_.loops.end());
   const Delivery& delivery = topic.delivery;
   const SinkSettings settings{.in_flight = delivery.Number("in_flight"),
                               .batch = delivery.Number("batch"),
                               .timeout = Millis(delivery.Number("timeout_ms")),
                               .retry_4xx = delivery.Flag("retry_4xx")};
   MessageWriter writer(*target, topic.name, "tocsin/" + options_.version, *std::move(signer));
-  Route route{.loop = loop, .target = *std::move(target), .allow = allow_, .lookup = lookup_, .tls = tls};
+  Route route{.loop = **own_loop, .target = *std::move(target), .allow = allow_, .lookup = lookup_, .tls = *tls};
   ReadSigner read_signer;
   if (!secret.empty()) read_signer = [this, secret] { return SignerOf(secret); };
   return std::make_unique<WebhookSink>(std::move(route), std::move(writer), settings, std::move(read_signer));

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "net/asio_loop.h"
-#include "sinks/webhook/webhooks.h"
+#include "sinks/webhook/factory.h"
 
 namespace tocsin::webhook {
 namespace {
@@ -137,20 +137,21 @@ int Run(const Plan& plan) {
   Answering receiver;
   RealClock clock;
   net::AsioLoop loop(clock);
-  WebhookOptions options;
+  Options options;
   options.allow = "127.0.0.0/8";
   options.version = "bench";
   options.find_secret = [](std::string_view) -> Result<std::string> {
     return "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   };
-  auto webhooks = Webhooks::Make(options).value();
+  options.loops = {&loop};
+  auto factory = Factory::Make(options).value();
   Topic topic = DefaultTopic("bench");
   topic.delivery.sink = "webhook";
   topic.delivery.settings = {{"url", fmt::format("http://127.0.0.1:{}/", receiver.port())},
                              {"secret", "bench"},
                              {"in_flight", std::to_string(plan.in_flight)},
                              {"batch", std::to_string(plan.batch)}};
-  auto sink = webhooks->Open(topic, loop).value();
+  auto sink = factory->Open(topic, loop).value();
   Feeder feeder(*sink, plan);
   const auto from = std::chrono::steady_clock::now();
   feeder.Feed();

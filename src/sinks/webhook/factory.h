@@ -1,13 +1,12 @@
-// Webhooks: makes the webhook sinks of a node, and owns what they share: the list of networks that they may reach, the
+// Factory: makes the webhook sinks of a node, and owns what they share: the list of networks that they may reach, the
 // certificates that they trust, and the threads that look names up.
-//
-// Thread-safe. It outlives its sinks; the loops outlive it.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <boost/asio/ssl/context.hpp>
 
@@ -20,38 +19,41 @@
 
 namespace tocsin::webhook {
 
-struct WebhookOptions {
+struct Options {
   std::string allow;    // webhook.allow: networks, with commas between them
-  std::string ca_file;  // webhook.ca_file: trusted besides the system's; empty: none
+  std::string ca_file;  // webhook.ca_file: trusted in addition to the system's; empty: none
   std::string version;  // the server's, for the header "user-agent"
   /// A secret by its name. Its errors say the name, and how to make the secret known.
   std::function<Result<std::string>(std::string_view name)> find_secret;
+  /// Those that sinks are opened on, for their sockets. They outlive the factory.
+  std::vector<net::AsioLoop*> loops;
   NameLookup::Find find_addresses = NameLookup::FindBySystem;
 };
 
-class Webhooks {
+class Factory final : public SinkFactory {
  public:
   /// kInvalidArgument names webhook.allow or webhook.ca_file.
-  static Result<std::unique_ptr<Webhooks>> Make(WebhookOptions options);
+  static Result<std::unique_ptr<Factory>> Make(Options options);
 
-  /// As Sinks::Check, for a topic whose sink is "webhook".
-  Status Check(const Topic& topic);
-  Result<std::unique_ptr<Sink>> Open(const Topic& topic, net::AsioLoop& loop);
+  Status Check(const Topic& topic) const override;
+  /// `loop` is one of Options::loops.
+  Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
 
  private:
-  explicit Webhooks(WebhookOptions options);
+  explicit Factory(Options options);
 
   Result<Target> TargetOf(const Topic& topic) const;
-  /// Null where there is no name.
+  /// Null without a name.
   Result<std::unique_ptr<const Signer>> SignerOf(std::string_view name) const;
-  Result<boost::asio::ssl::context*> TlsContext();
+  /// Null if the target needs none.
+  Result<boost::asio::ssl::context*> TlsContextFor(const Target& target) const;
 
-  const WebhookOptions options_;
+  const Options options_;
   Networks allow_;
   NameLookup lookup_;
-  std::mutex mutex_;  // protects the next one
-  std::unique_ptr<boost::asio::ssl::context>
-      tls_;  // made when the first sink needs it: the system has many certificates
+  mutable std::mutex mutex_;  // protects tls_
+  /// Made when the first sink needs it, because the system has many certificates.
+  mutable std::unique_ptr<boost::asio::ssl::context> tls_;
 };
 
 }  // namespace tocsin::webhook

@@ -21,9 +21,9 @@ size_t NumberOf(const char* text) {
 
 int Run(const char* brokers, size_t jobs, size_t bytes) {
   TestLoop loop;
-  KafkaOptions options;
+  kafka::Options options;
   options.brokers = brokers;
-  const auto sinks = KafkaSinks::Make(options, loop.clock());
+  const auto sinks = Factory::Make(options, loop.clock());
   TOCSIN_CHECK(sinks.has_value());
   TestSink sink(loop, **sinks, KafkaTopic("bench", {{"timeout_ms", "60000"}}));
   std::vector<TestJob> batch;

@@ -1,0 +1,90 @@
+// What a node prepares before it serves: the limit of open files, the banner, the store.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "server/backing.h"
+#include "server/banner.h"
+#include "server/file_limit.h"
+#include "server/server_test_site.h"
+
+namespace tocsin {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// In a process of its own: a lowered limit cannot be raised again. Exits with 0 if as many connections fit as
+/// expected, and the limit is raised to the hard one.
+[[noreturn]] void FitIn(rlim_t soft, rlim_t hard, size_t wanted, size_t expected) {
+  SetLogLevel(LogLevel::kOff);
+  const rlimit limit{soft, hard};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) std::_Exit(2);
+  const size_t fit = FitConnections(wanted);
+  rlimit raised{};
+  getrlimit(RLIMIT_NOFILE, &raised);
+  std::_Exit(fit == expected && raised.rlim_cur == hard ? 0 : 1);
+}
+
+TEST(FileLimit, ConnectionsFitBelowTheHardLimitAndLeaveRoomForTheJournal) {
+  EXPECT_EXIT(FitIn(100, 500, 300, 300), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(FitIn(500, 500, 500, 500 - 64), testing::ExitedWithCode(0), "") << "64 stay for other files";
+  EXPECT_EXIT(FitIn(40, 40, 10'000, 1), testing::ExitedWithCode(0), "") << "never none";
+}
+
+TEST(Banner, ShowsWhereToConnectAndAFirstJob) {
+  const std::string text =
+      BannerText({.version = "tocsind 1.2.3\n", .store = "data ./d", .url = "http://h:80", .resp = "h:6390"});
+  EXPECT_TRUE(text.starts_with("tocsind 1.2.3\ndata ./d\n")) << text;
+  EXPECT_THAT(text, HasSubstr("redis-cli -p 6390"));
+  EXPECT_THAT(text, HasSubstr("http://h:80/v1/topics/demo/jobs"));
+  EXPECT_THAT(text, Not(HasSubstr("TOCSIN_TOKEN")));
+  EXPECT_THAT(text, Not(HasSubstr("/v1/clock/advance")));
+}
+
+TEST(Banner, EveryCallThatItShowsHasTheAccessTokenIfOneIsNeeded) {
+  const std::string text = BannerText({.url = "http://h:80", .resp = "h:1", .virtual_clock = true, .tokens = true});
+  size_t calls = 0;
+  for (size_t at = text.find("curl"); at != std::string::npos; at = text.find("curl", at + 1), ++calls) {
+    EXPECT_THAT(text.substr(at, 60), HasSubstr("Bearer $TOCSIN_TOKEN"));
+  }
+  EXPECT_EQ(calls, 5) << "the clock, and four for a first job";
+  EXPECT_THAT(text, HasSubstr("REDISCLI_AUTH=$TOCSIN_TOKEN redis-cli"));
+}
+
+class BackingTest : public ServerTest {
+ protected:
+  std::unique_ptr<Backing> Make(const std::vector<std::string>& arguments) {
+    config_ = ConfigWith(arguments);
+    return MakeBacking({config_, clock_, nullptr, metrics_, main_loop_, {&loop_}, {.id = "me-1"}});
+  }
+
+  Config config_;
+  RealClock clock_;
+  metrics::Registry metrics_;
+  net::AsioLoop main_loop_{clock_};
+  net::AsioLoop loop_{clock_};
+};
+
+TEST_F(BackingTest, AJournalIsOpenedInItsFolderAndKnowsItself) {
+  const auto backing = Make({"--shards=1"});
+  ASSERT_TRUE(backing->Open([] { return true; }));
+  EXPECT_THAT(backing->Describe(), HasSubstr(folder_.At("data") + " (a new folder)"));
+  std::optional<ClusterReport> report;
+  backing->cluster()->Describe(loop_, [&](Result<ClusterReport> described) { report = *std::move(described); });
+  while (!report) loop_.io().run_one();
+  EXPECT_EQ(report->store, "journal");
+  EXPECT_EQ(report->node, "me-1");
+  EXPECT_TRUE(backing->Close());
+}
+
+TEST_F(BackingTest, WaitingForRedisEndsIfTheServerIsToldToStop) {
+  const auto backing = Make({"--store=redis", "--redis-endpoints=127.0.0.1:1", "--shards=1"});
+  int asked = 0;
+  const Status opened = backing->Open([&] { return ++asked < 2; });
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Code::kShuttingDown);
+  EXPECT_EQ(asked, 2);
+}
+
+}  // namespace
+}  // namespace tocsin

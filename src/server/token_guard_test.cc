@@ -1,0 +1,102 @@
+#include "server/token_guard.h"
+
+#include <gmock/gmock.h>
+
+#include "auth/token_file.h"
+#include "server/server_test_site.h"
+
+namespace tocsin {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class TokenGuardTest : public ServerTest {
+ protected:
+  static constexpr bool kLoopback = true;
+
+  void SetUp() override { SetLogLevel(LogLevel::kOff); }
+
+  Result<std::unique_ptr<TokenGuard>> Open(bool loopback) {
+    return TokenGuard::Open(io_, ConfigWith({"--auth-token-file=" + path_}), loopback);
+  }
+  /// The id of a new access token in the file.
+  std::string Add() {
+    auth::Grant grant{.name = "me"};
+    grant.scopes.Add(auth::Scope::kAdmin);
+    last_ = auth::CreateToken(path_, grant, FromMs(0)).value();
+    return std::string(auth::SplitToken(last_)->id);
+  }
+  /// Starts the guard, and runs its loop until it hands on another set.
+  TokenGuard::Tokens NextOf(TokenGuard& guard) {
+    TokenGuard::Tokens next;
+    guard.Start([&](TokenGuard::Tokens tokens) { next = std::move(tokens); });
+    while (next == nullptr) io_.run_one();
+    return next;
+  }
+
+  const std::string path_ = folder_.At("tokens");
+  boost::asio::io_context io_;
+  std::string last_;
+};
+
+TEST_F(TokenGuardTest, WithoutAFileThereIsNone) {
+  const Config config = ConfigWith({});
+  for (const bool loopback : {false, true}) EXPECT_EQ(TokenGuard::Open(io_, config, loopback).value(), nullptr);
+}
+
+TEST_F(TokenGuardTest, AFileThatCannotBeReadIsAnErrorThatNamesTheOption) {
+  folder_.Write("tokens", "no file of tokens");
+  const auto refused = Open(kLoopback);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("auth.token_file"), HasSubstr(path_)));
+}
+
+TEST_F(TokenGuardTest, WithoutAnyAccessTokenOnlyThisMachineMayReachTheServer) {
+  folder_.Write("tokens", "");
+  EXPECT_EQ(Open(kLoopback).value()->tokens()->size(), 0) << "every call is refused, until one is made";
+  const auto refused = Open(!kLoopback);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("tocsin token create"));
+}
+
+TEST_F(TokenGuardTest, AChangeOfTheFileIsNoticedByItself) {
+  Add();
+  const auto guard = Open(!kLoopback).value();
+  EXPECT_NE(guard->tokens()->Find(last_), nullptr);
+  const std::string first = last_;
+  Add();
+  const TokenGuard::Tokens next = NextOf(*guard);
+  EXPECT_EQ(next->size(), 2);
+  EXPECT_NE(next->Find(last_), nullptr);
+  EXPECT_NE(next->Find(first), nullptr);
+  EXPECT_EQ(guard->tokens(), next);
+}
+
+TEST_F(TokenGuardTest, AHangupReadsTheFileEvenIfItLooksTheSame) {
+  Add();
+  const auto guard = Open(!kLoopback).value();
+  ::raise(SIGHUP);
+  EXPECT_EQ(NextOf(*guard)->size(), 1);
+}
+
+TEST_F(TokenGuardTest, AFileThatBreaksChangesNothing) {
+  Add();
+  const auto guard = Open(!kLoopback).value();
+  const TokenGuard::Tokens before = guard->tokens();
+  size_t handed_on = 0;
+  guard->Start([&](const TokenGuard::Tokens&) { ++handed_on; });
+  ASSERT_EQ(::chmod(path_.c_str(), 0644), 0);
+  ::raise(SIGHUP);
+  io_.run_one();
+  EXPECT_EQ(handed_on, 0);
+  EXPECT_EQ(guard->tokens(), before);
+  ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
+  ::raise(SIGHUP);
+  io_.run_one();
+  EXPECT_EQ(handed_on, 1) << "once it can be read again";
+}
+
+}  // namespace
+}  // namespace tocsin
