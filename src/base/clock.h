@@ -11,14 +11,18 @@
 
 namespace tocsin {
 
+using IoTime = std::chrono::steady_clock::time_point;
+
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual Moment Now() const = 0;
   /// Monotonic time for socket deadlines and long polls; real even where Now() is virtual.
-  virtual std::chrono::steady_clock::time_point IoNow() const { return std::chrono::steady_clock::now(); }
-  /// How much later than Now() it may be already. Added to delays, so that "in 5 ms" is never after 4.2.
+  virtual IoTime IoNow() const { return std::chrono::steady_clock::now(); }
+  /// How much later than Now() it may be already.
   virtual Millis Granularity() const { return Millis(0); }
+  /// A delay that counts from Now() and is never too short: "in 5 ms" is not after 4.2.
+  Millis RoundUp(Millis delay) const { return delay > Millis(0) ? delay + Granularity() : delay; }
   /// Called once at start with the last moment that the store knows of, before anything reads Now().
   virtual void Restore(Moment last) = 0;
 };
@@ -43,7 +47,7 @@ class VirtualClock final : public Clock {
   explicit VirtualClock(Time start = FromMs(1'800'000'000'000));
   Moment Now() const override;
   void Restore(Moment last) override;
-  std::chrono::steady_clock::time_point IoNow() const override;
+  IoTime IoNow() const override;
 
   /// The wall clock is set to utc: for a new process, whose virtual clock has no other past than the restored one.
   void CatchUp();

@@ -5,7 +5,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "core/rounding.h"
+#include "core/node.h"
+#include "core/shard.h"
 #include "core/validate.h"
 #include "spi/delivery_headers.h"
 
@@ -18,7 +19,7 @@ constexpr size_t kClaimMax = 1000;
 constexpr size_t kSettlingMax = 1000;
 constexpr size_t kSettleMax = 10'000;
 constexpr size_t kProbesMax = 8;
-constexpr auto kProbeGrace = std::chrono::seconds(1);  // beyond the sink's own time-out
+constexpr auto kProbeGrace = std::chrono::seconds(1);  // beyond the sink's own timeout
 constexpr Millis kExtendEvery{1'000};
 constexpr Millis kSettleAgainAfter{200};
 constexpr seconds kClaimAgainAfter{1};
@@ -37,7 +38,7 @@ size_t BytesOf(const JobBatch& batch) {
   return bytes;
 }
 
-/// The longest beginning of whole characters that a store takes.
+/// The longest prefix of whole characters that a store takes.
 std::string_view Shortened(std::string_view reason) {
   if (reason.size() <= kReasonBytesMax) return reason;
   size_t end = kReasonBytesMax;
@@ -87,12 +88,12 @@ void Dispatcher::Want(std::optional<Topic> topic) {
   if (wanted_) {
     lease_ = wanted_->lease;
   } else {
-    renew_ = true;  // also where it is wanted again before the next turn: that is another topic
+    renew_ = true;  // also if it is wanted again before the next turn: that is another topic
   }
 }
 
 void Dispatcher::Stop() {
-  give_up_at_ = home_.clock().IoNow() + kStopWithin;
+  give_up_at_ = node_.clock.IoNow() + kStopWithin;
   wanted_.reset();
   Schedule();
 }
@@ -109,12 +110,12 @@ void Dispatcher::Tick() {
 }
 
 void Dispatcher::Turn() {
-  const IoTime now = home_.clock().IoNow();
+  const IoTime now = node_.clock.IoNow();
   if (closed_) DropSink();
   ExpireProbes(now);
   SettleAnswers(now);
   Extend(now);
-  scheduled_ = false;  // what was answered at once so far is seen below
+  scheduled_ = false;  // the rest of this turn sees what was answered so far
   if (Delivers() && (!wanted_ || renew_ || wanted_->delivery != delivery_)) Close();
   if (sink_ == nullptr && wanted_) Open(now);
   if (Delivers() || broken_ || !wanted_) {
@@ -125,7 +126,7 @@ void Dispatcher::Turn() {
   if (!Ended()) return WakeBy(NextWake(now));
   if (figures_) figures_->broken->Set(0);
   home_.MoveWake(*this, std::exchange(wake_, IoTime::max()), IoTime::max());
-  home_.Ended(topic_);  // the last thing: it is gone now
+  home_.Ended(topic_);  // last: destroys this
 }
 
 bool Dispatcher::Ended() const {
@@ -150,14 +151,14 @@ void Dispatcher::WakeBy(IoTime at) {
 void Dispatcher::Open(IoTime now) {
   if (now < open_at_) return;
   if (figures_) figures_->broken->Set(0);
-  if (figures_) figures_->in_flight->Set(0);  // what is left of that sink is shown with the next one
-  figures_.emplace(home_.registry(), *wanted_);
+  if (figures_) figures_->in_flight->Set(0);  // the next sink's figure shows what is left of this one
+  figures_.emplace(node_.metrics, *wanted_);
   Result<std::unique_ptr<Sink>> sink = Fail(Code::kInvalidArgument, "this server has no sinks");
-  if (home_.sinks() != nullptr) sink = home_.sinks()->Open(*wanted_, home_.loop());
+  if (node_.sinks != nullptr) sink = node_.sinks->Open(*wanted_, home_.loop());
   figures_->broken->Set(sink ? 0 : 1);
   if (!sink) {
     if (!broken_ || broken_->message != sink.error().message) {
-      LogWarn("topic {}: the sink {} cannot be opened; it is tried every {} s: {}", topic_, wanted_->delivery.sink,
+      LogWarn("topic {}: the sink {} cannot be opened, trying every {} s: {}", topic_, wanted_->delivery.sink,
               kOpenAgainAfter.count(), sink.error().message);
     }
     broken_ = std::move(sink).error();
@@ -191,7 +192,7 @@ void Dispatcher::DropSink() {
 }
 
 size_t Dispatcher::Room() const {
-  // The receiver has answered for these, and need not wait for the disk; where the store is away they keep their room.
+  // The receiver has answered for these and need not wait for the disk. While the store is away they keep their room.
   const size_t settling = store_away_ ? 0 : std::min(kSettlingMax, held_ - out_ - failed_.size());
   return in_flight_max_ - std::min(in_flight_max_, held_ - settling);
 }
@@ -219,14 +220,14 @@ void Dispatcher::OnReserved(Result<JobBatch> result) {
   reserve_ = 0;
   Schedule();
   if (result && !result->jobs.empty()) return Hand(std::move(*result));
-  if (closing_) return;  // it was taken back
-  claim_at_ = home_.clock().IoNow() + kClaimAgainAfter;
+  if (closing_) return;  // cancelled by Close
+  claim_at_ = node_.clock.IoNow() + kClaimAgainAfter;
 }
 
 void Dispatcher::Hand(JobBatch jobs) {
   TOCSIN_CHECK(Delivers());
   const size_t count = jobs.jobs.size();
-  const IoTime now = home_.clock().IoNow();
+  const IoTime now = node_.clock.IoNow();
   rate_.Take(count);
   if (batches_.empty()) extend_at_ = now + std::min(kExtendEvery, lease_ / 4);
   const uint64_t number = ++last_batch_;
@@ -236,7 +237,7 @@ void Dispatcher::Hand(JobBatch jobs) {
   batch.states.resize(count, JobState::kOut);
   batch.open = count;
   batch.handed = now;
-  batch.lease_end = home_.clock().Now().steady + lease_;
+  batch.lease_end = node_.clock.Now().steady + lease_;
   out_ += count;
   held_ += count;
   held_bytes_ += batch.bytes;
@@ -251,10 +252,10 @@ void Dispatcher::OnAnswer(uint64_t number, size_t index, Delivered delivered) {
   TOCSIN_CHECK(batch.states[index] != JobState::kAnswered);
   batch.states[index] = JobState::kAnswered;
   --out_;
-  figures_->seconds->Record(home_.clock().IoNow() - batch.handed);
+  figures_->seconds->Record(node_.clock.IoNow() - batch.handed);
   const Time due = batch.jobs->jobs[index].due;
   if (delivered.outcome == DeliverOutcome::kConfirmed && due != kNever) {
-    figures_->lateness->Record(home_.clock().Now().utc - due);
+    figures_->lateness->Record(node_.clock.Now().utc - due);
   }
   answers_.push_back({number, index, std::move(delivered)});
   Schedule();
@@ -295,8 +296,8 @@ Settlement Dispatcher::SettlementOf(const Answered& answered) const {
       settlement.kind = delivered.unsent ? SettleKind::kRelease : SettleKind::kNack;
       if (delivered.unsent) return settlement;
       if (delivered.delay) {
-        const Millis delay = std::clamp(*delivered.delay, Millis(0), kDelayMax - home_.clock().Granularity());
-        settlement.delay = RoundUp(delay, home_.clock());
+        const Millis delay = std::clamp(*delivered.delay, Millis(0), kDelayMax - node_.clock.Granularity());
+        settlement.delay = node_.clock.RoundUp(delay);
       }
       break;
     case DeliverOutcome::kRefused:
@@ -317,7 +318,7 @@ void Dispatcher::OnSettled(std::vector<Answered>& answers, const Result<std::vec
     const bool passes = result ? (*result)[i] == SettleOutcome::kOverloaded : Passes(result.error());
     store_away_ = store_away_ || passes;
     if (passes && MayTryAgain(answered)) {
-      if (failed_.empty()) retry_at_ = home_.clock().IoNow() + kSettleAgainAfter;
+      if (failed_.empty()) retry_at_ = node_.clock.IoNow() + kSettleAgainAfter;
       failed_.push_back(std::move(answered));
       continue;
     }
@@ -330,9 +331,9 @@ void Dispatcher::OnSettled(std::vector<Answered>& answers, const Result<std::vec
   }
 }
 
-/// While its lease may be current.
+/// Whether its lease may be current.
 bool Dispatcher::MayTryAgain(const Answered& answered) const {
-  const Clock& clock = home_.clock();
+  const Clock& clock = node_.clock;
   return clock.Now().steady < batches_.at(answered.batch).lease_end && clock.IoNow() < give_up_at_;
 }
 
@@ -347,7 +348,7 @@ void Dispatcher::Finish(const Answered& answered) {
 void Dispatcher::Extend(IoTime now) {
   if (batches_.empty() || now < extend_at_) return;
   extend_at_ = now + std::min(kExtendEvery, lease_ / 4);
-  const Time soon = home_.clock().Now().steady + lease_ * 2 / 3;
+  const Time soon = node_.clock.Now().steady + lease_ * 2 / 3;
   std::vector<Extension> some;
   std::vector<std::vector<Extension>> calls;
   for (const auto& [number, batch] : batches_) {
@@ -368,7 +369,7 @@ void Dispatcher::ExtendSome(std::vector<Extension> some) {
         {.token = batches_.at(each.batch).jobs->jobs[each.index].token, .kind = SettleKind::kExtend, .lease = lease_});
   }
   ++settling_;
-  const Time end = home_.clock().Now().steady + lease_;
+  const Time end = node_.clock.Now().steady + lease_;
   home_.Settle(std::move(request),
                [this, end, some = std::move(some)](const Result<std::vector<SettleOutcome>>& result) {
                  --settling_;
@@ -379,7 +380,7 @@ void Dispatcher::ExtendSome(std::vector<Extension> some) {
 
 void Dispatcher::OnExtended(const std::vector<Extension>& extensions, Time end,
                             const Result<std::vector<SettleOutcome>>& result) {
-  if (!result) return;  // the next time comes soon
+  if (!result) return;  // Extend tries again soon
   const auto each = [&](SettleOutcome outcome, const auto& work) {
     for (size_t i = 0; i < extensions.size(); ++i) {
       const auto batch = batches_.find(extensions[i].batch);
@@ -401,7 +402,7 @@ Error Dispatcher::NoSink(const std::string& topic) {
 void Dispatcher::Probe(Done<Probed> done) {
   const bool stopped = give_up_at_ != IoTime::max();
   if (!wanted_ && !stopped) return done(std::unexpected(NoSink(topic_)));
-  // A change of the delivery and a probe right after it belong together.
+  // A probe right after a change of the delivery is about the new sink.
   if (!Delivers() && wanted_ && !broken_ && early_probes_.size() < kProbesMax) {
     early_probes_.push_back(std::move(done));
     return Schedule();
@@ -417,14 +418,14 @@ void Dispatcher::Probe(Done<Probed> done) {
   JobView& job = batch->jobs.emplace_back();
   job.own_id = "probe";
   job.state = State::kLeased;
-  job.due = home_.clock().Now().utc;
+  job.due = node_.clock.Now().utc;
   job.attempt = 1;
   job.max_attempts = 1;
   job.headers = {{delivery_header::kProbe, "true"}};
   job.payload = R"({"probe":true})";
   ++probes_;
   const uint64_t number = ++last_probe_;
-  const IoTime from = home_.clock().IoNow();
+  const IoTime from = node_.clock.IoNow();
   probings_.emplace(number,
                     Probing{std::move(done), from, from + Millis(delivery_.Number("timeout_ms")) + kProbeGrace});
   sink_->Deliver(std::move(batch), [this, number](size_t, Delivered delivered) {
@@ -436,8 +437,8 @@ void Dispatcher::Probe(Done<Probed> done) {
 
 void Dispatcher::EndProbe(uint64_t number, Delivered delivered) {
   const auto ended = probings_.extract(number);
-  if (ended.empty()) return;  // it was answered for before
-  const auto took = std::chrono::ceil<Millis>(home_.clock().IoNow() - ended.mapped().from);
+  if (ended.empty()) return;  // its time was over: it has been answered
+  const auto took = std::chrono::ceil<Millis>(node_.clock.IoNow() - ended.mapped().from);
   ended.mapped().done(Probed{std::move(delivered), took});
 }
 

@@ -1,16 +1,16 @@
-// Dispatcher: pushes the due jobs of one topic to its sink. It is a consumer like any other, only inside the server: it
-// keeps one reserve parked on the topic's home shard, hands what that brings to the sink, and settles each job as the
-// sink says: confirmed is an ack, retry a nack (or a release, where it never left), refused a dead letter.
+// Dispatcher: pushes the due jobs of one topic to its sink. It is a consumer inside the server: it keeps one reserve
+// parked on the topic's home shard, hands the jobs to the sink, and settles each job as the sink says. Confirmed is an
+// ack, retry is a nack (or a release, if the job never left), refused makes a dead letter.
 //
-// Threads: owned by the home shard and used on its thread alone; the sink is too.
+// Threads: owned by the home shard and used on its thread alone, and so is the sink.
 //
-// What it does is done in turns: what happens in between (answers of the sink, of the store, new settings, the alarm)
-// is noted, and one task of the loop handles all of it, with one settle and one reserve.
+// It works in turns. What happens in between (answers of the sink and of the store, new settings, the alarm) is noted,
+// and one task of the loop handles all of it, with one settle and one reserve.
 //
-// Invariants: no more than `in_flight` jobs are with the sink, and no more than a thousand besides are held until their
-// settlement is known; nothing is claimed for the room of those that a store could not settle. Hardly more than
-// kBytesMax of bytes are held; no more than `rate` jobs a second are claimed. A job is settled once, and only after the
-// sink has answered for it. A sink is closed before another one is opened, and destroyed only when it has closed.
+// Invariants: at most `in_flight` jobs are with the sink, and at most a thousand more are held until their settlement
+// is known; jobs that a store could not settle keep their room. Hardly more than kBytesMax bytes are held. At most
+// `rate` jobs a second are claimed. A job is settled once, and only after the sink has answered for it. A sink is
+// closed before another one is opened, and destroyed only when it has closed.
 #pragma once
 
 #include <map>
@@ -22,57 +22,38 @@
 
 #include "base/clock.h"
 #include "core/rate_limit.h"
-#include "core/service.h"
-#include "core/waiters.h"
+#include "core/requests.h"
 #include "metrics/registry.h"
 #include "spi/sink.h"
 
 namespace tocsin {
+
+struct Node;
+class Shard;
 
 class Dispatcher {
  public:
   /// Held at once by one topic; a claim that begins below it may pass it.
   static constexpr size_t kBytesMax = 64 << 20;
 
-  /// The shard, as its dispatchers see it.
-  class Home {
-   public:
-    virtual ~Home() = default;
-    virtual Loop& loop() = 0;
-    virtual const Clock& clock() const = 0;
-    virtual metrics::Registry& registry() = 0;
-    virtual Sinks* sinks() = 0;
-    /// A task of the loop, for which the shard's end waits.
-    virtual void RunSoon(Task task) = 0;
-    virtual uint64_t NextReserve() = 0;
-    virtual void Reserve(Waiters::Reserve reserve) = 0;
-    virtual void CancelReserve(uint64_t number) = 0;
-    /// On the stores that have them. `done` runs here.
-    virtual void Settle(SettleRequest request, Done<std::vector<SettleOutcome>> done) = 0;
-    /// Tick is to be called at `to` instead of at `from`; IoTime::max() is never.
-    virtual void MoveWake(Dispatcher& dispatcher, IoTime from, IoTime to) = 0;
-    /// Nothing is left of what it did: it is destroyed.
-    virtual void Ended(const std::string& topic) = 0;
-  };
-
-  Dispatcher(Home& home, std::string topic) : home_(home), topic_(std::move(topic)) {}
+  Dispatcher(Node& node, Shard& home, std::string topic) : node_(node), home_(home), topic_(std::move(topic)) {}
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// The topic as it is now; nothing where it is not to be pushed any more. Takes effect with the next turn.
+  /// The topic as it is now; nothing if it is not to be pushed any more. Takes effect with the next turn.
   void Want(std::optional<Topic> topic);
-  /// The node stops: as if the topic were gone, and what cannot be settled is given up after a while.
+  /// The node stops. Like Want(nothing), and what cannot be settled is given up after a while.
   void Stop();
-  /// Has a turn soon.
+  /// Takes a turn soon.
   void Schedule();
-  /// The time that MoveWake was told has come, and is forgotten.
+  /// The time of the last MoveWake has come.
   void Tick();
 
-  /// Sends one job that is not stored, and says what became of it; that it is not known yet where the sink waits for
-  /// longer than its time-out, as one does for a broker that takes nothing. It waits for a sink that is being changed;
-  /// kConflict where the topic is not pushed, kUnavailable where its sink cannot be opened.
+  /// Sends one job that is not stored and answers its outcome: kRetry if the sink has no answer within its timeout,
+  /// which happens with a broker that takes nothing. Waits for a sink that is being changed. kConflict if the topic is
+  /// not pushed, kUnavailable if its sink cannot be opened.
   void Probe(Done<Probed> done);
-  /// What a probe of a topic without a sink is answered.
+  /// The answer to a probe of a topic without a sink.
   static Error NoSink(const std::string& topic);
 
  private:
@@ -84,10 +65,10 @@ class Dispatcher {
   struct Batch {
     std::shared_ptr<const JobBatch> jobs;
     std::vector<JobState> states;
-    size_t open = 0;   // not settled
-    size_t bytes = 0;  // of all of them, until the last one is settled
-    IoTime handed{};
-    Time lease_end{};  // of those with the sink, on the steady timeline
+    size_t open = 0;   // jobs that are not settled
+    size_t bytes = 0;  // of all jobs, until the last one is settled
+    IoTime handed{};   // to the sink
+    Time lease_end{};  // of the jobs with the sink, on the steady timeline
   };
   struct Answered {
     uint64_t batch = 0;
@@ -148,15 +129,16 @@ class Dispatcher {
   void ExtendSome(std::vector<Extension> some);
   void OnExtended(const std::vector<Extension>& extensions, Time end, const Result<std::vector<SettleOutcome>>& result);
 
-  Home& home_;
+  Node& node_;
+  Shard& home_;
   const std::string topic_;
   std::optional<Topic> wanted_;
-  bool renew_ = false;  // the sink is for a topic that was gone meanwhile
+  bool renew_ = false;  // the topic was dropped and made again: its sink is an old one
   bool scheduled_ = false;
-  IoTime wake_ = IoTime::max();        // what MoveWake was told
+  IoTime wake_ = IoTime::max();        // of the last MoveWake
   IoTime give_up_at_ = IoTime::max();  // after Stop
-  Millis lease_ = Topic{}.lease;       // the topic's, as it was last
-  std::optional<Figures> figures_;     // of the sink that was last
+  Millis lease_ = Topic{}.lease;       // of the topic, as last wanted
+  std::optional<Figures> figures_;     // of the current or last sink
 
   // The sink.
   Delivery delivery_;  // that it was opened for
@@ -166,28 +148,28 @@ class Dispatcher {
   std::optional<Error> broken_;  // why it cannot be opened; logged
   IoTime open_at_ = IoTime::min();
   size_t out_ = 0;                        // jobs that it has not answered for
-  size_t probes_ = 0;                     // the same
-  std::map<uint64_t, Probing> probings_;  // those that are waited for
+  size_t probes_ = 0;                     // the same for probes
+  std::map<uint64_t, Probing> probings_;  // probes whose caller waits
   uint64_t last_probe_ = 0;
   std::vector<Done<Probed>> early_probes_;  // asked for while a sink was being closed or opened
 
   // Claims.
-  uint64_t reserve_ = 0;  // the one that is out
+  uint64_t reserve_ = 0;  // the one that is parked
   IoTime claim_at_ = IoTime::min();
   size_t in_flight_max_ = 0;
   RateLimit rate_;
 
-  // What is held, and what is to be told to the store.
+  // Jobs that are held, and answers to pass on to the store.
   std::map<uint64_t, Batch> batches_;
   uint64_t last_batch_ = 0;
   size_t held_ = 0;  // jobs
   size_t held_bytes_ = 0;
   std::vector<Answered> answers_;
   std::vector<Answered> failed_;  // the store could not take them: tried again at retry_at_
-  bool store_away_ = false;       // said its last answer
+  bool store_away_ = false;       // the store could not take some of the last settlements
   IoTime retry_at_{};
   IoTime extend_at_{};
-  size_t settling_ = 0;  // calls of the store
+  size_t settling_ = 0;  // calls of the store under way
 };
 
 }  // namespace tocsin

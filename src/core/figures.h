@@ -1,4 +1,4 @@
-// Figures: what the shards' stores say of their topics, summed. Each shard publishes its own at every scan; a scrape
+// Figures: what the shards' stores say about their topics, summed. Each shard publishes its own at every scan; a scrape
 // reads what was published last, so that it neither waits for a shard nor touches a store from another thread.
 //
 // Threads: FiguresBoard is thread-safe.
@@ -14,23 +14,48 @@
 
 namespace tocsin {
 
-/// A figure, and what it is called on every wire.
+/// A figure: its name on every wire, and its metric.
 struct FigureColumn {
   std::string_view name;
   uint64_t TopicFigures::* value;
+  metrics::Kind kind;
+  std::string_view metric;
+  std::string_view help;
 };
 constexpr FigureColumn kFigureColumns[] = {
-    {"scheduled", &TopicFigures::scheduled}, {"ready", &TopicFigures::ready},
-    {"leased", &TopicFigures::leased},       {"dead", &TopicFigures::dead},
-    {"bytes", &TopicFigures::bytes},         {"recovered", &TopicFigures::recovered},
-    {"accepted", &TopicFigures::accepted},   {"delivered", &TopicFigures::delivered},
-    {"acked", &TopicFigures::acked},         {"nacked", &TopicFigures::nacked},
-    {"expired", &TopicFigures::expired},     {"died", &TopicFigures::died},
-    {"redriven", &TopicFigures::redriven},   {"cancelled", &TopicFigures::cancelled},
-    {"purged", &TopicFigures::purged},
+    {"scheduled", &TopicFigures::scheduled, metrics::Kind::kGauge, "tocsin_jobs_scheduled",
+     "Jobs that are scheduled, including those that are ready."},
+    {"ready", &TopicFigures::ready, metrics::Kind::kGauge, "tocsin_jobs_ready",
+     "Jobs that are due and wait for a consumer."},
+    {"leased", &TopicFigures::leased, metrics::Kind::kGauge, "tocsin_jobs_leased", "Jobs that consumers hold."},
+    {"dead", &TopicFigures::dead, metrics::Kind::kGauge, "tocsin_jobs_dead", "Dead letters."},
+    {"bytes", &TopicFigures::bytes, metrics::Kind::kGauge, "tocsin_jobs_bytes",
+     "Bytes of ids, keys, headers and payloads of the jobs that are stored."},
+    {"recovered", &TopicFigures::recovered, metrics::Kind::kCounter, "tocsin_jobs_recovered_total",
+     "Jobs that were stored already at the start."},
+    {"accepted", &TopicFigures::accepted, metrics::Kind::kCounter, "tocsin_jobs_accepted_total",
+     "Jobs accepted since the start."},
+    {"delivered", &TopicFigures::delivered, metrics::Kind::kCounter, "tocsin_jobs_delivered_total",
+     "Deliveries since the start."},
+    {"acked", &TopicFigures::acked, metrics::Kind::kCounter, "tocsin_jobs_acked_total",
+     "Deliveries that were acknowledged."},
+    {"nacked", &TopicFigures::nacked, metrics::Kind::kCounter, "tocsin_jobs_nacked_total",
+     "Deliveries that were refused."},
+    {"expired", &TopicFigures::expired, metrics::Kind::kCounter, "tocsin_jobs_expired_total",
+     "Deliveries whose lease ran out."},
+    {"died", &TopicFigures::died, metrics::Kind::kCounter, "tocsin_jobs_dead_total",
+     "Jobs that used up their attempts, or were refused for good."},
+    {"redriven", &TopicFigures::redriven, metrics::Kind::kCounter, "tocsin_jobs_redriven_total",
+     "Dead letters that were scheduled again."},
+    {"cancelled", &TopicFigures::cancelled, metrics::Kind::kCounter, "tocsin_jobs_cancelled_total",
+     "Jobs that were cancelled or replaced."},
+    {"purged", &TopicFigures::purged, metrics::Kind::kCounter, "tocsin_jobs_purged_total",
+     "Jobs that a purge removed."},
 };
 
-void Add(TopicFigures& sum, const TopicFigures& part);
+inline void Add(TopicFigures& sum, const TopicFigures& part) {
+  for (const FigureColumn& column : kFigureColumns) sum.*column.value += part.*column.value;
+}
 
 using ShardFigures = std::vector<TopicFigures>;
 

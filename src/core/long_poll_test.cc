@@ -256,7 +256,7 @@ TEST_P(LongPollTest, AClaimThatIsUnderWayAtTheDeadlineStillCounts) {
   for (auto& store : node.stores) store->held = &held;
   Reply reply;
   Wait(reply, 1, Millis(300));
-  while (!held.empty()) {  // every lane is asked once
+  while (!held.empty()) {  // every shard is asked once
     for (Task& task : std::exchange(held, {})) task();
     node.Run();
   }

@@ -1,45 +1,96 @@
-// Scatter: takes a batch apart by shard, has each shard's store do its part, and puts the answers together in the order
-// of the request. A batch whose slots all live on the caller's shard goes to its store as it is.
+// Work on other shards, with the answers put together on the caller's thread. Three ways:
+//  - Ask: one shard does it. A full mailbox answers kOverloaded.
+//  - OnEveryShard: all shards do it. Never refused.
+//  - Scatter: each shard does its part of a batch, and the answers come in the order of the request. If all slots
+//    of a batch live on the caller's shard, it goes to that store unchanged.
 //
-// Threads: Scatter runs on the caller's thread. A Gather's `request` is only read after the parts are sent, a part
-// belongs to its shard until that has answered, and the rest to the caller's thread.
+// Threads: all three are called on the caller's thread. A Scattered's `request` is only read after the parts are sent,
+// a part belongs to its shard until that has answered, and the rest to the caller's thread.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "core/node.h"
+#include "core/requests.h"
 #include "core/shard.h"
 
 namespace tocsin {
 
-/// A call that the service has taken: it keeps its caller's shard from being quiet until it is answered.
+/// A call that the service has taken. It keeps its caller's shard from being quiet until it is answered.
 template <class T>
 struct Call {
   Shard* caller = nullptr;
   Done<T> done;
 
-  /// On the caller's thread, once.
-  void Answer(Result<T> result) {
+  /// Answers it. On the caller's thread, once.
+  void operator()(Result<T> result) {
     done(std::move(result));
     caller->CloseCall();
   }
 };
 
+inline std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
+
+/// Runs `work` on `there`: at once if that is the thread we are on.
+template <class Work>
+void RunOn(Shard& here, Shard& there, Work work) {
+  if (&here == &there) return work();
+  there.Send(std::move(work));
+}
+
+/// Runs `work(answer)` on `there`; `done` runs here with the answer.
+template <class T, class Work>
+void Ask(Shard& here, Shard& there, Work work, Done<T> done) {
+  if (&here == &there) return work(std::move(done));
+  auto shared = std::make_shared<Done<T>>(std::move(done));
+  const bool sent = there.TrySend([&here, shared, work = std::move(work)]() mutable {
+    work([&here, shared](Result<T> result) {
+      here.Send([shared, result = std::move(result)]() mutable { (*shared)(std::move(result)); });
+    });
+  });
+  if (!sent) (*shared)(Overloaded());
+}
+
+/// Waits for the answers of several shards. Belongs to the caller's thread.
+class Round {
+ public:
+  virtual ~Round() = default;
+
+  void Expect() { ++left_; }
+  /// One of the answers that were expected. Also called once by whoever expects them, after the last Expect.
+  void Take(Status status) {
+    if (!status && status_) status_ = std::move(status);
+    if (--left_ == 0) End(std::move(status_));
+  }
+
+ private:
+  /// All have answered; with the first error if there is one.
+  virtual void End(Status status) = 0;
+
+  size_t left_ = 1;
+  Status status_;
+};
+
+/// Runs `work` on every shard, then `all` on `origin`, with the first error if there is one. On the thread of `origin`.
+void OnEveryShard(Node& node, Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all);
+
+// What Scatter has to know of a kind of batch: where its items are, which slot each belongs to, what the store does
+// with them, whether that changes the store, and the outcome of an item that a full mailbox refused.
+
 struct SubmitUse {
   using Request = SubmitRequest;
   using Item = NewJob;
   using Answer = std::vector<Submitted>;
+  static constexpr auto kItems = &SubmitRequest::jobs;
+  static constexpr auto kRun = &Store::Submit;
   static constexpr bool kChanges = true;
-  static std::vector<Item>& Items(Request& request) { return request.jobs; }
   static uint32_t SlotOf(Item& job, const Topic& topic, uint32_t batch_slot) {
     job.slot = job.key.empty() && job.id.empty() ? batch_slot : SlotFor(job.key, job.id, topic.slots);
     return job.slot;
-  }
-  static void Run(Store& store, const Request& request, std::span<const Item> jobs, Moment now, Done<Answer> done) {
-    store.Submit(request.topic, jobs, now, std::move(done));
   }
   static Submitted Refused() { return {.outcome = SubmitOutcome::kOverloaded}; }
 };
@@ -48,13 +99,10 @@ struct SettleUse {
   using Request = SettleRequest;
   using Item = Settlement;
   using Answer = std::vector<SettleOutcome>;
+  static constexpr auto kItems = &SettleRequest::settlements;
+  static constexpr auto kRun = &Store::Settle;
   static constexpr bool kChanges = true;
-  static std::vector<Item>& Items(Request& request) { return request.settlements; }
   static uint32_t SlotOf(const Item& settlement, const Topic&, uint32_t) { return settlement.token.slot; }
-  static void Run(Store& store, const Request& request, std::span<const Item> settlements, Moment now,
-                  Done<Answer> done) {
-    store.Settle(request.topic, settlements, now, std::move(done));
-  }
   static SettleOutcome Refused() { return SettleOutcome::kOverloaded; }
 };
 
@@ -62,14 +110,11 @@ struct AmendUse {
   using Request = AmendRequest;
   using Item = Amendment;
   using Answer = std::vector<Amended>;
+  static constexpr auto kItems = &AmendRequest::amendments;
+  static constexpr auto kRun = &Store::Amend;
   static constexpr bool kChanges = true;
-  static std::vector<Item>& Items(Request& request) { return request.amendments; }
   static uint32_t SlotOf(const Item& amendment, const Topic& topic, uint32_t) {
     return SlotFor(amendment.job.key, amendment.job.id, topic.slots);
-  }
-  static void Run(Store& store, const Request& request, std::span<const Item> amendments, Moment now,
-                  Done<Answer> done) {
-    store.Amend(request.topic, amendments, now, std::move(done));
   }
   static Amended Refused() { return {.outcome = AmendOutcome::kOverloaded}; }
 };
@@ -78,13 +123,11 @@ struct CountUse {
   using Request = CountRequest;
   using Item = CountEvent;
   using Answer = std::vector<Counted>;
+  static constexpr auto kItems = &CountRequest::events;
+  static constexpr auto kRun = &Store::Count;
   static constexpr bool kChanges = true;
-  static std::vector<Item>& Items(Request& request) { return request.events; }
   static uint32_t SlotOf(const Item& event, const Topic& topic, uint32_t) {
     return SlotFor(event.job.key, event.job.id, topic.slots);
-  }
-  static void Run(Store& store, const Request& request, std::span<const Item> events, Moment now, Done<Answer> done) {
-    store.Count(request.topic, events, now, std::move(done));
   }
   static Counted Refused() { return {.outcome = CountOutcome::kOverloaded}; }
 };
@@ -93,78 +136,67 @@ struct FindUse {
   using Request = FindRequest;
   using Item = JobRef;
   using Answer = JobBatch;
+  static constexpr auto kItems = &FindRequest::jobs;
+  static constexpr auto kRun = &Store::Find;
   static constexpr bool kChanges = false;
-  static std::vector<Item>& Items(Request& request) { return request.jobs; }
   static uint32_t SlotOf(const Item& job, const Topic& topic, uint32_t) {
     return SlotFor(job.key, job.id, topic.slots);
   }
-  static void Run(Store& store, const Request& request, std::span<const Item> jobs, Moment now, Done<Answer> done) {
-    store.Find(request.topic, jobs, now, std::move(done));
-  }
 };
 
-template <class T>
-void Resize(std::vector<T>& answer, size_t size) {
-  answer.resize(size);
-}
-inline void Resize(JobBatch& answer, size_t size) { answer.jobs.resize(size); }
-
-template <class T>
-void Merge(std::vector<T>& answer, std::vector<T> part, const std::vector<uint32_t>& at) {
-  for (size_t i = 0; i < at.size(); ++i) answer[at[i]] = std::move(part[i]);
-}
-inline void Merge(JobBatch& answer, JobBatch part, const std::vector<uint32_t>& at) {
-  for (size_t i = 0; i < at.size(); ++i) answer.jobs[at[i]] = std::move(part.jobs[i]);
-  for (auto& bytes : part.bytes) answer.bytes.push_back(std::move(bytes));
-}
-
+/// A batch that several shards work on.
 template <class Use>
-struct Gather {
+struct Scattered final : Round {
+  using Answer = typename Use::Answer;
   struct Part {
     std::vector<typename Use::Item> items;
     std::vector<uint32_t> at;  // where each stood in the request
   };
 
-  typename Use::Request request;
-  Call<typename Use::Answer> call;
-  typename Use::Answer answer;
-  std::vector<Part> parts;  // by shard
-  std::optional<Error> error;
-  size_t left = 0;  // parts that have not answered, and one for the scattering itself
-  size_t done = 0;  // parts that a shard took
-
-  void Take(size_t part, Result<typename Use::Answer> result) {
-    ++done;
-    if (result) {
-      Merge(answer, std::move(*result), parts[part].at);
-    } else if (!error) {
-      error = std::move(result).error();
+  void TakePart(const Part& part, Result<Answer> result) {
+    ++taken;
+    if (!result) return Take(std::unexpected(std::move(result).error()));
+    for (size_t i = 0; i < part.at.size(); ++i) OutcomesOf(answer)[part.at[i]] = std::move(OutcomesOf(*result)[i]);
+    if constexpr (requires { answer.bytes; }) {
+      for (auto& bytes : result->bytes) answer.bytes.push_back(std::move(bytes));
     }
-    Leave();
+    Take({});
   }
 
-  void Refuse(size_t part) {
+  void RefusePart(const Part& part) {
     if constexpr (requires { Use::Refused(); }) {
-      for (const uint32_t at : parts[part].at) answer[at] = Use::Refused();
+      for (const uint32_t at : part.at) answer[at] = Use::Refused();
+      Take({});
     } else {
-      error = Error{Code::kOverloaded, "a shard's mailbox is full", {}};
+      Take(Overloaded());
     }
-    Leave();
   }
 
-  void Leave() {
-    if (--left > 0) return;
-    if (!error && done == 0) error = Error{Code::kOverloaded, "the shard's mailbox is full", {}};
-    if (error) return call.Answer(std::unexpected(std::move(*error)));
-    call.Answer(std::move(answer));
+  void End(Status status) override {
+    if (status && taken == 0) status = Overloaded();
+    if (!status) return call(std::unexpected(std::move(status).error()));
+    call(std::move(answer));
   }
+
+  static auto& OutcomesOf(Answer& answer) {
+    if constexpr (requires { answer.jobs; }) {
+      return answer.jobs;
+    } else {
+      return answer;
+    }
+  }
+
+  typename Use::Request request;
+  Call<Answer> call;
+  Answer answer;
+  std::vector<Part> parts;  // by shard
+  size_t taken = 0;         // parts that a shard took
 };
 
 /// On the shard's own thread.
 template <class Use, class Then>
 void RunPart(Shard& shard, const typename Use::Request& request, std::span<const typename Use::Item> items, Then then) {
-  using Answer = typename Use::Answer;
-  Use::Run(shard.store(), request, items, shard.Now(), [&shard, then = std::move(then)](Result<Answer> result) mutable {
+  (shard.store().*Use::kRun)(request.topic, items, shard.Now(), [&shard, then = std::move(then)](auto result) mutable {
     shard.Note(result);
     then(std::move(result));
   });
@@ -172,34 +204,32 @@ void RunPart(Shard& shard, const typename Use::Request& request, std::span<const
 }
 
 template <class Use>
-void SendParts(Node& node, std::shared_ptr<Gather<Use>> gather) {
-  Shard& caller = *gather->call.caller;
-  const auto send = [&](size_t part) {
-    Shard& shard = *node.shards[part];
-    const std::span<const typename Use::Item> items = gather->parts[part].items;
-    ++gather->left;
+void SendParts(Node& node, std::shared_ptr<Scattered<Use>> batch) {
+  Shard& caller = *batch->call.caller;
+  for (size_t i = 0; i < batch->parts.size(); ++i) {
+    const auto& part = batch->parts[i];
+    if (part.items.empty()) continue;
+    batch->Expect();
+    Shard& shard = *node.shards[i];
     if (&shard == &caller) {
-      return RunPart<Use>(shard, gather->request, items,
-                          [gather, part](auto result) { gather->Take(part, std::move(result)); });
+      RunPart<Use>(shard, batch->request, part.items,
+                   [batch, &part](auto result) { batch->TakePart(part, std::move(result)); });
+      continue;
     }
-    auto work = [&shard, &caller, gather, part, items] {
-      RunPart<Use>(shard, gather->request, items, [&caller, gather, part](auto result) {
-        caller.Send([gather, part, result = std::move(result)]() mutable { gather->Take(part, std::move(result)); });
+    auto work = [&shard, &caller, batch, &part] {
+      RunPart<Use>(shard, batch->request, part.items, [&caller, batch, &part](auto result) {
+        caller.Send([batch, &part, result = std::move(result)]() mutable { batch->TakePart(part, std::move(result)); });
       });
     };
-    caller.Deliver(shard, std::move(work), [gather, part] { gather->Refuse(part); });
-  };
-  gather->left = 1;
-  for (size_t part = 0; part < gather->parts.size(); ++part) {
-    if (!gather->parts[part].items.empty()) send(part);
+    caller.Deliver(shard, std::move(work), [batch, &part] { batch->RefusePart(part); });
   }
-  gather->Leave();
+  batch->Take({});
 }
 
 template <class Use>
 void Scatter(Node& node, TopicEntry& entry, typename Use::Request request, Call<typename Use::Answer> call) {
   Shard& caller = *call.caller;
-  auto& items = Use::Items(request);
+  auto& items = request.*Use::kItems;
   const uint32_t batch_slot = NextBatchSlot(node.placement, entry, caller.index());
   static thread_local std::vector<uint32_t> shards;  // scratch: not used any more when a store is called
   shards.resize(items.size());
@@ -208,22 +238,19 @@ void Scatter(Node& node, TopicEntry& entry, typename Use::Request request, Call<
     shards[i] = node.placement.ShardOf(entry.home, Use::SlotOf(items[i], entry.topic, batch_slot));
     own = own && shards[i] == caller.index();
   }
-  if (own) {
-    return RunPart<Use>(caller, request, items,
-                        [call = std::move(call)](auto result) mutable { call.Answer(std::move(result)); });
-  }
-  auto gather = std::make_shared<Gather<Use>>();
-  gather->call = std::move(call);
-  gather->parts.resize(node.shards.size());
-  Resize(gather->answer, items.size());
+  if (own) return RunPart<Use>(caller, request, items, std::move(call));
+  auto batch = std::make_shared<Scattered<Use>>();
+  batch->call = std::move(call);
+  batch->parts.resize(node.shards.size());
+  Scattered<Use>::OutcomesOf(batch->answer).resize(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
-    auto& part = gather->parts[shards[i]];
+    auto& part = batch->parts[shards[i]];
     part.items.push_back(std::move(items[i]));
     part.at.push_back(static_cast<uint32_t>(i));
   }
   items.clear();
-  gather->request = std::move(request);
-  SendParts<Use>(node, std::move(gather));
+  batch->request = std::move(request);
+  SendParts<Use>(node, std::move(batch));
 }
 
 }  // namespace tocsin

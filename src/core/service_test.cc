@@ -68,6 +68,16 @@ TEST_P(ServiceTest, AWholeLife) {
   EXPECT_EQ(ConservationDifference(topics[0]), 0);
 }
 
+TEST_P(ServiceTest, ARequestThatItsDoorHasCheckedIsNotCheckedAgain) {
+  std::vector<NewJob> jobs = Jobs(2);
+  jobs[1].max_attempts = kAttemptsMax + 1;
+  EXPECT_EQ(node.Submit("t", jobs).error().code, Code::kInvalidArgument);
+  TestNode::Reply<std::vector<Submitted>> reply;
+  node.service->Submit(node.at(0), {"t", jobs, nullptr, true}, reply.Catch());
+  node.Run();
+  EXPECT_EQ((*reply.got)->size(), 2U);
+}
+
 TEST_P(ServiceTest, AnswersComeInTheOrderOfTheRequest) {
   std::vector<std::string> ids;
   for (int i = 0; i < 100; ++i) ids.push_back(fmt::format("id-{}", i));

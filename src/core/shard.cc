@@ -13,24 +13,9 @@ namespace {
 constexpr size_t kAdvanceBudget = 2000;
 constexpr std::chrono::seconds kScanEvery{1};
 constexpr Millis kPatience{500};
+constexpr size_t kSweepBatch = 1000;
 
 }  // namespace
-
-Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, Sinks* the_sinks)
-    : clock(the_clock),
-      metrics(the_metrics),
-      limits(the_limits),
-      sinks(the_sinks),
-      placement{static_cast<uint32_t>(shard_count)},
-      board(shard_count, the_metrics),
-      troubles(shard_count) {}
-
-Node::~Node() = default;
-
-void Node::NoteFailure(const Error& error) {
-  if (failed.exchange(true)) return;
-  if (on_failed) on_failed(error);
-}
 
 Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* shared)
     : node_(node),
@@ -159,10 +144,10 @@ void Shard::OnAdvanced(Result<Advanced> result) {
   Note(result);
   if (stopped_) return CheckQuiet();
   next_due_ = IoTime::max();
-  NoteTrouble(result);
+  NoteOutage(result);
   if (result) {
     const Moment now = Now();
-    // A time that has passed without `more` would have the alarm spin.
+    // At least 1 ms: a time that has passed, without `more`, would make the alarm spin.
     const auto in = [](Time next, Time at) { return next == kNever ? Millis::max() : std::max(next - at, Millis(1)); };
     const Millis wait = std::min(in(result->next_steady, now.steady), in(result->next_utc, now.utc));
     if (wait < kScanEvery) next_due_ = node_.clock.IoNow() + wait;
@@ -178,20 +163,20 @@ void Shard::OnAdvanced(Result<Advanced> result) {
   Rearm();
 }
 
-void Shard::NoteTrouble(const Result<Advanced>& result) {
+void Shard::NoteOutage(const Result<Advanced>& result) {
   const Error* const trouble = !result ? &result.error() : result->trouble ? &*result->trouble : nullptr;
   if (trouble == nullptr && !failing_) return;
   if (trouble == nullptr) {
     LogInfo("shard {}: the store looks for due jobs again", index_);
-    node_.troubles.Set(index_, std::nullopt);
+    node_.SetOutage(index_, std::nullopt);
     waiters_.AskAgain();
   } else {
     if (!failing_) {
-      LogWarn("shard {}: the store cannot look for due jobs; it is asked every second: {}", index_, trouble->message);
+      LogWarn("shard {}: the store cannot look for due jobs, asking every second: {}", index_, trouble->message);
     }
     std::optional<Error> cut_off;
     if (!result || result->cut_off) cut_off = Error(*trouble).Prefixed("the store cannot look for due jobs");
-    node_.troubles.Set(index_, std::move(cut_off));
+    node_.SetOutage(index_, std::move(cut_off));
   }
   failing_ = trouble != nullptr;
 }
@@ -232,7 +217,7 @@ void Shard::Announce(const std::vector<std::string>& topics) {
 void Shard::Announced(Shard& from, std::span<const std::string> topics) {
   for (const std::string& topic : topics) {
     const TopicEntry* entry = topics_.Find(topic);
-    if (entry == nullptr || entry->topic.paused) continue;  // when it appears or resumes, every lane is asked
+    if (entry == nullptr || entry->topic.paused) continue;  // when it appears or resumes, Waiters asks every shard
     waiters_.Announce(topic, node_.placement.OffsetOf(index_, from.index()));
   }
 }
@@ -270,8 +255,7 @@ void Shard::Push(const std::string& topic, std::optional<Topic> wanted) {
   auto at = dispatchers_.find(topic);
   if (at == dispatchers_.end()) {
     if (!wanted || stopped_) return;
-    Dispatcher::Home& home = *this;
-    at = dispatchers_.emplace(topic, std::make_unique<Dispatcher>(home, topic)).first;
+    at = dispatchers_.emplace(topic, std::make_unique<Dispatcher>(node_, *this, topic)).first;
   }
   if (stopped_) return;
   at->second->Want(std::move(wanted));
@@ -329,15 +313,13 @@ void Shard::Reserve(Waiters::Reserve reserve) {
   if (waits && deadline < alarm_at_ && waiters_.NextDeadline() <= deadline) Rearm();
 }
 
-void Shard::CancelReserve(uint64_t number) { waiters_.Cancel(number); }
-
-void Shard::Claim(const std::string& topic, uint32_t lane, uint64_t waiter, size_t max, Millis lease) {
+void Shard::Claim(const std::string& topic, uint32_t offset, uint64_t waiter, size_t max, Millis lease) {
   ++started_;
   if (lease == Millis(0)) {
     const TopicEntry* entry = topics_.Find(topic);
     lease = entry == nullptr ? Topic{}.lease : entry->topic.lease;
   }
-  Shard& there = *node_.shards[node_.placement.ShardOf(index_, lane)];
+  Shard& there = *node_.shards[node_.placement.ShardOf(index_, offset)];
   if (&there == this) return ServeClaim(*this, topic, waiter, max, lease);
   there.Send([&there, this, topic, waiter, max, lease] { there.ServeClaim(*this, topic, waiter, max, lease); });
 }
@@ -349,7 +331,7 @@ void Shard::ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t m
     Note(result);
     if (result && !result->jobs.empty()) {
       RecordLateness(topic, *result);
-      Changed();  // the leases end some time
+      Changed();  // Advance has to know when the leases end
     }
     if (&home == this) return Claimed(waiter, std::move(result));
     home.Send([&home, waiter, result = std::move(result)]() mutable { home.Claimed(waiter, std::move(result)); });
@@ -371,8 +353,8 @@ void Shard::RecordLateness(std::string_view topic, const JobBatch& jobs) {
   }
 }
 
-void Shard::Release(const std::string& topic, uint32_t lane, JobBatch jobs) {
-  ReleaseAt(*node_.shards[node_.placement.ShardOf(index_, lane)], topic, std::move(jobs));
+void Shard::Release(const std::string& topic, uint32_t offset, JobBatch jobs) {
+  ReleaseAt(*node_.shards[node_.placement.ShardOf(index_, offset)], topic, std::move(jobs));
 }
 
 void Shard::ReleaseAt(Shard& from, std::string topic, JobBatch jobs) {
@@ -392,6 +374,31 @@ void Shard::ReleaseAt(Shard& from, std::string topic, JobBatch jobs) {
   };
   if (&from == this) return serve();
   from.Send(serve);
+}
+
+struct Shard::Sweeping {
+  std::string topic;
+  SweepKind kind;
+  Done<size_t> done;
+  std::string cursor;
+  size_t changed = 0;
+};
+
+void Shard::Sweep(std::string topic, SweepKind kind, Done<size_t> done) {
+  SweepNext(std::make_shared<Sweeping>(std::move(topic), kind, std::move(done)));
+}
+
+void Shard::SweepNext(std::shared_ptr<Sweeping> sweeping) {
+  const auto take = [this, sweeping](Result<Swept> result) {
+    Note(result);
+    Changed();
+    if (!result) return sweeping->done(std::unexpected(std::move(result).error()));
+    sweeping->changed += result->changed;
+    sweeping->cursor = std::move(result->cursor);
+    if (sweeping->cursor.empty()) return sweeping->done(sweeping->changed);
+    Send([this, sweeping] { SweepNext(sweeping); });
+  };
+  store_.Sweep(sweeping->topic, sweeping->kind, sweeping->cursor, kSweepBatch, Now(), take);
 }
 
 void Shard::CloseCall() {

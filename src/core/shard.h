@@ -1,19 +1,16 @@
-// Shard: one of the node's threads as the service sees it: its store, the alarm that calls Store::Advance in time, the
-// scan that runs at least every second whatever wake-ups were lost, the reserves of the topics whose home it is, and
-// its copy of the topics, and the dispatchers of those of its topics that are pushed. The state of jobs is the store's
-// alone.
+// Shard: one of the node's threads as the service sees it. It has a store, the alarm that calls Store::Advance in time,
+// a scan that runs at least every second in case a wake-up was lost, its copy of the topics, and, for the topics whose
+// home it is, their reserves and the dispatchers of those that are pushed. Only the store knows the state of jobs.
 //
 // Threads: Send and TrySend are thread-safe; everything else belongs to the shard's own thread.
 //
-// Invariants: after any change of the store an Advance follows before the loop rests; one Advance is under way at most,
-// and it has to finish where it takes long. A shard is quiet when it has stopped, its callers have their answers and
-// nothing that it started is under way; then it starts nothing any more.
+// Invariants: after any change of the store an Advance follows before the loop rests. At most one Advance is under way;
+// if it takes long, the store is told to finish it. A shard is quiet when it has stopped, its callers have their
+// answers and nothing that it started is under way; then it starts nothing any more.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -25,41 +22,16 @@
 #include "base/loop.h"
 #include "core/dispatcher.h"
 #include "core/figures.h"
-#include "core/service.h"
-#include "core/topic_registry.h"
-#include "core/troubles.h"
+#include "core/node.h"
+#include "core/requests.h"
+#include "core/topic_table.h"
 #include "core/waiters.h"
 #include "metrics/registry.h"
-#include "model/placement.h"
+#include "spi/shared_store.h"
 
 namespace tocsin {
 
-class Shard;
-
-/// What the shards of this server share. Fixed before the loops run, but for the atomics.
-struct Node {
-  Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, Sinks* the_sinks);
-  ~Node();
-
-  /// A store has failed for good; the first one tells the server.
-  void NoteFailure(const Error& error);
-
-  Clock& clock;
-  metrics::Registry& metrics;
-  const Limits limits;
-  Sinks* const sinks;  // null: none
-  const Placement placement;
-  FiguresBoard board;
-  std::vector<std::unique_ptr<Shard>> shards;
-  std::move_only_function<void(const Error&)> on_failed;
-  /// On shard 0's thread, whenever its store has advanced: other nodes may have changed topics.
-  std::move_only_function<void()> on_advanced;
-  Troubles troubles;
-  std::atomic<bool> stopping = false;
-  std::atomic<bool> failed = false;
-};
-
-class Shard final : private Waiters::Claims, private Dispatcher::Home {
+class Shard final : private Waiters::Claims {
  public:
   Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* shared);
   ~Shard() override = default;
@@ -75,31 +47,33 @@ class Shard final : private Waiters::Claims, private Dispatcher::Home {
     return loop_.TryPost([this, work = std::move(work)]() mutable { RunTurn(work); });
   }
 
-  /// On this shard's thread: runs `work` on `there`, or `refuse` here when its mailbox is full. Within a bundle both
-  /// wait for its end.
+  /// On this shard's thread: runs `work` on `there`, or `refuse` here if its mailbox is full. Within a bundle both wait
+  /// for its end.
   void Deliver(Shard& there, Task work, Task refuse);
   void BeginBundle() { bundling_ = true; }
   void EndBundle();
 
   uint32_t index() const { return index_; }
-  Loop& loop() override { return loop_; }
+  Loop& loop() { return loop_; }
   Store& store() { return store_; }
-  /// Null where this node alone uses the store.
+  /// Null if only this node uses the store.
   SharedStore* shared_store() { return shared_; }
   TopicTable& topics() { return topics_; }
   Moment Now() const { return node_.clock.Now(); }
 
-  /// Begins the scans. `missing` are topics that this shard's store lacks or has in an older version: it is given them,
-  /// again at every scan while it cannot take them.
+  /// Begins the scans. `missing` are topics that this shard's store lacks or has in an older version. The shard puts
+  /// them, and tries again at every scan if the store cannot take them.
   void Begin(std::vector<Topic> missing);
-  /// Reserves are answered, the scans stop; `quiet` runs when the shard is.
+  /// Answers the reserves and stops the scans; `quiet` runs when the shard is quiet.
   void Stop(Task quiet);
   /// `done` runs when the store has made ready all that is due.
   void Look(Task done);
 
-  /// The store was changed: an Advance follows at the end of what the loop has to do now.
+  /// The store was changed: an Advance follows after what the loop has to do now.
   void Changed();
-  /// Passes a result on, and notes if it says that the store has failed.
+  /// Sweeps all jobs of a topic on this shard, in batches, between which other work gets its turn. How many it changed.
+  void Sweep(std::string topic, SweepKind kind, Done<size_t> done);
+  /// Tells the node if the result says that the store has failed for good.
   template <class T>
   void Note(const Result<T>& result) {
     if (!result && result.error().code == Code::kStorageFailed) node_.NoteFailure(result.error());
@@ -110,46 +84,52 @@ class Shard final : private Waiters::Claims, private Dispatcher::Home {
   /// The store's figures now; the metrics show them too.
   std::shared_ptr<const ShardFigures> Figures();
 
-  /// kConflict where the topic is pushed and the reserve is a consumer's.
-  void Reserve(Waiters::Reserve reserve) override;
-  void CancelReserve(uint64_t number) override;
+  /// kConflict if the topic is pushed and the reserve is a consumer's.
+  void Reserve(Waiters::Reserve reserve);
+  void CancelReserve(uint64_t number) { waiters_.Cancel(number); }
   /// Undoes a delivery by `from`, whose client has gone.
   void ReleaseAt(Shard& from, std::string topic, JobBatch jobs);
 
   /// A number for a reserve of one of this shard's callers, with the shard's index inside.
-  uint64_t NextReserve() override { return uint64_t{index_} << 48 | ++reserves_; }
+  uint64_t NextReserve() { return uint64_t{index_} << 48 | ++reserves_; }
   static uint32_t CallerOf(uint64_t reserve) { return static_cast<uint32_t>(reserve >> 48); }
   /// Reserves of this shard's callers that were cancelled while their answers may be on their way.
   std::unordered_set<uint64_t>& cancelled() { return cancelled_; }
 
-  /// On the topic's home shard.
+  /// Tries the topic's sink. On the topic's home shard.
   void Probe(const std::string& topic, Done<Probed> done);
+
+  // For the dispatchers.
+  /// A task of the loop. The shard is not quiet before it has run.
+  void RunSoon(Task task);
+  /// On the stores that have the jobs. `done` runs here.
+  void Settle(SettleRequest request, Done<std::vector<SettleOutcome>> done);
+  /// Dispatcher::Tick is to be called at `to` instead of at `from`; IoTime::max() is never.
+  void MoveWake(Dispatcher& dispatcher, IoTime from, IoTime to);
+  /// Nothing that the dispatcher started is under way any more: destroys it.
+  void Ended(const std::string& topic);
 
   /// Each call that the service takes from this shard's thread, until it is answered there.
   void OpenCall() { ++open_; }
   void CloseCall();
 
  private:
-  void Claim(const std::string& topic, uint32_t lane, uint64_t waiter, size_t max, Millis lease) override;
-  void Release(const std::string& topic, uint32_t lane, JobBatch jobs) override;
+  struct Sweeping;
+
+  void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, size_t max, Millis lease) override;
+  void Release(const std::string& topic, uint32_t offset, JobBatch jobs) override;
   void ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t max, Millis lease);
   void Claimed(uint64_t waiter, Result<JobBatch> result);
   void RecordLateness(std::string_view topic, const JobBatch& jobs);
 
-  const Clock& clock() const override { return node_.clock; }
-  metrics::Registry& registry() override { return node_.metrics; }
-  Sinks* sinks() override { return node_.sinks; }
-  void RunSoon(Task task) override;
-  void Settle(SettleRequest request, Done<std::vector<SettleOutcome>> done) override;
-  void MoveWake(Dispatcher& dispatcher, IoTime from, IoTime to) override;
-  void Ended(const std::string& topic) override;
   void Push(const std::string& topic, std::optional<Topic> wanted);
   void WakeDispatchers(IoTime now);
 
   void OnAlarm();
   void Advance();
   void OnAdvanced(Result<Advanced> result);
-  void NoteTrouble(const Result<Advanced>& result);
+  void NoteOutage(const Result<Advanced>& result);
+  void SweepNext(std::shared_ptr<Sweeping> sweeping);
   void PutMissing();
   void Scan();
   void Announce(const std::vector<std::string>& topics);
@@ -177,7 +157,7 @@ class Shard final : private Waiters::Claims, private Dispatcher::Home {
   bool changed_ = false;        // since the last Advance began
   bool tick_posted_ = false;    // a task that will Advance is in the loop
   bool advancing_ = false;      // an Advance is under way
-  bool failing_ = false;        // the last Advance failed, wholly or in part: it has been logged
+  bool failing_ = false;        // the last Advance failed, wholly or in part, and that was logged
   std::vector<Topic> missing_;  // topics that the store lacks, or has in an older version
   IoTime next_due_ = IoTime::max();
   IoTime next_scan_ = IoTime::min();

@@ -1,37 +1,24 @@
 #include "core/topic_registry.h"
 
+#include <algorithm>
+
+#include "core/node.h"
+#include "core/scatter.h"
+#include "core/shard.h"
+#include "core/topic_table.h"
+
 namespace tocsin {
 namespace {
 
 constexpr int kTriesMax = 5;  // of a change that meets newer versions
 
+std::optional<Topic> FindTopic(const Store& store, std::string_view name) {
+  auto topics = store.Topics();
+  const auto at = std::ranges::find_if(topics, [&](const TopicFigures& each) { return each.topic.name == name; });
+  return at == topics.end() ? std::nullopt : std::optional(std::move(at->topic));
+}
+
 }  // namespace
-
-uint32_t NextBatchSlot(Placement placement, TopicEntry& entry, uint32_t caller) {
-  const uint32_t slots = entry.topic.slots;
-  const uint32_t offset = placement.OffsetOf(entry.home, caller);
-  if (offset >= slots) return entry.next_slot++ % slots;
-  const uint32_t own = (slots - offset - 1) / placement.shards + 1;  // slots offset, offset + shards, ...
-  return offset + entry.next_slot++ % own * placement.shards;
-}
-
-TopicEntry* TopicTable::Find(std::string_view topic) {
-  const auto at = entries_.find(topic);
-  return at == entries_.end() ? nullptr : &at->second;
-}
-
-void TopicTable::Put(const Topic& topic) {
-  auto [at, fresh] = entries_.try_emplace(topic.name);
-  at->second.topic = topic;
-  if (!fresh) return;
-  at->second.home = placement_.HomeOf(topic.name);
-  at->second.lateness = metrics_.GetHistogram("tocsin_lateness_seconds", "From a job's due time to its delivery.",
-                                              {{"topic", topic.name}});
-}
-
-void TopicTable::Erase(std::string_view topic) {
-  if (const auto at = entries_.find(topic); at != entries_.end()) entries_.erase(at);
-}
 
 void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
   auto changing = std::make_shared<Changing>();
@@ -52,7 +39,7 @@ void TopicRegistry::Begin(std::shared_ptr<Changing> changing) {
   Enqueue(topic, [this, changing = std::move(changing)] { RunChange(changing); });
 }
 
-void TopicRegistry::Drop(std::string topic, Done<Topic> done) {
+void TopicRegistry::Drop(std::string topic, Done<void> done) {
   Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunDrop(topic, kTriesMax, std::move(done)); });
 }
 
@@ -75,48 +62,48 @@ void TopicRegistry::Drain(const std::string& topic) {
   if (!queue.busy) queues_.erase(topic);
 }
 
-void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<Topic> done) {
+void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<void> done) {
   const auto at = topics_.find(topic);
   if (at == topics_.end() && !half_dropped_.contains(topic)) {
-    return Finish<Topic>(topic, NoSuchTopic(topic), std::move(done));
+    return Finish<void>(topic, NoSuchTopic(topic), std::move(done));
   }
   if (at != topics_.end()) topics_.erase(at);
   half_dropped_.insert(topic);
-  everywhere_.Drop(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
+  DropEverywhere(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
     if (!result) return DropFailed(topic, std::move(result).error(), tries, std::move(done));
     half_dropped_.erase(topic);
-    Finish<Topic>(topic, Topic{}, std::move(done));
+    Finish<void>(topic, {}, std::move(done));
   });
 }
 
-void TopicRegistry::DropFailed(const std::string& topic, Error error, int tries, Done<Topic> done) {
+void TopicRegistry::DropFailed(const std::string& topic, Error error, int tries, Done<void> done) {
   if (error.code == Code::kConflict && tries > 1) {
     return AdoptNewest(topic, kTriesMax, [this, topic, tries, done = std::move(done)](Result<void> adopted) mutable {
       if (adopted) return RunDrop(topic, tries - 1, std::move(done));
-      Finish<Topic>(topic, std::unexpected(std::move(adopted).error()), std::move(done));
+      Finish<void>(topic, std::unexpected(std::move(adopted).error()), std::move(done));
     });
   }
   auto finish = [this, topic, error = std::move(error), done = std::move(done)]() mutable {
-    Finish<Topic>(topic, std::unexpected(std::move(error)), std::move(done));
+    Finish<void>(topic, std::unexpected(std::move(error)), std::move(done));
   };
   // It may not have been dropped at all: then other nodes go on with it, and so must this one.
-  const auto held = everywhere_.Held(topic);
+  const auto held = Held(topic);
   if (!held) return finish();
   topics_.insert_or_assign(topic, *held);
-  everywhere_.Know(*held, std::move(finish));
+  KnowEverywhere(*held, std::move(finish));
 }
 
 Status TopicRegistry::CheckSink(const Topic& topic) const {
   if (!topic.delivery.Pushes()) return {};
-  if (sinks_ != nullptr) return sinks_->Check(topic);
+  if (node_.sinks != nullptr) return node_.sinks->Check(topic);
   return FailField(Code::kInvalidArgument, "delivery.sink", "delivery.sink is \"{}\": this server has no sinks",
                    topic.delivery.sink);
 }
 
 Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {
   if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoSuchTopic(changing.topic);
-  if (before == nullptr && topics_.size() >= topics_max_) {
-    return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", topics_max_);
+  if (before == nullptr && topics_.size() >= node_.limits.topics) {
+    return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", node_.limits.topics);
   }
   Topic after = before != nullptr ? *before : DefaultTopic(changing.topic);
   Apply(changing.change, after);
@@ -145,7 +132,7 @@ void TopicRegistry::RunChange(const std::shared_ptr<Changing>& changing) {
 }
 
 void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created) {
-  everywhere_.Store(after, [this, changing, after, created](Result<void> result) {
+  PutEverywhere(after, [this, changing, after, created](Result<void> result) {
     const auto refuse = [&](std::unexpected<Error> error) {
       Finish<ChangedTopic>(changing->topic, std::move(error), std::move(changing->done));
     };
@@ -162,7 +149,7 @@ void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic
     }
     half_dropped_.erase(after.name);
     topics_.insert_or_assign(after.name, after);
-    everywhere_.Know(after, [this, changing, after, created] {
+    KnowEverywhere(after, [this, changing, after, created] {
       Finish<ChangedTopic>(changing->topic, ChangedTopic{after, created}, std::move(changing->done));
     });
   });
@@ -188,28 +175,82 @@ void TopicRegistry::RunTakeDropped(const std::string& topic, Task done) {
   std::erase_if(owed_, [&](const Topic& each) { return each.name == topic; });
   const auto at = topics_.find(topic);
   // The same as the store has: it was made again through this node, and the word of the drop is old.
-  if (at == topics_.end() || everywhere_.Held(topic) == at->second) return Finish(topic, std::move(done));
+  if (at == topics_.end() || Held(topic) == at->second) return Finish(topic, std::move(done));
   topics_.erase(at);
-  everywhere_.Forget(topic, [this, topic, done = std::move(done)]() mutable { Finish(topic, std::move(done)); });
+  ForgetEverywhere(topic, [this, topic, done = std::move(done)]() mutable { Finish(topic, std::move(done)); });
 }
 
 void TopicRegistry::Adopt(const Topic& topic, int tries, Done<void> done) {
-  everywhere_.Store(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
+  PutEverywhere(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
     if (!result && result.error().code == Code::kConflict && tries > 1) {
       return AdoptNewest(topic.name, tries - 1, std::move(done));
     }
     if (!result) return done(std::move(result));
     half_dropped_.erase(topic.name);
     topics_.insert_or_assign(topic.name, topic);
-    everywhere_.Know(topic, [done = std::move(done)]() mutable { done({}); });
+    KnowEverywhere(topic, [done = std::move(done)]() mutable { done({}); });
   });
 }
 
 void TopicRegistry::AdoptNewest(const std::string& topic, int tries, Done<void> done) {
-  everywhere_.Newest(topic, [this, tries, done = std::move(done)](Result<std::optional<Topic>> newest) mutable {
-    if (!newest || !*newest) return done({});  // dropped meanwhile: nothing stands in the way any more
+  auto found = std::make_shared<std::vector<std::optional<Topic>>>(node_.shards.size());
+  const auto look = [topic, found](Shard& shard, Done<void> looked) {
+    (*found)[shard.index()] = FindTopic(shard.store(), topic);
+    looked({});
+  };
+  OnEveryShard(node_, *node_.shards[0], look, [this, found, tries, done = std::move(done)](Result<void>) mutable {
+    const auto version = [](const std::optional<Topic>& each) { return each ? each->version : 0; };
+    const auto newest = std::ranges::max_element(*found, {}, version);
+    if (!*newest) return done({});  // dropped meanwhile: nothing stands in the way any more
     Adopt(**newest, tries, std::move(done));
   });
+}
+
+void TopicRegistry::PutEverywhere(const Topic& topic, Done<void> done) {
+  const auto put = [topic](Shard& shard, Done<void> stored) { shard.store().PutTopic(topic, std::move(stored)); };
+  OnEveryShard(node_, *node_.shards[0], put, std::move(done));
+}
+
+void TopicRegistry::KnowEverywhere(const Topic& topic, Task done) {
+  const auto know = [topic](Shard& shard, Done<void> known) {
+    shard.KnowTopic(topic);
+    known({});
+  };
+  OnEveryShard(node_, *node_.shards[0], know, [done = std::move(done)](Result<void>) mutable { done(); });
+}
+
+void TopicRegistry::DropEverywhere(const std::string& topic, Done<void> done) {
+  const auto drop = [topic](Shard& shard, Done<void> dropped) {
+    shard.ForgetTopic(topic);
+    // Empties the topic in batches first, because a store drops what is left in one go.
+    shard.Sweep(topic, SweepKind::kEmpty, [&shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
+      shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
+        shard.Figures();
+        dropped(std::move(result));
+      });
+    });
+  };
+  OnEveryShard(node_, *node_.shards[0], drop, [this, topic, done = std::move(done)](Result<void> result) mutable {
+    node_.metrics.DropSeries("topic", topic);
+    done(std::move(result));
+  });
+}
+
+void TopicRegistry::ForgetEverywhere(const std::string& topic, Task done) {
+  const auto forget = [topic](Shard& shard, Done<void> forgotten) {
+    shard.ForgetTopic(topic);
+    if (shard.shared_store() != nullptr) shard.shared_store()->ForgetTopic(topic);
+    shard.Figures();
+    forgotten({});
+  };
+  OnEveryShard(node_, *node_.shards[0], forget, [this, topic, done = std::move(done)](Result<void>) mutable {
+    node_.metrics.DropSeries("topic", topic);
+    done();
+  });
+}
+
+std::optional<Topic> TopicRegistry::Held(const std::string& topic) const {
+  return FindTopic(node_.shards[0]->store(), topic);
 }
 
 template <class T>

@@ -1,8 +1,9 @@
 // The limits of requests, checked before anything is done: an error names the field and the limit. In a batch the
-// message begins with the index of what is at fault, and nothing of the batch is done.
+// message begins with the index of the bad item, and nothing of the batch is done. Pure functions.
 #pragma once
 
-#include "core/service.h"
+#include "base/result.h"
+#include "core/requests.h"
 
 namespace tocsin {
 

@@ -12,8 +12,10 @@ constexpr std::chrono::milliseconds kLateMax{500};  // how much longer than it a
 constexpr uint32_t kWindowMin = 1;
 constexpr uint32_t kWindowMax = 256;
 
-constexpr uint64_t Bit(uint32_t lane) { return uint64_t{1} << lane; }
-constexpr uint64_t AllOf(size_t lanes) { return lanes == 64 ? ~uint64_t{0} : Bit(static_cast<uint32_t>(lanes)) - 1; }
+constexpr uint64_t Bit(uint32_t offset) { return uint64_t{1} << offset; }
+constexpr uint64_t AllOf(size_t sources) {
+  return sources == 64 ? ~uint64_t{0} : Bit(static_cast<uint32_t>(sources)) - 1;
+}
 
 }  // namespace
 
@@ -22,7 +24,7 @@ class Waiters::Use {
  public:
   Use(Waiters& waiters, Queue& queue) : waiters_(waiters), queue_(queue) { ++queue_.busy; }
   ~Use() {
-    if (--queue_.busy > 0 || queue_.waiters > 0 || !queue_.lanes.empty()) return;
+    if (--queue_.busy > 0 || queue_.waiters > 0 || !queue_.sources.empty()) return;
     waiters_.queues_.erase(waiters_.queues_.find(queue_.topic));
   }
   Use(const Use&) = delete;
@@ -34,14 +36,14 @@ class Waiters::Use {
 };
 
 void Waiters::Open(std::string_view topic, uint32_t spread) {
-  TOCSIN_CHECK(spread >= 1 && spread <= kLanesMax);
+  TOCSIN_CHECK(spread >= 1 && spread <= kShardsMax);
   auto at = queues_.find(topic);
   if (at == queues_.end()) at = queues_.emplace(topic, Queue{.topic = std::string(topic)}).first;
   Queue& queue = at->second;
   const Use use(*this, queue);
-  queue.lanes.resize(spread);
+  queue.sources.resize(spread);
   queue.ready = AllOf(spread);
-  for (Lane& lane : queue.lanes) ++lane.announced;
+  for (Source& source : queue.sources) ++source.announced;
   Pump(queue);
 }
 
@@ -49,19 +51,19 @@ void Waiters::Forget(std::string_view topic) {
   const auto at = queues_.find(topic);
   if (at == queues_.end()) return;
   const Use use(*this, at->second);
-  at->second.lanes.clear();
+  at->second.sources.clear();
   at->second.ready = 0;
   at->second.away = 0;
   at->second.next = 0;
 }
 
-void Waiters::Announce(std::string_view topic, uint32_t lane) {
+void Waiters::Announce(std::string_view topic, uint32_t offset) {
   const auto at = queues_.find(topic);
-  if (at == queues_.end() || lane >= at->second.lanes.size()) return;  // dropped meanwhile
+  if (at == queues_.end() || offset >= at->second.sources.size()) return;  // dropped meanwhile
   Queue& queue = at->second;
   const Use use(*this, queue);
-  queue.ready |= Bit(lane);
-  ++queue.lanes[lane].announced;
+  queue.ready |= Bit(offset);
+  ++queue.sources[offset].announced;
   Pump(queue);
 }
 
@@ -71,7 +73,7 @@ void Waiters::AskAgain() {
     if (at == queues_.end()) continue;
     Queue& queue = at->second;
     const Use use(*this, queue);
-    queue.ready |= std::exchange(queue.away, 0) & AllOf(queue.lanes.size());
+    queue.ready |= std::exchange(queue.away, 0) & AllOf(queue.sources.size());
     Pump(queue);
   }
 }
@@ -98,7 +100,7 @@ void Waiters::Add(Reserve reserve) {
   ++queue.waiters;
   own_ += waiter.reserve.own ? 1 : 0;
   if (!waiter.reserve.waits) {
-    waiter.unasked = AllOf(queue.lanes.size());
+    waiter.unasked = AllOf(queue.sources.size());
     return Ask(waiter);
   }
   queue.parked.emplace(waiter.arrival, &waiter);
@@ -139,15 +141,15 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   Settle(queue, waiter, got, result && result->more);
   const bool away = !result && result.error().code == Code::kUnavailable;
   if (away) {
-    queue.away |= Bit(waiter.lane);
+    queue.away |= Bit(waiter.offset);
     away_.insert(queue.topic);
   }
   const bool stays = away && waiter.reserve.waits && !waiter.answered;
   if (!result && !stays && result.error().code != Code::kTopicNotFound) {
     Answer(waiter, std::move(result));
   } else if (got > 0 && waiter.answered) {
-    claims_.Release(queue.topic, waiter.lane, std::move(*result));
-    if (waiter.lane < queue.lanes.size()) queue.ready |= Bit(waiter.lane);
+    claims_.Release(queue.topic, waiter.offset, std::move(*result));
+    if (waiter.offset < queue.sources.size()) queue.ready |= Bit(waiter.offset);
     Remove(waiter);
   } else if (got > 0) {
     Answer(waiter, std::move(result));
@@ -193,59 +195,59 @@ void Waiters::Pump(Queue& queue) {
   if (queue.pumping) return;
   queue.pumping = true;
   while (!queue.parked.empty()) {
-    const int lane = PickLane(queue, queue.ready, true);
-    if (lane < 0) break;
-    queue.next = static_cast<uint32_t>(lane) + 1;
+    const int offset = PickSource(queue, queue.ready, true);
+    if (offset < 0) break;
+    queue.next = static_cast<uint32_t>(offset) + 1;
     Waiter& first = *queue.parked.begin()->second;
     queue.parked.erase(queue.parked.begin());
-    Send(first, static_cast<uint32_t>(lane));
+    Send(first, static_cast<uint32_t>(offset));
   }
   queue.pumping = false;
 }
 
-int Waiters::PickLane(const Queue& queue, uint64_t among, bool windowed) const {
-  const auto lanes = static_cast<uint32_t>(queue.lanes.size());
-  among &= AllOf(lanes);
+int Waiters::PickSource(const Queue& queue, uint64_t among, bool windowed) const {
+  const auto sources = static_cast<uint32_t>(queue.sources.size());
+  among &= AllOf(sources);
   if (among == 0) return -1;
-  for (uint32_t i = 0; i < lanes; ++i) {
-    const uint32_t lane = (queue.next + i) % lanes;
-    if ((among & Bit(lane)) == 0) continue;
-    if (!windowed || queue.lanes[lane].out < queue.lanes[lane].window) return static_cast<int>(lane);
+  for (uint32_t i = 0; i < sources; ++i) {
+    const uint32_t offset = (queue.next + i) % sources;
+    if ((among & Bit(offset)) == 0) continue;
+    if (!windowed || queue.sources[offset].out < queue.sources[offset].window) return static_cast<int>(offset);
   }
   return -1;
 }
 
-void Waiters::Send(Waiter& waiter, uint32_t lane) {
+void Waiters::Send(Waiter& waiter, uint32_t offset) {
   Queue& queue = *waiter.queue;
   waiter.claiming = true;
-  waiter.lane = lane;
-  waiter.announced = queue.lanes[lane].announced;
-  ++queue.lanes[lane].out;
-  claims_.Claim(queue.topic, lane, waiter.reserve.number, waiter.reserve.max, waiter.reserve.lease);
+  waiter.offset = offset;
+  waiter.announced = queue.sources[offset].announced;
+  ++queue.sources[offset].out;
+  claims_.Claim(queue.topic, offset, waiter.reserve.number, waiter.reserve.max, waiter.reserve.lease);
 }
 
 void Waiters::Ask(Waiter& waiter) {
   Queue& queue = *waiter.queue;
-  int lane = PickLane(queue, waiter.unasked & queue.ready, false);
-  if (lane < 0) lane = PickLane(queue, waiter.unasked, false);
-  if (lane < 0) return AnswerEmpty(waiter);
-  queue.next = static_cast<uint32_t>(lane) + 1;
-  waiter.unasked &= ~Bit(static_cast<uint32_t>(lane));
-  Send(waiter, static_cast<uint32_t>(lane));
+  int offset = PickSource(queue, waiter.unasked & queue.ready, false);
+  if (offset < 0) offset = PickSource(queue, waiter.unasked, false);
+  if (offset < 0) return AnswerEmpty(waiter);
+  queue.next = static_cast<uint32_t>(offset) + 1;
+  waiter.unasked &= ~Bit(static_cast<uint32_t>(offset));
+  Send(waiter, static_cast<uint32_t>(offset));
 }
 
-/// What a claim that came back says about its lane.
+/// What a claim that came back says about its source.
 void Waiters::Settle(Queue& queue, const Waiter& waiter, size_t got, bool more) {
-  if (waiter.lane >= queue.lanes.size()) return;  // dropped meanwhile
-  Lane& lane = queue.lanes[waiter.lane];
-  if (lane.out > 0) --lane.out;
+  if (waiter.offset >= queue.sources.size()) return;  // dropped meanwhile
+  Source& source = queue.sources[waiter.offset];
+  if (source.out > 0) --source.out;
   if (got >= waiter.reserve.max || more) {
-    queue.ready |= Bit(waiter.lane);
-    lane.window = std::min(lane.window * 2, kWindowMax);
+    queue.ready |= Bit(waiter.offset);
+    source.window = std::min(source.window * 2, kWindowMax);
     return;
   }
-  lane.window = kWindowMin;
-  if (lane.announced == waiter.announced) queue.ready &= ~Bit(waiter.lane);
+  source.window = kWindowMin;
+  if (source.announced == waiter.announced) queue.ready &= ~Bit(waiter.offset);
 }
 
 void Waiters::Answer(Waiter& waiter, Result<JobBatch> result) {

@@ -1,23 +1,24 @@
 // Waiters: the reserves of the topics whose home is one shard. Owned by that shard and touched by its thread alone.
 //
-// A topic is served by `spread` shards; each is a lane, counted from the home shard. A lane may be marked ready: by an
-// announcement of its shard, or because the topic has just appeared or changed; a claim that came back short clears the
-// mark, unless an announcement came after that claim was sent (the announcement may be about jobs that the claim did
-// not see). Reserves park in the order of arrival; a ready lane is asked on behalf of the first one. A reserve has one
-// claim out at most; it answers with the first jobs that it gets, however few.
+// `spread` shards serve a topic; each has an offset, counted from the home shard. A shard is marked ready for a topic
+// by its announcement, and when the topic has just appeared or changed. A claim that came back short clears the mark,
+// unless an announcement came after that claim was sent: it may be about jobs that the claim did not see. Reserves park
+// in the order of arrival; a ready shard is asked on behalf of the first one. A reserve has at most one claim out; it
+// answers with the first jobs that it gets, however few.
 //
-// A lane takes few claims at first and twice as many after each one that came back full, so that one job does not cause
-// as many claims as there are reserves parked.
+// A shard gets few claims at first and twice as many after each one that came back full, so that one job does not cause
+// a claim for every parked reserve.
 //
-// A claim that fails because the store cannot be reached (kUnavailable) leaves its reserve parked, where that waits;
-// its lane is asked again when AskAgain says so.
+// If a claim fails because the store cannot be reached (kUnavailable), its reserve stays parked, if it waits at all.
+// AskAgain asks the shard again.
 //
-// A reserve without a wait never parks: it asks every lane once, ready ones first, so that it misses nothing that was
+// A reserve without a wait never parks. It asks every shard once, ready ones first, so that it misses nothing that was
 // submitted before it.
 //
-// The server's own reserves (dispatchers) wait without an end and do not count against the most that may be parked.
+// The server's own reserves (dispatchers) wait without an end and do not count against the limit of parked reserves.
 //
-// A reserve whose deadline comes while its claim is under way waits for that claim, half a second at most.
+// If the deadline of a reserve comes while its claim is under way, the reserve waits for that claim, half a second at
+// most.
 //
 // Invariants: each reserve's `done` runs once. Jobs that come back for a reserve that has been answered are released.
 #pragma once
@@ -30,25 +31,24 @@
 #include <utility>
 #include <vector>
 
-#include "core/topic_registry.h"
+#include "base/clock.h"
+#include "base/text_map.h"
 #include "model/job.h"
 #include "spi/store.h"
 
 namespace tocsin {
 
-using IoTime = std::chrono::steady_clock::time_point;
-
 class Waiters {
  public:
-  static constexpr uint32_t kLanesMax = 64;
+  static constexpr uint32_t kShardsMax = 64;
 
   /// How claims are carried out. Both may call back at once.
   class Claims {
    public:
     virtual ~Claims() = default;
     /// Ends in Claimed(waiter, ...).
-    virtual void Claim(const std::string& topic, uint32_t lane, uint64_t waiter, size_t max, Millis lease) = 0;
-    virtual void Release(const std::string& topic, uint32_t lane, JobBatch jobs) = 0;
+    virtual void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, size_t max, Millis lease) = 0;
+    virtual void Release(const std::string& topic, uint32_t offset, JobBatch jobs) = 0;
   };
 
   struct Reserve {
@@ -64,44 +64,45 @@ class Waiters {
 
   Waiters(Claims& claims, size_t waiters_max) : claims_(claims), waiters_max_(waiters_max) {}
 
-  /// The topic has appeared, or its settings have changed: all its lanes are worth asking.
+  /// The topic has appeared, or its settings have changed: all its shards are worth asking.
   void Open(std::string_view topic, uint32_t spread);
   /// The topic was dropped. Its reserves stay parked: it may appear again.
   void Forget(std::string_view topic);
   /// A shard says that the topic has jobs to claim there.
-  void Announce(std::string_view topic, uint32_t lane);
-  /// Lanes that could not be reached are worth asking again.
+  void Announce(std::string_view topic, uint32_t offset);
+  /// Shards whose store could not be reached are worth asking again.
   void AskAgain();
 
   void Add(Reserve reserve);
   void Cancel(uint64_t number);
-  /// The topic is not for consumers any more: those that wait are answered empty, the server's own stay.
+  /// The topic is not for consumers any more: answers those that wait with nothing; the server's own stay.
   void AnswerConsumers(std::string_view topic);
   void Claimed(uint64_t number, Result<JobBatch> result);
 
   /// Answers those whose deadline has come.
   void Expire(IoTime now);
-  /// IoTime::max() where none is parked.
+  /// IoTime::max() if none is parked.
   IoTime NextDeadline() const;
 
-  /// All are answered empty, now and from now on.
+  /// Answers all with nothing, now and from now on.
   void Close();
   /// Whether no reserve is parked and no claim is out.
   bool Idle() const { return waiters_.empty(); }
 
  private:
-  struct Lane {
-    uint32_t out = 0;
-    uint32_t window = 1;
-    uint64_t announced = 0;
+  /// A topic on one of its shards.
+  struct Source {
+    uint32_t out = 0;        // claims under way
+    uint32_t window = 1;     // the most of them
+    uint64_t announced = 0;  // how often
   };
   struct Waiter;
   struct Queue {
     std::string topic;
-    std::vector<Lane> lanes;             // none while the topic is unknown
-    uint64_t ready = 0;                  // a bit for each lane
+    std::vector<Source> sources;         // by offset; none while the topic is unknown
+    uint64_t ready = 0;                  // a bit for each source
     uint64_t away = 0;                   // those whose claim failed, until they are asked again
-    uint32_t next = 0;                   // the lane to look at first
+    uint32_t next = 0;                   // the source to look at first
     std::map<uint64_t, Waiter*> parked;  // by arrival
     size_t waiters = 0;                  // parked, or with a claim out
     int busy = 0;                        // frames on the stack that use the queue
@@ -115,15 +116,15 @@ class Waiters {
     bool has_deadline = false;
     bool claiming = false;
     bool late = false;       // its deadline has passed: it waits for its claim alone
-    uint32_t lane = 0;       // of the claim that is out, or was last
-    uint64_t announced = 0;  // by that lane when the claim was sent
-    uint64_t unasked = 0;    // lanes that a reserve without a wait has still to ask
+    uint32_t offset = 0;     // of the claim that is out, or was last
+    uint64_t announced = 0;  // by that source when the claim was sent
+    uint64_t unasked = 0;    // sources that a reserve without a wait has still to ask
   };
   class Use;
 
   void Pump(Queue& queue);
-  int PickLane(const Queue& queue, uint64_t among, bool windowed) const;
-  void Send(Waiter& waiter, uint32_t lane);
+  int PickSource(const Queue& queue, uint64_t among, bool windowed) const;
+  void Send(Waiter& waiter, uint32_t offset);
   void Ask(Waiter& waiter);
   void Settle(Queue& queue, const Waiter& waiter, size_t got, bool more);
   void Answer(Waiter& waiter, Result<JobBatch> result);
@@ -133,7 +134,7 @@ class Waiters {
   Claims& claims_;
   const size_t waiters_max_;
   TextMap<Queue> queues_;
-  std::set<std::string, std::less<>> away_;          // topics with a lane that is
+  std::set<std::string, std::less<>> away_;          // topics with a source that is
   std::unordered_map<uint64_t, Waiter> waiters_;     // by number
   std::set<std::pair<IoTime, uint64_t>> deadlines_;  // with their numbers
   uint64_t arrivals_ = 0;

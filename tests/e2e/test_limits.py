@@ -220,7 +220,7 @@ def test_figures_of_metrics_balance(server, client):
     while figures().get("acked_total") != 1:  # the shards publish theirs every second
         assert time.monotonic() < end
     f = figures()
-    held = f["pending"] + f["leased"] + f["dead"]
+    held = f["scheduled"] + f["leased"] + f["dead"]
     assert f["recovered_total"] + f["accepted_total"] == held + f["acked_total"] + f["cancelled_total"] + f["purged_total"]
     assert "redriven_total" in f
 

@@ -157,6 +157,7 @@ R& Pipeline::Open(const Call& call, size_t items) {
     Flush();
     run = &open_.emplace<R>();
     run->command = &call.command;
+    run->request.checked = true;  // each command calls Validate, so that it fails alone
     Begin(call, run->request.topic, run->request.bytes);
   }
   open_items_ += items;

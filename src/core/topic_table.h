@@ -1,0 +1,59 @@
+// TopicTable: one shard's copy of the known topics, so that routing a call takes no lock. Only that shard's thread
+// touches it.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/text_map.h"
+#include "metrics/registry.h"
+#include "model/placement.h"
+#include "model/topic.h"
+
+namespace tocsin {
+
+struct TopicEntry {
+  Topic topic;
+  uint32_t home = 0;
+  uint32_t next_slot = 0;  // where the next batch without keys and ids goes
+  std::shared_ptr<metrics::Histogram> lateness;
+};
+
+/// The slot for a batch without keys and ids. The whole batch goes to one slot, on the caller's own shard if that
+/// serves the topic, and the next batch to the next such slot.
+inline uint32_t NextBatchSlot(Placement placement, TopicEntry& entry, uint32_t caller) {
+  const uint32_t slots = entry.topic.slots;
+  const uint32_t offset = placement.OffsetOf(entry.home, caller);
+  if (offset >= slots) return entry.next_slot++ % slots;
+  const uint32_t own = (slots - offset - 1) / placement.shards + 1;  // slots offset, offset + shards, ...
+  return offset + entry.next_slot++ % own * placement.shards;
+}
+
+class TopicTable {
+ public:
+  TopicTable(Placement placement, metrics::Registry& metrics) : placement_(placement), metrics_(metrics) {}
+
+  /// Null if the topic is unknown. Valid until the next Put or Erase.
+  TopicEntry* Find(std::string_view topic) {
+    const auto at = entries_.find(topic);
+    return at == entries_.end() ? nullptr : &at->second;
+  }
+  void Put(const Topic& topic) {
+    auto [at, fresh] = entries_.try_emplace(topic.name);
+    at->second.topic = topic;
+    if (!fresh) return;
+    at->second.home = placement_.HomeOf(topic.name);
+    at->second.lateness = metrics_.GetHistogram("tocsin_lateness_seconds", "From a job's due time to its delivery.",
+                                                {{"topic", topic.name}});
+  }
+  void Erase(std::string_view topic) {
+    if (const auto at = entries_.find(topic); at != entries_.end()) entries_.erase(at);
+  }
+
+ private:
+  const Placement placement_;
+  metrics::Registry& metrics_;
+  TextMap<TopicEntry> entries_;
+};
+
+}  // namespace tocsin
