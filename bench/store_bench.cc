@@ -108,7 +108,7 @@ class Bench {
     journal::Options options;
     options.folder = arguments_.dir;
     options.durability = arguments_.durability;
-    auto node = journal::Node::Open(*fs_, options, clock_);
+    auto node = journal::NodeStore::Open(*fs_, options, clock_);
     if (!node) Die(node.error().message);
     node_ = std::move(*node);
     node_->Bind(0, loop_);
@@ -240,7 +240,7 @@ class Bench {
   std::unique_ptr<FileSystem> fs_ = MakePosixFileSystem();
   RealClock clock_;
   BenchLoop loop_;
-  std::unique_ptr<journal::Node> node_;
+  std::unique_ptr<journal::NodeStore> node_;
   std::mt19937_64 random_{1};
   std::vector<NewJob> jobs_;
   std::vector<Settlement> settlements_;

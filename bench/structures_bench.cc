@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kStart = 1'800'000'000'000;
 
-struct Job : WheelNode {
+struct Job : WheelItem {
   uint64_t rest[3] = {};  // the rest of a job: 56 bytes in all
   uint32_t used = 1;
 
@@ -33,9 +33,9 @@ struct Job : WheelNode {
   bool IsFree() const { return used == 0; }
 };
 
-struct SlabNodes {
+struct SlabItems {
   Slab<Job>* slab;
-  WheelNode& operator()(uint32_t index) { return (*slab)[index]; }
+  WheelItem& operator()(uint32_t index) { return (*slab)[index]; }
 };
 
 // CPU time, so that whatever else the machine does is not taken for a stall.
@@ -57,7 +57,6 @@ void Sizes(benchmark::internal::Benchmark* bench) {
 // A wheel with `pending` jobs due within the next day, in random order.
 struct Loaded {
   explicit Loaded(size_t pending, int64_t span_ms = 86'400'000) : span(span_ms) {
-    slab.Prefault(pending + 1);
     for (size_t i = 0; i < pending; ++i) Add();
   }
 
@@ -77,7 +76,7 @@ struct Loaded {
   std::mt19937_64 random{42};
   ChunkSource source;
   Slab<Job> slab{source};
-  Wheel<SlabNodes> wheel{SlabNodes{&slab}, FromMs(kStart)};
+  Wheel<SlabItems> wheel{SlabItems{&slab}, FromMs(kStart)};
 };
 
 void BM_WheelInsertAndCancel(benchmark::State& state) {
@@ -129,7 +128,9 @@ void BM_WheelRescheduleRandom(benchmark::State& state) {
   Loaded loaded(pending);
   for (auto _ : state) {
     const auto index = static_cast<uint32_t>(1 + loaded.random() % pending);
-    benchmark::DoNotOptimize(loaded.wheel.Reschedule(index, FromMs(loaded.RandomDue())));
+    loaded.wheel.Remove(index);
+    loaded.slab[index].due_ms = loaded.RandomDue();
+    benchmark::DoNotOptimize(loaded.wheel.Insert(index));
   }
 }
 BENCHMARK(BM_WheelRescheduleRandom)->Apply(Sizes);
@@ -180,7 +181,6 @@ BENCHMARK(BM_WheelExpireInTwoSeconds)->Apply(Sizes)->Iterations(2)->Unit(benchma
 void BM_WheelExpireOneMillisecondOfTomorrow(benchmark::State& state) {
   Expire(state, [&] {
     auto loaded = std::make_unique<Loaded>(0, 1);
-    loaded->slab.Prefault(static_cast<size_t>(state.range(0)));
     loaded->now = kStart + 86'400'000;
     for (int64_t i = 0; i < state.range(0); ++i) loaded->Add();
     loaded->now = kStart;
@@ -244,25 +244,6 @@ void BM_IdTableFindMissing(benchmark::State& state) {
 }
 BENCHMARK(BM_IdTableFindMissing)->Apply(Sizes);
 
-void BM_IdTableFindBatchPrefetched(benchmark::State& state) {
-  constexpr size_t kBatch = 32;
-  const auto entries = static_cast<uint32_t>(state.range(0));
-  ChunkSource source;
-  IdTable table(source);
-  FillTable(table, entries);
-  std::mt19937_64 random(7);
-  uint32_t wanted[kBatch];
-  for (auto _ : state) {
-    for (uint32_t& index : wanted) index = static_cast<uint32_t>(1 + random() % entries);
-    for (const uint32_t index : wanted) table.Prefetch(HashOf(index));
-    for (const uint32_t index : wanted) {
-      benchmark::DoNotOptimize(table.Find(HashOf(index), [&](uint32_t found) { return found == index; }));
-    }
-  }
-  state.counters["per_item"] = PerItem(kBatch);
-}
-BENCHMARK(BM_IdTableFindBatchPrefetched)->Apply(Sizes);
-
 void BM_IdTableEraseAndInsert(benchmark::State& state) {
   const auto entries = static_cast<uint32_t>(state.range(0));
   ChunkSource source;
@@ -281,7 +262,6 @@ void BM_SlabFreeAndAllocate(benchmark::State& state) {
   const auto live = static_cast<uint32_t>(state.range(0));
   ChunkSource source;
   Slab<Job> slab{source};
-  slab.Prefault(live);
   for (uint32_t i = 0; i < live; ++i) benchmark::DoNotOptimize(slab.Allocate());
   std::mt19937_64 random(7);
   for (auto _ : state) {
@@ -290,17 +270,6 @@ void BM_SlabFreeAndAllocate(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_SlabFreeAndAllocate)->Apply(Sizes);
-
-void BM_SlabPrefault(benchmark::State& state) {
-  for (auto _ : state) {
-    ChunkSource source;
-    Slab<Job> slab{source};
-    const double start_us = CpuMicros();
-    slab.Prefault(static_cast<size_t>(state.range(0)));
-    state.SetIterationTime((CpuMicros() - start_us) / 1e6 / static_cast<double>(state.range(0)));
-  }
-}
-BENCHMARK(BM_SlabPrefault)->Arg(1'000'000)->UseManualTime()->Iterations(3);
 
 // Random blocks of 100 to 300 bytes are replaced by others and written.
 void BM_ArenaFreeAndAllocate(benchmark::State& state) {

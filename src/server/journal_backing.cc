@@ -20,7 +20,7 @@ static_assert(static_cast<int>(journal::Durability::kFsync) == static_cast<int>(
 static_assert(static_cast<int>(journal::Durability::kInterval) == static_cast<int>(Durability::kInterval));
 static_assert(static_cast<int>(journal::Durability::kOs) == static_cast<int>(Durability::kOs));
 
-std::string Recovery(const journal::Node& node) {
+std::string Recovery(const journal::NodeStore& node) {
   const journal::Scanned& scanned = node.scanned();
   if (scanned.segment_bytes == 0) return "a new folder";
   std::string text = fmt::format("jobs recovered: {}, from {} records", node.jobs_recovered(), scanned.records);
@@ -39,7 +39,7 @@ JournalBacking::JournalBacking(BackingParts parts)
       file_system_(MakePosixFileSystem()) {}
 
 Status JournalBacking::Open(const std::function<bool()>&) {
-  auto node = journal::Node::Open(*file_system_, JournalOptions(parts_.config), parts_.clock);
+  auto node = journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config), parts_.clock);
   if (!node) return std::unexpected(std::move(node).error());
   node_ = *std::move(node);
   if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();

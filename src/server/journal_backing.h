@@ -28,7 +28,7 @@ class JournalBacking final : public Backing {
   const std::shared_ptr<Cluster> cluster_;
   ClusterMetrics metrics_;
   std::unique_ptr<FileSystem> file_system_;
-  std::unique_ptr<journal::Node> node_;
+  std::unique_ptr<journal::NodeStore> node_;
 };
 
 }  // namespace tocsin

@@ -57,10 +57,10 @@ std::string Segment(std::string_view bytes) {
   while (!input.done() && image.size() < kSegment / 2) {
     const auto type = static_cast<RecordType>(1 + input.Fixed<uint8_t>() % 3);
     const uint16_t lane = input.Fixed<uint8_t>() % 3;
-    const uint32_t epoch = 1 + input.Fixed<uint8_t>() % 2;
+    const uint32_t generation = 1 + input.Fixed<uint8_t>() % 2;
     const size_t size = std::min<size_t>(input.Fixed<uint16_t>() % 1024U, input.left());
     std::string record;
-    const size_t begin = BeginRecord(record, type, lane, epoch, {FromMs(kNowMs), FromMs(kNowMs)});
+    const size_t begin = BeginRecord(record, type, lane, generation, {FromMs(kNowMs), FromMs(kNowMs)});
     record += input.Take(size);
     EndRecord(record, begin);
     PlaceRecord(record.data(), kSegment + image.size(), kSegment + image.size());

@@ -1,5 +1,5 @@
 // The timing wheel against a sorted map: every history of inserts, cancels, moves and advances must hand over the same
-// nodes in the same order, never early, never late.
+// items in the same order, never early, never late.
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -12,9 +12,9 @@
 namespace tocsin::journal {
 namespace {
 
-struct VectorNodes {
-  std::vector<WheelNode>* nodes;
-  WheelNode& operator()(uint32_t index) { return (*nodes)[index]; }
+struct VectorItems {
+  std::vector<WheelItem>* items;
+  WheelItem& operator()(uint32_t index) { return (*items)[index]; }
 };
 
 class History {
@@ -22,7 +22,7 @@ class History {
   explicit History(Reader& input)
       : input_(input),
         now_(static_cast<int64_t>(input.Varint() % (uint64_t{1} << 48))),
-        wheel_({&nodes_}, FromMs(now_)) {}
+        wheel_({&items_}, FromMs(now_)) {}
 
   void Run() {
     while (!input_.done()) {
@@ -59,32 +59,34 @@ class History {
   }
 
   void Insert() {
-    const auto index = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back({.due_ms = now_ + Span(), .seq = uint64_t{input_.Fixed<uint8_t>()} << 32 | index});
+    const auto index = static_cast<uint32_t>(items_.size());
+    items_.push_back({.due_ms = now_ + Span(), .seq = uint64_t{input_.Fixed<uint8_t>()} << 32 | index});
     if (wheel_.Insert(index)) {
-      model_.emplace(std::pair(nodes_[index].due_ms, nodes_[index].seq), index);
+      model_.emplace(std::pair(items_[index].due_ms, items_[index].seq), index);
     } else {
-      TOCSIN_CHECK(nodes_[index].due_ms <= now_);
+      TOCSIN_CHECK(items_[index].due_ms <= now_);
     }
   }
 
-  uint32_t Any() { return static_cast<uint32_t>(input_.Fixed<uint16_t>() % nodes_.size()); }
+  uint32_t Any() { return static_cast<uint32_t>(input_.Fixed<uint16_t>() % items_.size()); }
 
   void Remove() {
     const uint32_t index = Any();
     if (index == 0) return;
-    const bool in = model_.erase({nodes_[index].due_ms, nodes_[index].seq}) == 1;
+    const bool in = model_.erase({items_[index].due_ms, items_[index].seq}) == 1;
     TOCSIN_CHECK(wheel_.Remove(index) == in);
   }
 
   void Reschedule() {
     const uint32_t index = Any();
     if (index == 0) return;
-    model_.erase({nodes_[index].due_ms, nodes_[index].seq});
-    if (wheel_.Reschedule(index, FromMs(now_ + Span()))) {
-      model_.emplace(std::pair(nodes_[index].due_ms, nodes_[index].seq), index);
+    model_.erase({items_[index].due_ms, items_[index].seq});
+    wheel_.Remove(index);
+    items_[index].due_ms = now_ + Span();
+    if (wheel_.Insert(index)) {
+      model_.emplace(std::pair(items_[index].due_ms, items_[index].seq), index);
     } else {
-      TOCSIN_CHECK(nodes_[index].due_ms <= now_);
+      TOCSIN_CHECK(items_[index].due_ms <= now_);
     }
   }
 
@@ -92,7 +94,7 @@ class History {
     size_t count = 0;
     const bool more = wheel_.Advance(FromMs(now_), budget, [&](uint32_t index) {
       ++count;
-      TOCSIN_CHECK(!model_.empty() && model_.begin()->second == index && nodes_[index].due_ms <= now_);
+      TOCSIN_CHECK(!model_.empty() && model_.begin()->second == index && items_[index].due_ms <= now_);
       model_.erase(model_.begin());
     });
     TOCSIN_CHECK(count <= budget && wheel_.size() == model_.size());
@@ -107,9 +109,9 @@ class History {
 
   Reader& input_;
   int64_t now_;
-  std::vector<WheelNode> nodes_ = std::vector<WheelNode>(1);
+  std::vector<WheelItem> items_ = std::vector<WheelItem>(1);
   std::map<std::pair<int64_t, uint64_t>, uint32_t> model_;
-  Wheel<VectorNodes> wheel_;
+  Wheel<VectorItems> wheel_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ class SimNode {
   }
 
   Status Open() {
-    auto node = Node::Open(*disk_, options_, clock_);
+    auto node = NodeStore::Open(*disk_, options_, clock_);
     if (!node) return std::unexpected(std::move(node).error());
     node_ = std::move(*node);
     for (uint32_t shard = 0; shard < node_->shards(); ++shard) node_->Bind(shard, loop_);
@@ -53,7 +53,7 @@ class SimNode {
     disk_ = std::move(survivors);
   }
 
-  Node& node() { return *node_; }
+  NodeStore& node() { return *node_; }
   bool open() const { return node_ != nullptr; }
   Store& store(uint32_t shard = 0) { return node_->store(shard); }
   SimFileSystem& disk() { return *disk_; }
@@ -66,7 +66,7 @@ class SimNode {
   std::unique_ptr<SimFileSystem> disk_;
   VirtualClock clock_;
   ManualLoop loop_;
-  std::unique_ptr<Node> node_;
+  std::unique_ptr<NodeStore> node_;
 };
 
 }  // namespace tocsin::journal

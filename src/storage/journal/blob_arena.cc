@@ -13,7 +13,7 @@ namespace tocsin::journal {
 
 BlobArena::~BlobArena() {
   for (const LargeBlock& block : large_) std::free(block.memory);
-  // Addresses may be mapped again by somebody else.
+  // Others may map these addresses again.
   for (const BlockChunk& chunk : chunks_) {
     if (chunk.memory) ASAN_UNPOISON_MEMORY_REGION(chunk.memory.get(), kChunkBytes);
   }
@@ -86,14 +86,8 @@ bool BlobArena::MapIntoPool(PageSize page_size) {
   return true;
 }
 
-void BlobArena::Prefault(size_t bytes) {
-  while (pool_.size() * kChunkBytes < bytes && MapIntoPool(PageSize::kHuge)) {
-    journal::Prefault(chunks_.back().memory.get(), kChunkBytes);
-  }
-}
-
 uint32_t BlobArena::OpenChunk(size_t size_class) {
-  // The first chunk of a class may never hold more than a few blocks: a huge page would make each size seen cost 2 MiB.
+  // The first chunk of a class may hold only a few blocks: with a huge page every size that occurs would cost 2 MiB.
   if (pool_.empty() && !MapIntoPool(open_[size_class] == 0 ? PageSize::kSmall : PageSize::kHuge)) return 0;
   const uint32_t id = pool_.back();
   pool_.pop_back();

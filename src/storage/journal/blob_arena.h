@@ -3,8 +3,8 @@
 //
 // Size classes go in steps of 8 bytes up to 512, then in eighths of a power of two (12 % at most) up to 32 KiB. A chunk
 // of 2 MiB serves one class at a time and goes back to a pool for all classes when its last block is freed. A handle is
-// the chunk and the block's number in it, so that classes need not be multiples of a larger unit: 2^15 chunks make 64
-// GiB. Larger blocks come from malloc, through a side table whose places are the handles below kLargeEnd.
+// the chunk and the block's number in it, so that classes need not be multiples of a larger unit; 2^15 chunks are 64
+// GiB. Larger blocks come from malloc; their handles, below kLargeEnd, are indices of a table.
 #pragma once
 
 #include <array>
@@ -38,10 +38,7 @@ class BlobArena {
     return chunk.memory.get() + size_t{handle & (kBlocksMax - 1)} * chunk.block_bytes;
   }
 
-  /// Maps and touches chunks, so that there are `bytes` of them in the pool.
-  void Prefault(size_t bytes);
-
-  /// What a block for `size` bytes really takes.
+  /// The bytes that a block for `size` bytes takes.
   static size_t BlockBytes(size_t size);
 
   /// Bytes that callers asked for and have not freed.
@@ -65,7 +62,7 @@ class BlobArena {
     uint32_t blocks = 0;  // how many fit
     uint32_t live = 0;
     uint32_t fresh = 0;  // blocks from here on were never given out
-    uint32_t free = 0;   // head of the free list inside the free blocks: number + 1, 0 for none
+    uint32_t free = 0;   // head of the free list, which is inside the free blocks: number + 1, 0 for none
     uint32_t prev = 0;   // neighbours in the list of chunks with room, of the same class
     uint32_t next = 0;
   };
@@ -78,7 +75,8 @@ class BlobArena {
   static size_t ClassOf(size_t size);
   static size_t ClassBytes(size_t size_class);
 
-  bool MapIntoPool(PageSize page_size);  // false when the system has no more memory or all chunk numbers are in use
+  /// False when the system has no more memory or all chunk numbers are in use.
+  bool MapIntoPool(PageSize page_size);
   uint32_t OpenChunk(size_t size_class);
   void AddRoom(uint32_t id, size_t size_class);
   void DropRoom(uint32_t id, size_t size_class);

@@ -93,17 +93,6 @@ TEST(BlobArenaTest, ABlockFreedInAFullChunkIsUsedAgain) {
   EXPECT_EQ(arena.held_bytes(), held);
 }
 
-TEST(BlobArenaTest, PrefaultFillsThePoolThatAllSizesUse) {
-  ChunkSource source;
-  BlobArena arena(source);
-  arena.Prefault(6 * kChunkBytes);
-  EXPECT_EQ(arena.held_bytes(), 6 * kChunkBytes);
-  for (const size_t size : {16U, 100U, 1'000U, 10'000U, 20'000U, 30'000U}) EXPECT_NE(arena.Allocate(size), 0U);
-  EXPECT_EQ(arena.held_bytes(), 6 * kChunkBytes);
-  EXPECT_NE(arena.Allocate(200), 0U);
-  EXPECT_EQ(arena.held_bytes(), 7 * kChunkBytes);
-}
-
 TEST(BlobArenaTest, LargeBlocksGiveTheirMemoryBack) {
   ChunkSource source;
   BlobArena arena(source);

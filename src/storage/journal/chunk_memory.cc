@@ -12,7 +12,7 @@ void UnmapChunk::operator()(char* memory) const noexcept { munmap(memory, bytes)
 
 Chunk MapChunk(size_t bytes, PageSize page_size) {
   TOCSIN_CHECK(bytes > 0 && bytes % kChunkBytes == 0);
-  // The system aligns to 4 KiB only: map one chunk more and give back what sticks out at both ends.
+  // The system aligns to 4 KiB only: map one chunk more and unmap the rest at both ends.
   const size_t mapped = bytes + kChunkBytes;
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) return {};
@@ -20,7 +20,7 @@ Chunk MapChunk(size_t bytes, PageSize page_size) {
   const size_t head = (kChunkBytes - reinterpret_cast<uintptr_t>(begin) % kChunkBytes) % kChunkBytes;
   if (head > 0) munmap(begin, head);
   munmap(begin + head + bytes, mapped - head - bytes);
-  // Advice only: without huge pages everything works, just slower.
+  // Only advice: without huge pages everything works, more slowly.
   madvise(begin + head, bytes, page_size == PageSize::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   return Chunk(begin + head, UnmapChunk{bytes});
 }

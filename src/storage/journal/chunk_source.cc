@@ -60,7 +60,7 @@ void ChunkSource::Run() {
     if (chunk) {
       sizes_[bytes].ready.push_back(std::move(chunk));
     } else if (!stopping_) {
-      wake_.wait(lock);  // no memory: whoever takes one next is told so
+      wake_.wait(lock);  // no memory: the next Take fails and says so
     }
   }
 }

@@ -1,9 +1,9 @@
-// ChunkSource: where the structures of all shards get their chunks. New memory has to be zeroed by the kernel at its
-// first touch, which took a third of a shard's time while jobs poured in. So a thread touches a few chunks ahead of
-// those who take them, on another core.
+// ChunkSource: the supply of chunks for the structures of all shards. The kernel zeroes new memory at its first touch,
+// which took a third of a shard's time while jobs poured in. So a thread on another core touches a few chunks in
+// advance.
 //
-// Thread-safe. It holds back at most kAheadBytes or one chunk of each size that has been taken more than once, so that
-// a small store costs neither memory nor a thread.
+// Thread-safe. It keeps at most kAheadBytes, or one chunk, of each size that has been taken more than once, so that a
+// small store costs neither memory nor a thread.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class ChunkSource {
   ChunkSource(const ChunkSource&) = delete;
   ChunkSource& operator=(const ChunkSource&) = delete;
 
-  /// As MapChunk; touched already where the thread was fast enough.
+  /// Like MapChunk; already touched if the thread was fast enough.
   Chunk Take(size_t bytes, PageSize page_size);
   /// Chunks of this size that wait to be taken, for tests.
   size_t ready(size_t bytes) const;
@@ -37,14 +37,14 @@ class ChunkSource {
   };
 
   void Run();
-  /// One that lacks a chunk; 0 for none.
+  /// A size that needs another chunk; 0 if none does.
   size_t Lacking() const;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::map<size_t, Size> sizes_;
   bool stopping_ = false;
-  std::thread thread_;  // from the first size that is taken twice
+  std::thread thread_;  // started when a size is taken for the second time
 };
 
 }  // namespace tocsin::journal

@@ -1,13 +1,13 @@
-// ShardStore: deliveries and their ends.
+// ShardStore: claims and settlements.
 #include "base/check.h"
 #include "storage/journal/shard_store.h"
 
 namespace tocsin::journal {
 namespace {
 
-/// What a claim makes ready first, where Advance has not yet: enough for any batch.
+/// How many due jobs a claim makes ready first, if Advance has not: enough for any batch.
 constexpr size_t kClaimBudget = 20'000;
-/// A claim hands over no more bytes than this, but always one job: an answer has to fit into memory.
+/// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kClaimBytes = 16 << 20;
 
 }  // namespace
@@ -37,36 +37,29 @@ void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment n
     tier_.Detach(index);
     const uint32_t made = tier_.MakeLease(index, ++fence_, deadline);
     TOCSIN_CHECK(made != 0);
-    Entry& entry = tier_.at(index);
-    entry.flags |= kFiredFlag;
+    HotJob& hot = tier_.at(index);
+    hot.flags |= kFiredFlag;
     JobView& view = batch.jobs[i];
     view.state = State::kLeased;
-    view.attempt = entry.attempts + 1U;
-    view.token = {SlotOf(entry.seq), made, fence_};
+    view.attempt = hot.attempts + 1U;
+    view.token = {SlotOf(hot.uid), made, fence_};
     view.lease_deadline = ShowAsUtc(deadline, Timeline::kSteady, now);
   }
   topic.figures.delivered += claimed.size();
-  // Whoever came away empty-handed, from a paused topic too, waits for the next announcement.
+  // A claimer that got nothing, also from a paused topic, waits for the next announcement.
   if (topic.ready.empty() || topic.settings.paused) topic.announced = false;
   done(std::move(batch));
 }
 
 void ShardStore::Settle(std::string_view name, std::span<const Settlement> settlements, Moment now,
                         Done<std::vector<SettleOutcome>> done) {
-  uint16_t topic = kNoTopic;
-  if (!Ready(name, topic, done)) return;
-  lane_->Begin(now);
-  std::vector<SettleOutcome> outcomes;
-  outcomes.reserve(settlements.size());
-  for (const Settlement& settlement : settlements) outcomes.push_back(SettleOne(topic, settlement, now));
-  lane_->Append();
-  lane_->Reply(std::move(done), std::move(outcomes));
+  ApplyAll<&ShardStore::SettleOne>(name, settlements, now, std::move(done));
 }
 
 SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement, Moment now) {
   const uint32_t lease = tier_.LeaseOf(settlement.token, topic);
   if (lease == 0) return SettleOutcome::kStale;
-  const Index index = tier_.lease(lease).entry;
+  const Index index = tier_.lease(lease).job;
   TopicState& state = tier_.topic(topic);
   switch (settlement.kind) {
     case SettleKind::kAck:
@@ -82,7 +75,7 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
       tier_.ExtendLease(lease, now.steady + (settlement.lease > Millis(0) ? settlement.lease : state.settings.lease));
       return SettleOutcome::kOk;
     case SettleKind::kRelease:
-      // Nothing of the delivery was stored, so there is nothing to write.
+      // The journal does not hold leases, so there is nothing to write.
       tier_.Detach(index);
       tier_.Schedule(index);
       return SettleOutcome::kOk;
@@ -91,16 +84,16 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
 }
 
 bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {
-  Entry& entry = tier_.at(index);
-  TopicState& topic = tier_.topic(entry.topic);
-  ++entry.attempts;
+  HotJob& hot = tier_.at(index);
+  TopicState& topic = tier_.topic(hot.topic);
+  ++hot.attempts;
   if (!how.reason.empty() || tier_.DetailsOf(index) != nullptr) tier_.MakeDetails(index).reason = how.reason;
-  const bool dead = how.kind == SettleKind::kBury || entry.attempts >= entry.max_attempts;
+  const bool dead = how.kind == SettleKind::kBury || hot.attempts >= hot.max_attempts;
   if (dead) {
     ++topic.figures.died;
   } else {
-    const Millis rest = how.delay.value_or(BackOff(topic.settings, entry.attempts, entry.seq));
-    SetDue(entry, {Timeline::kSteady, now.steady + rest});
+    const Millis rest = how.delay.value_or(BackOff(topic.settings, hot.attempts, hot.uid));
+    SetDue(hot, {Timeline::kSteady, now.steady + rest});
   }
   Move(index, dead ? State::kDead : State::kScheduled, now);
   return dead;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint8_t kSteady = 1;
 constexpr uint8_t kNeverDue = 2;
-constexpr uint8_t kMore = 4;     // of a put: what is not as in a new job with a time trigger
+constexpr uint8_t kMore = 4;     // of a put: more fields follow, which a new job with a time trigger lacks
 constexpr uint8_t kDeadNow = 4;  // of a move
 constexpr uint8_t kFired = 8;
 constexpr uint8_t kEither = 16;
@@ -30,7 +30,7 @@ void PutDue(std::string& out, Timeline timeline, Time due, Moment moment) {
 Time ReadDue(Reader& reader, uint8_t flags, Moment moment) {
   if (flags & kNeverDue) return kNever;
   const Time base = moment.On(flags & kSteady ? Timeline::kSteady : Timeline::kUtc);
-  // Unsigned, so that a damaged value wraps instead of overflowing; the range of a sound one is checked on submit.
+  // Unsigned, so that a damaged value wraps instead of overflowing. Submit has checked the range of a good one.
   return FromMs(
       static_cast<int64_t>(static_cast<uint64_t>(ToMs(base)) + static_cast<uint64_t>(UnZigZag(reader.Varint()))));
 }
@@ -50,7 +50,7 @@ void PutMore(std::string& out, const PutEntry& entry) {
   for (const uint64_t event : details.events) PutFixed<uint64_t>(out, event);
 }
 
-/// What could have been submitted: times that can be added to without overflow.
+/// Times that could have been submitted, which can be added to without overflow.
 bool InRange(Time due) {
   constexpr Time kLatest = FromMs(int64_t{1} << 52);
   return due == kNever || (due >= Time{} && due <= kLatest);

@@ -1,9 +1,10 @@
-// What the records of type kEntries hold: changes of jobs and topics, one behind the other. Times are relative to the
-// record's moment, so that they are short. Topic numbers are those of the record's lane, defined by its kTopic entries.
+// Entries: the content of records of type kEntries. Each entry is one change of a job or a topic. Times are relative to
+// the record's moment, so that they are short. Topic numbers are those of the record's lane, defined by its kTopic
+// entries.
 //
-// Replaying the entries of all segments in order gives the state. A put holds the whole job and replaces what was known
-// of it; the others change a job that a put before them made, and mean nothing where there is none (its put was in a
-// segment that is no longer needed).
+// Replaying the entries of all segments in order gives the state. A put holds a whole job and replaces what was known
+// of it. The other entries change a job that an earlier put made; without one they are ignored, because that put was in
+// a segment that is no longer needed.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +34,15 @@ enum class EntryType : uint8_t {
   kSettings = 11,   // as kPushTopic, with the settings that came after the first ten; written if there are any
 };
 
-/// What few jobs have: kept aside in memory, and written only where there is some.
+/// Data that few jobs have. Kept aside in memory, and written only if there is any.
 struct Details {
   std::string reason;                   // of the last failed attempt
   std::unordered_set<uint64_t> events;  // hashes of the events that were counted
   uint32_t count_left = 0;
-  bool finished = false;  // retained after its end, when these two hold its due time
+  bool finished = false;  // retained after its end: the next two hold its due time
   Time finished_due = kNever;
   Timeline finished_timeline = Timeline::kSteady;
-  uint32_t put_bytes = 0;  // what these details take in the job's latest put; not stored
+  uint32_t put_bytes = 0;  // of these details in the job's latest put; not stored
 };
 
 struct PutEntry {
@@ -49,7 +50,7 @@ struct PutEntry {
   Uid uid = 0;
   State state = State::kScheduled;
   Timeline timeline = Timeline::kSteady;
-  Time due{};  // when retained after its end: when it is forgotten, on the steady timeline
+  Time due{};  // of a retained job: when it is forgotten, on the steady timeline
   uint32_t attempts = 0;
   uint32_t max_attempts = 0;
   Trigger trigger = Trigger::kTime;
@@ -65,7 +66,7 @@ struct MoveEntry {
   Timeline timeline = Timeline::kSteady;
   Time due{};
   uint32_t attempts = 0;
-  bool fired = false;   // a count or either trigger is used up
+  bool fired = false;   // its trigger has fired: it counts no more
   bool either = false;  // a reschedule gave a count trigger a due time as well
   std::string_view reason;
 };
@@ -93,19 +94,20 @@ void EncodeTopic(std::string& out, uint32_t number, const Topic& topic,
 void EncodeDropTopic(std::string& out, uint32_t number);
 void EncodeUids(std::string& out, Uid used);
 
+/// Ignores every entry that it does not override.
 class EntryVisitor {
  public:
   virtual ~EntryVisitor() = default;
-  virtual void OnPut(const PutEntry& entry) = 0;
-  virtual void OnMove(const MoveEntry& entry) = 0;
-  virtual void OnCount(const CountEntry& entry) = 0;
-  virtual void OnEnd(const EndEntry& entry) = 0;
-  virtual void OnTopic(uint32_t number, const Topic& topic) = 0;
-  virtual void OnDropTopic(uint32_t number) = 0;
-  virtual void OnUids(Uid used) = 0;
+  virtual void OnPut(const PutEntry& /*entry*/) {}
+  virtual void OnMove(const MoveEntry& /*entry*/) {}
+  virtual void OnCount(const CountEntry& /*entry*/) {}
+  virtual void OnEnd(const EndEntry& /*entry*/) {}
+  virtual void OnTopic(uint32_t /*number*/, const Topic& /*topic*/) {}
+  virtual void OnDropTopic(uint32_t /*number*/) {}
+  virtual void OnUids(Uid /*used*/) {}
 };
 
-/// Calls `visitor` for each entry in order. False, after the entries before it, at one that is malformed.
+/// Calls `visitor` for each entry, in order. Stops with false at a malformed one.
 bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visitor,
                    std::span<const TopicSetting> settings = TopicSettings());
 

@@ -45,12 +45,12 @@ Result<SegmentHeader> DecodeSegmentHeader(std::string_view block) {
   return header;
 }
 
-size_t BeginRecord(std::string& out, RecordType type, uint16_t lane, uint32_t epoch, Moment now) {
+size_t BeginRecord(std::string& out, RecordType type, uint16_t lane, uint32_t generation, Moment now) {
   const size_t begin = out.size();
   RecordHeader header{};
   header.utc_ms = ToMs(now.utc);
   header.steady_ms = ToMs(now.steady);
-  header.epoch = epoch;
+  header.generation = generation;
   header.lane = lane;
   header.type = type;
   out.append(reinterpret_cast<const char*>(&header), sizeof(header));

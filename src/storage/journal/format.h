@@ -2,25 +2,24 @@
 //
 // A data folder holds segment files of one fixed size, written in turn and recycled. A segment is a header block and
 // then records, back to back, from offset kBlock on. A position in the journal is an Lsn: segment number * segment size
-// + offset; segment numbers rise by one and start at 1. What follows the last record is zeros up to a block boundary
-// and then whatever the file held before: a record is valid only where its own lsn says that it is, so old ones never
-// count.
+// + offset; segment numbers start at 1 and rise by one. Behind the last record there are zeros up to a block boundary,
+// and then old bytes of the file. A record is valid only if its lsn is its own position, so old records never count.
 //
 //   segment header (kBlock bytes)   crc32c u32 · version u32 · magic u64 · segment bytes u64 · number u64 · zeros
 //   record                          crc32c u32 (of all that follows) · size u32 (with this header) · lsn u64 ·
-//                                   synced u64 · utc_ms i64 · steady_ms i64 · epoch u32 · lane u16 · type u8 · 0 u8 ·
-//                                   body
+//                                   synced u64 · utc_ms i64 · steady_ms i64 · generation u32 · lane u16 · type u8 ·
+//                                   0 u8 · body
 //
-// `synced`: everything below this Lsn was durable when the record was written. It tells damage from a torn tail: a bad
-// record followed, anywhere, by a good one whose `synced` lies beyond it was durable once, so it is damage; without
-// such a witness it was never acknowledged, and is cut off. A seal record gives this witness to the last group before a
-// rest. `epoch` rises with every start of a server. `lane` is the shard that wrote it: topic numbers in entries are the
-// lane's.
+// `synced`: everything below this Lsn was durable when the record was written. It tells damage from a torn tail. If a
+// good record anywhere behind a bad one has a `synced` beyond it (a witness), the bad one was durable once, so it is
+// damage. Without a witness it was never acknowledged, and is cut off. When the journal becomes idle, a seal record is
+// the witness of the last records. `generation` rises with every start of a server. `lane` is the shard that wrote the
+// record; topic numbers in its entries are that lane's.
 //
-// To change the format: give the new kind of record or entry a new type number where that suffices (readers refuse
-// types that they do not know); else raise kVersion, keep a reader of version N - 1 beside the new one, add a folder
-// written by version N - 1 to the tests, and describe the change here. A program refuses segments of versions it does
-// not know.
+// To change the format: give a new kind of record or entry a new type number if that is enough (readers refuse types
+// that they do not know). Otherwise raise kVersion, keep a reader of version N - 1 beside the new one, add a folder
+// written by version N - 1 to the tests, and describe the change here. A program refuses segments of versions that it
+// does not know.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,7 @@ constexpr uint64_t kMagic = 0x4C4E524A4E435354;  // "TSCNJRNL"
 enum class RecordType : uint8_t {
   kEntries = 1,  // changes of jobs and topics (entries.h)
   kSeal = 2,     // body: varint first segment still needed
-  kClose = 3,    // the last of its segment; the journal goes on in the next
+  kClose = 3,    // the last record of its segment; the journal continues in the next
 };
 
 constexpr uint64_t kSegmentBytesMax = uint64_t{4} << 30;
@@ -55,7 +54,7 @@ struct RecordHeader {
   uint64_t synced;
   int64_t utc_ms;
   int64_t steady_ms;
-  uint32_t epoch;
+  uint32_t generation;
   uint16_t lane;
   RecordType type;
   uint8_t zero;
@@ -64,7 +63,7 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 48);
 
-/// Entries are gathered into records of about this size: damage costs one record, so they are kept small.
+/// The target size of records with entries. Damage costs a whole record, so they are small.
 constexpr size_t kRecordTarget = 16 << 10;
 /// Room kept at the end of every segment for its close record.
 constexpr size_t kCloseRoom = sizeof(RecordHeader);
@@ -76,19 +75,19 @@ struct SegmentHeader {
 
 /// A whole header block.
 std::string EncodeSegmentHeader(const SegmentHeader& header);
-/// kUnsupportedFormat for another version, kCorrupt for what is not a header.
+/// kUnsupportedFormat for another version, kCorrupt if it is not a header.
 Result<SegmentHeader> DecodeSegmentHeader(std::string_view block);
 
-/// Starts a record in `out`: a header whose size, lsn, synced and crc are filled in later. Returns where it begins.
-size_t BeginRecord(std::string& out, RecordType type, uint16_t lane, uint32_t epoch, Moment now);
-/// Ends the record that begins at `begin`: its size is known now.
+/// Starts a record in `out`: a header without size, lsn, synced and crc. Returns where it begins.
+size_t BeginRecord(std::string& out, RecordType type, uint16_t lane, uint32_t generation, Moment now);
+/// Ends the record that begins at `begin`: fills in its size.
 void EndRecord(std::string& out, size_t begin);
-/// Places a finished record: fills in lsn, synced and crc. `record` begins with its header.
+/// Fills in lsn, synced and crc of a finished record.
 void PlaceRecord(char* record, Lsn lsn, Lsn synced);
 /// The size of the record at `record`, which EndRecord has set.
 uint32_t RecordSize(const char* record);
 
-/// The valid record at the start of `bytes`, if there is one and it says that it stands at `lsn`.
+/// The header of the record at the start of `bytes`, if that is valid and its lsn is `lsn`.
 std::optional<RecordHeader> CheckRecord(std::string_view bytes, Lsn lsn);
 
 }  // namespace tocsin::journal

@@ -24,7 +24,7 @@ TEST(Format, RecordsComeBack) {
   ASSERT_TRUE(header);
   EXPECT_EQ(header->size, sizeof(RecordHeader) + 4);
   EXPECT_EQ(header->lane, 3);
-  EXPECT_EQ(header->epoch, 7U);
+  EXPECT_EQ(header->generation, 7U);
   EXPECT_EQ(header->synced, kLsn - 100);
   EXPECT_EQ(header->moment(), (Moment{FromMs(1'000), FromMs(2'000)}));
 }

@@ -6,14 +6,14 @@
 namespace tocsin::journal {
 
 HotTier::HotTier(ChunkSource& source)
-    : entries_(source),
+    : jobs_(source),
       leases_(source),
       bodies_(source),
       by_uid_(source),
       by_own_(source),
-      steady_(EntryNodes{&entries_}),
-      utc_(EntryNodes{&entries_}),
-      expiry_(LeaseNodes{&leases_}) {}
+      steady_(HotJobItems{&jobs_}),
+      utc_(HotJobItems{&jobs_}),
+      expiry_(LeaseItems{&leases_}) {}
 
 uint16_t HotTier::FindTopic(std::string_view name) const {
   const auto found = topic_numbers_.find(name);
@@ -46,16 +46,16 @@ void HotTier::RemoveTopic(uint16_t number) {
 Index HotTier::Create(uint16_t topic, Uid uid, size_t body_size) {
   const BlobArena::Handle body = bodies_.Allocate(body_size);
   if (body == 0) return 0;
-  const Index index = entries_.Allocate();
+  const Index index = jobs_.Allocate();
   if (index == 0) {
     bodies_.Free(body, body_size);
     return 0;
   }
-  Entry& entry = entries_[index];
-  entry.seq = uid;
-  entry.topic = topic;
-  entry.body = body;
-  entry.body_size = static_cast<uint32_t>(body_size);
+  HotJob& hot = jobs_[index];
+  hot.uid = uid;
+  hot.topic = topic;
+  hot.body = body;
+  hot.body_size = static_cast<uint32_t>(body_size);
   return index;
 }
 
@@ -64,54 +64,54 @@ uint64_t HotTier::OwnHash(uint64_t topic_hash, std::string_view key, std::string
 }
 
 bool HotTier::Link(Index index) {
-  Entry& entry = entries_[index];
-  if (!by_uid_.Insert(UidHash(entry.topic, entry.seq), index)) return false;
-  const std::string_view bytes = BodyOf(entry);
+  HotJob& hot = jobs_[index];
+  if (!by_uid_.Insert(UidHash(hot.topic, hot.uid), index)) return false;
+  const std::string_view bytes = BodyOf(hot);
   if (static_cast<uint8_t>(bytes[0]) & kBodyOwnId) {
     Body body;
     TOCSIN_CHECK(DecodeBody(bytes, body));
-    if (!by_own_.Insert(OwnHash(topics_[entry.topic].hash, body.key, body.own_id), index)) {
-      by_uid_.Erase(UidHash(entry.topic, entry.seq), index);
+    if (!by_own_.Insert(OwnHash(topics_[hot.topic].hash, body.key, body.own_id), index)) {
+      by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
       return false;
     }
   }
-  entry.flags |= kAdmitted;
-  topics_[entry.topic].figures.bytes += CountedBytes(bytes);
-  ++topics_[entry.topic].entries;
+  hot.flags |= kAdmitted;
+  topics_[hot.topic].figures.bytes += CountedBytes(bytes);
+  ++topics_[hot.topic].jobs;
   return true;
 }
 
 void HotTier::Discard(Index index) {
-  bodies_.Free(entries_[index].body, entries_[index].body_size);
-  entries_.Free(index);
+  bodies_.Free(jobs_[index].body, jobs_[index].body_size);
+  jobs_.Free(index);
 }
 
 void HotTier::Erase(Index index) {
   Detach(index);
-  Entry& entry = entries_[index];
-  Discharge(entry);
-  --topics_[entry.topic].entries;
-  by_uid_.Erase(UidHash(entry.topic, entry.seq), index);
-  const std::string_view bytes = BodyOf(entry);
+  HotJob& hot = jobs_[index];
+  Discharge(hot);
+  --topics_[hot.topic].jobs;
+  by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
+  const std::string_view bytes = BodyOf(hot);
   if (static_cast<uint8_t>(bytes[0]) & kBodyOwnId) {
     Body body;
     TOCSIN_CHECK(DecodeBody(bytes, body));
-    by_own_.Erase(OwnHash(topics_[entry.topic].hash, body.key, body.own_id), index);
+    by_own_.Erase(OwnHash(topics_[hot.topic].hash, body.key, body.own_id), index);
   }
-  if (entry.flags & kHasDetails) details_.erase(index);
+  if (hot.flags & kHasDetails) details_.erase(index);
   Discard(index);
 }
 
-uint64_t& HotTier::GaugeOf(const Entry& entry) {
-  TopicFigures& figures = topics_[entry.topic].figures;
-  if (entry.state == State::kScheduled) return figures.scheduled;
-  return entry.state == State::kLeased ? figures.leased : figures.dead;
+uint64_t& HotTier::GaugeOf(const HotJob& hot) {
+  TopicFigures& figures = topics_[hot.topic].figures;
+  if (hot.state == State::kScheduled) return figures.scheduled;
+  return hot.state == State::kLeased ? figures.leased : figures.dead;
 }
 
 bool HotTier::TakeRoom(uint16_t number, uint64_t jobs, uint64_t bytes) {
   const Topic& settings = topics_[number].settings;
   SharedUse& shared = *topics_[number].shared;
-  // Counted first and looked at then: two shards that meet at the limit cannot both pass it.
+  // Add first and compare afterwards, so that two shards cannot both pass the limit.
   const uint64_t jobs_after = shared.jobs.fetch_add(jobs, std::memory_order_relaxed) + jobs;
   const uint64_t bytes_after = shared.bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const bool fits = (settings.capacity_jobs == 0 || jobs == 0 || jobs_after <= settings.capacity_jobs) &&
@@ -130,40 +130,40 @@ void HotTier::AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes) {
   topics_[topic].shared->bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void HotTier::Discharge(Entry& entry) {
-  if ((entry.flags & kAdmitted) == 0) return;
-  entry.flags &= static_cast<uint8_t>(~kAdmitted);
-  TopicState& topic = topics_[entry.topic];
-  const size_t bytes = CountedBytes(BodyOf(entry));
+void HotTier::Discharge(HotJob& hot) {
+  if ((hot.flags & kAdmitted) == 0) return;
+  hot.flags &= static_cast<uint8_t>(~kAdmitted);
+  TopicState& topic = topics_[hot.topic];
+  const size_t bytes = CountedBytes(BodyOf(hot));
   topic.figures.bytes -= bytes;
-  GiveBack(entry.topic, 1, bytes);
+  GiveBack(hot.topic, 1, bytes);
 }
 
 void HotTier::Detach(Index index) {
-  Entry& entry = entries_[index];
-  if ((entry.flags & kPlaced) == 0) return;
-  entry.flags &= static_cast<uint8_t>(~kPlaced);
-  TopicState& topic = topics_[entry.topic];
-  switch (entry.state) {
+  HotJob& hot = jobs_[index];
+  if ((hot.flags & kPlaced) == 0) return;
+  hot.flags &= static_cast<uint8_t>(~kPlaced);
+  TopicState& topic = topics_[hot.topic];
+  switch (hot.state) {
     case State::kScheduled:
-      if (entry.flags & kReady) {
-        topic.ready.Unlink(EntryNodes{&entries_}, index);
-        entry.flags &= static_cast<uint8_t>(~kReady);
+      if (hot.flags & kReady) {
+        topic.ready.Unlink(HotJobItems{&jobs_}, index);
+        hot.flags &= static_cast<uint8_t>(~kReady);
         --topic.figures.ready;
       } else {
-        wheel(entry).Remove(index);
+        wheel(hot).Remove(index);
       }
-      --GaugeOf(entry);
+      --GaugeOf(hot);
       break;
     case State::kLeased:
-      expiry_.Remove(entry.prev);  // not there when it has just expired
-      leases_.Free(entry.prev);
-      entry.prev = 0;
-      --GaugeOf(entry);
+      expiry_.Remove(hot.prev);  // nothing if it has just expired
+      leases_.Free(hot.prev);
+      hot.prev = 0;
+      --GaugeOf(hot);
       break;
     case State::kDead:
-      topic.dead.Unlink(EntryNodes{&entries_}, index);
-      --GaugeOf(entry);
+      topic.dead.Unlink(HotJobItems{&jobs_}, index);
+      --GaugeOf(hot);
       break;
     case State::kDone:
     case State::kCancelled:
@@ -173,34 +173,34 @@ void HotTier::Detach(Index index) {
 }
 
 void HotTier::Schedule(Index index) {
-  Entry& entry = entries_[index];
-  entry.state = State::kScheduled;
-  entry.flags |= kPlaced;
-  ++GaugeOf(entry);
-  if (entry.due() == kNever) return;
-  if (!wheel(entry).Insert(index)) MakeReady(index);
+  HotJob& hot = jobs_[index];
+  hot.state = State::kScheduled;
+  hot.flags |= kPlaced;
+  ++GaugeOf(hot);
+  if (hot.due() == kNever) return;
+  if (!wheel(hot).Insert(index)) MakeReady(index);
 }
 
 void HotTier::MakeReady(Index index) {
-  Entry& entry = entries_[index];
-  List& ready = topics_[entry.topic].ready;
-  const EntryNodes nodes{&entries_};
-  entry.flags |= kReady;
-  ++topics_[entry.topic].figures.ready;
-  Announce(entry.topic);
-  // Nearly always the last one; a released delivery belongs near the front. The search goes from both ends.
-  const auto order = OrderOf(entry);
+  HotJob& hot = jobs_[index];
+  List& ready = topics_[hot.topic].ready;
+  const HotJobItems items{&jobs_};
+  hot.flags |= kReady;
+  ++topics_[hot.topic].figures.ready;
+  Announce(hot.topic);
+  // Nearly always it goes to the end; a released delivery goes near the front. Search from both ends.
+  const auto order = OrderOf(hot);
   Index after = ready.back();
   Index before = ready.front();
-  while (after != 0 && OrderOf(entries_[after]) > order) {
-    if (OrderOf(entries_[before]) > order) {
-      ready.PushBefore(nodes, before, index);
+  while (after != 0 && OrderOf(jobs_[after]) > order) {
+    if (OrderOf(jobs_[before]) > order) {
+      ready.PushBefore(items, before, index);
       return;
     }
-    before = entries_[before].next;
-    after = entries_[after].prev;
+    before = jobs_[before].next;
+    after = jobs_[after].prev;
   }
-  ready.PushAfter(nodes, after, index);
+  ready.PushAfter(items, after, index);
 }
 
 void HotTier::Announce(uint16_t topic) {
@@ -209,42 +209,42 @@ void HotTier::Announce(uint16_t topic) {
 }
 
 void HotTier::MakeDead(Index index) {
-  Entry& entry = entries_[index];
-  entry.state = State::kDead;
-  entry.flags |= kPlaced;
-  topics_[entry.topic].dead.PushBack(EntryNodes{&entries_}, index);
-  ++GaugeOf(entry);
+  HotJob& hot = jobs_[index];
+  hot.state = State::kDead;
+  hot.flags |= kPlaced;
+  topics_[hot.topic].dead.PushBack(HotJobItems{&jobs_}, index);
+  ++GaugeOf(hot);
 }
 
 void HotTier::Retain(Index index, State state, Time until) {
   Details& details = MakeDetails(index);
   if (!details.finished) {
     details.finished = true;
-    details.finished_due = entries_[index].due();
-    details.finished_timeline = entries_[index].timeline();
+    details.finished_due = jobs_[index].due();
+    details.finished_timeline = jobs_[index].timeline();
   }
-  Entry& entry = entries_[index];
-  Discharge(entry);
-  entry.state = state;
-  entry.flags |= kOnSteady | kPlaced;
-  entry.due_ms = ToMs(until);
-  // Where the wheel has passed that time already, the next millisecond does.
-  while (!steady_.Insert(index)) ++entry.due_ms;
+  HotJob& hot = jobs_[index];
+  Discharge(hot);
+  hot.state = state;
+  hot.flags |= kOnSteady | kPlaced;
+  hot.due_ms = ToMs(until);
+  // If the wheel has passed that time already, use the next millisecond that it takes.
+  while (!steady_.Insert(index)) ++hot.due_ms;
 }
 
 uint32_t HotTier::MakeLease(Index index, uint64_t fence, Time deadline) {
   const uint32_t lease = leases_.Allocate();
   if (lease == 0) return 0;
   Lease& made = leases_[lease];
-  made.seq = fence;
-  made.entry = index;
+  made.fence = fence;
+  made.job = index;
   made.due_ms = ToMs(deadline);
   while (!expiry_.Insert(lease)) ++made.due_ms;
-  Entry& entry = entries_[index];
-  entry.state = State::kLeased;
-  entry.flags |= kPlaced;
-  entry.prev = lease;
-  ++GaugeOf(entry);
+  HotJob& hot = jobs_[index];
+  hot.state = State::kLeased;
+  hot.flags |= kPlaced;
+  hot.prev = lease;
+  ++GaugeOf(hot);
   return lease;
 }
 
@@ -255,18 +255,18 @@ void HotTier::ExtendLease(uint32_t lease, Time deadline) {
 }
 
 bool HotTier::ReplaceBody(Index index, std::string_view body) {
-  Entry& entry = entries_[index];
+  HotJob& hot = jobs_[index];
   const BlobArena::Handle fresh = bodies_.Allocate(body.size());
   if (fresh == 0) return false;
   std::memcpy(bodies_.At(fresh), body.data(), body.size());
-  const size_t before = CountedBytes(BodyOf(entry));
+  const size_t before = CountedBytes(BodyOf(hot));
   const size_t after = CountedBytes(body);
-  TopicState& topic = topics_[entry.topic];
+  TopicState& topic = topics_[hot.topic];
   topic.figures.bytes += after - before;
-  if (after < before) GiveBack(entry.topic, 0, before - after);
-  bodies_.Free(entry.body, entry.body_size);
-  entry.body = fresh;
-  entry.body_size = static_cast<uint32_t>(body.size());
+  if (after < before) GiveBack(hot.topic, 0, before - after);
+  bodies_.Free(hot.body, hot.body_size);
+  hot.body = fresh;
+  hot.body_size = static_cast<uint32_t>(body.size());
   return true;
 }
 
@@ -274,31 +274,31 @@ uint32_t HotTier::LeaseOf(const Token& token, uint16_t topic) const {
   if (token.handle == 0 || token.handle >= leases_.end()) return 0;
   const auto index = static_cast<uint32_t>(token.handle);
   const Lease& lease = leases_[index];
-  if (lease.IsFree() || lease.seq != token.fence) return 0;
-  const Entry& entry = entries_[lease.entry];
-  return entry.topic == topic && SlotOf(entry.seq) == token.slot ? index : 0;
+  if (lease.IsFree() || lease.fence != token.fence) return 0;
+  const HotJob& hot = jobs_[lease.job];
+  return hot.topic == topic && SlotOf(hot.uid) == token.slot ? index : 0;
 }
 
 const Details* HotTier::DetailsOf(Index index) const {
-  if ((entries_[index].flags & kHasDetails) == 0) return nullptr;
+  if ((jobs_[index].flags & kHasDetails) == 0) return nullptr;
   return &details_.at(index);
 }
 
 Details& HotTier::MakeDetails(Index index) {
-  entries_[index].flags |= kHasDetails;
+  jobs_[index].flags |= kHasDetails;
   return details_[index];
 }
 
 Index HotTier::FindUid(uint16_t topic, Uid uid) const {
   return by_uid_.Find(UidHash(topic, uid),
-                      [&](Index index) { return entries_[index].seq == uid && entries_[index].topic == topic; });
+                      [&](Index index) { return jobs_[index].uid == uid && jobs_[index].topic == topic; });
 }
 
 Index HotTier::Find(uint16_t topic, JobRef job) const {
   const Index own = by_own_.Find(OwnHash(topics_[topic].hash, job.key, job.id), [&](Index index) {
-    if (entries_[index].topic != topic) return false;
+    if (jobs_[index].topic != topic) return false;
     Body body;
-    return DecodeBody(BodyOf(entries_[index]), body) && body.own_id == job.id && body.key == job.key;
+    return DecodeBody(BodyOf(jobs_[index]), body) && body.own_id == job.id && body.key == job.key;
   });
   if (own != 0) return own;
   const auto uid = ParseUid(job.id);
@@ -312,8 +312,8 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
 }
 
 size_t HotTier::used_bytes() const {
-  constexpr size_t kTableBytes = 14;  // an id table's share of an entry
-  return bodies_.used_bytes() + entries_.live() * (sizeof(Entry) + kTableBytes) + leases_.live() * sizeof(Lease) +
+  constexpr size_t kTableBytes = 14;  // of the id tables for one job
+  return bodies_.used_bytes() + jobs_.live() * (sizeof(HotJob) + kTableBytes) + leases_.live() * sizeof(Lease) +
          details_.size() * (sizeof(Details) + 2 * sizeof(void*));
 }
 

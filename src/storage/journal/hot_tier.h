@@ -1,15 +1,14 @@
-// HotTier: the jobs of one shard in memory. Entries of 48 bytes in a slab, bodies in an arena, tables from server id
-// and own id to entry, a timing wheel for each timeline, a ready list and a dead list for each topic, and leases with a
-// wheel of their own. It knows nothing of the journal but the segment that holds each job's put. The shard's thread
-// owns it.
+// HotTier: the jobs of one shard in memory. The fixed-size part of each job (HotJob, 48 bytes) is in a slab, its body
+// in an arena. There are tables from server id and own id to the job, a timing wheel for each timeline, a ready list
+// and a dead list for each topic, and leases with a wheel of their own. Of the journal it only knows the segment that
+// holds each job's put. The shard's thread owns it.
 //
 // Invariants
-//  1. A placed entry is where its state says. A scheduled one is in its topic's ready list (kReady), or in the wheel of
-//  its timeline, or waits for a count alone.
-//     A leased one has a lease; a dead one is in its topic's dead list; a done or cancelled one is retained, in the
-//     steady wheel until it is forgotten.
-//  2. Only what the wheels have handed over, or would no longer take, is ready: never early.
-//  3. Every entry is in by_uid_; one with an own id in by_own_ too.
+//  1. A placed job is where its state says. A scheduled job is in its topic's ready list (kReady), or in the wheel of
+//     its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
+//     done or cancelled job is retained: it is in the steady wheel until it is forgotten.
+//  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early.
+//  3. Every job is in by_uid_; a job with an own id is in by_own_ too.
 #pragma once
 
 #include <atomic>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/text_map.h"
 #include "model/topic.h"
 #include "spi/store.h"
 #include "storage/journal/blob_arena.h"
@@ -32,20 +32,21 @@
 
 namespace tocsin::journal {
 
-using Index = uint32_t;  // of an entry; 0 is none
+using Index = uint32_t;  // of a HotJob; 0 is none
 
-constexpr uint8_t kOnSteady = 1;  // flags of an entry
+// Flags of a HotJob.
+constexpr uint8_t kOnSteady = 1;
 constexpr uint8_t kReady = 2;
 constexpr uint8_t kHasDetails = 4;
 constexpr uint8_t kFiredFlag = 8;
 constexpr uint8_t kTriggerShift = 4;  // two bits
-constexpr uint8_t kPlaced = 64;       // it is where invariant 1 says; otherwise nowhere
-constexpr uint8_t kAdmitted = 128;    // it counts against its topic's capacity
+constexpr uint8_t kPlaced = 64;       // the job is where invariant 1 says; otherwise nowhere
+constexpr uint8_t kAdmitted = 128;    // the job counts against its topic's capacity
 
-struct Entry {
-  Uid seq = 0;  // the job's uid: the wheel's tie-breaker
+struct HotJob {
+  Uid uid = 0;
   int64_t due_ms = 0;
-  uint32_t prev = 0;  // of the list or bucket it is in; of a leased one the index of its lease
+  uint32_t prev = 0;  // in its list or bucket; for a leased job the index of its lease
   uint32_t next = 0;
   BlobArena::Handle body = 0;
   uint32_t body_size = 0;
@@ -57,6 +58,7 @@ struct Entry {
   State state = State::kScheduled;
   uint8_t flags = kOnSteady;
 
+  uint64_t order() const { return uid; }
   Timeline timeline() const { return flags & kOnSteady ? Timeline::kSteady : Timeline::kUtc; }
   Trigger trigger() const { return static_cast<Trigger>(flags >> kTriggerShift & 3); }
   bool fired() const { return (flags & kFiredFlag) != 0; }
@@ -70,17 +72,18 @@ struct Entry {
   uint32_t NextFree() const { return next; }
   bool IsFree() const { return state == kFree; }
 };
-static_assert(sizeof(Entry) == 48);
+static_assert(sizeof(HotJob) == 48);
 
 struct Lease {
-  uint64_t seq = 0;    // the fence; 0: free
+  uint64_t fence = 0;
   int64_t due_ms = 0;  // its deadline, on the steady timeline
   uint32_t prev = 0;
   uint32_t next = 0;
-  Index entry = 0;
+  Index job = 0;
   uint16_t bucket = kNoBucket;
   bool used = true;
 
+  uint64_t order() const { return fence; }
   void MarkFree(uint32_t next_free) {
     used = false;
     next = next_free;
@@ -89,7 +92,7 @@ struct Lease {
   bool IsFree() const { return !used; }
 };
 
-/// What all shards of a node hold together: capacities are the node's, not a shard's.
+/// What all shards of a node hold of one topic: capacities are per node, not per shard.
 struct SharedUse {
   std::atomic<uint64_t> jobs = 0;
   std::atomic<uint64_t> bytes = 0;
@@ -100,8 +103,8 @@ struct TopicState {
   uint64_t hash = 0;
   List ready;
   List dead;
-  TopicFigures figures;  // its topic stays empty
-  uint64_t entries = 0;  // of jobs in whatever state
+  TopicFigures figures;  // figures.topic stays empty
+  uint64_t jobs = 0;     // in any state
   std::shared_ptr<SharedUse> shared;
   bool announced = false;  // reported as ready, and not claimed empty since
   bool used = false;
@@ -116,7 +119,7 @@ class HotTier {
   HotTier& operator=(const HotTier&) = delete;
 
   uint16_t FindTopic(std::string_view name) const;
-  /// kNoTopic where there are 65,535 already.
+  /// kNoTopic if there are 65,535 already.
   uint16_t AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared);
   /// Its jobs have to be gone.
   void RemoveTopic(uint16_t number);
@@ -124,47 +127,48 @@ class HotTier {
   const TopicState& topic(uint16_t number) const { return topics_[number]; }
   size_t topic_numbers() const { return topics_.size(); }
 
-  /// A new scheduled entry with an uninitialised body; 0 where memory is short. The caller fills it and calls Link.
+  /// A new scheduled job with an uninitialised body; 0 if memory is short. The caller fills it and calls Link.
   Index Create(uint16_t topic, Uid uid, size_t body_size);
-  /// Enters it into the tables, once its body is written. Room was taken for it. False, and nothing happens, without
-  /// memory.
+  /// Enters it into the tables once its body is written. The caller has taken room for it. False, and nothing happens,
+  /// if memory is short.
   bool Link(Index index);
-  /// Takes room in the topic, over all shards; false, and takes none, where its capacity does not allow it. Room goes
-  /// back when the entry is erased or retained.
+  /// Takes room in the topic, over all shards; false, and takes none, if its capacity does not allow it. The room goes
+  /// back when the job is erased or retained.
   bool TakeRoom(uint16_t topic, uint64_t jobs, uint64_t bytes);
   void GiveBack(uint16_t topic, uint64_t jobs, uint64_t bytes);
-  /// The same for what is stored already, or was freed before.
+  /// Takes room without a check: for jobs that are stored already, and for room that was freed just before.
   void AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes);
-  /// Undoes Create, where Link failed.
+  /// Undoes Create if Link failed.
   void Discard(Index index);
-  /// Takes it out of wherever it is (Detach) and out of existence.
+  /// Detaches and removes the job.
   void Erase(Index index);
-  /// Takes it out of the list, wheel or lease that its state puts it in, and out of the gauge of that state. The ones
-  /// below place a detached entry again, in the state that they name.
+  /// Takes the job out of the list, wheel or lease that its state puts it in, and out of the gauge of that state. The
+  /// methods below place a detached job again, in the state that they name.
   void Detach(Index index);
 
   /// Ready, in a wheel, or waiting for a count.
   void Schedule(Index index);
   void MakeDead(Index index);
-  /// Keeps an ended entry until `until`.
+  /// Keeps an ended job until `until`.
   void Retain(Index index, State state, Time until);
-  /// 0, and the entry stays detached, where memory is short.
+  /// 0, and the job stays detached, if memory is short.
   uint32_t MakeLease(Index index, uint64_t fence, Time deadline);
   void ExtendLease(uint32_t lease, Time deadline);
-  /// Room was taken for what the new body is longer; room goes back for what it is shorter. False without memory.
+  /// If the new body is longer the caller has taken the room; if it is shorter the room goes back. False if memory is
+  /// short.
   bool ReplaceBody(Index index, std::string_view body);
 
-  Entry& at(Index index) { return entries_[index]; }
-  const Entry& at(Index index) const { return entries_[index]; }
+  HotJob& at(Index index) { return jobs_[index]; }
+  const HotJob& at(Index index) const { return jobs_[index]; }
   const Lease& lease(uint32_t index) const { return leases_[index]; }
-  /// The lease that a token names, if it is that token's; 0 otherwise.
+  /// The lease that a token names, if the token is current; 0 otherwise.
   uint32_t LeaseOf(const Token& token, uint16_t topic) const;
-  Index end() const { return entries_.end(); }
-  size_t size() const { return entries_.live(); }
+  Index end() const { return jobs_.end(); }
+  size_t size() const { return jobs_.live(); }
 
-  std::string_view BodyOf(const Entry& entry) const { return {bodies_.At(entry.body), entry.body_size}; }
-  const char* BodyAt(const Entry& entry) const { return bodies_.At(entry.body); }
-  char* BodyAt(Index index) { return bodies_.At(entries_[index].body); }
+  std::string_view BodyOf(const HotJob& hot) const { return {bodies_.At(hot.body), hot.body_size}; }
+  const char* BodyAt(const HotJob& hot) const { return bodies_.At(hot.body); }
+  char* BodyAt(Index index) { return bodies_.At(jobs_[index].body); }
   const Details* DetailsOf(Index index) const;
   Details& MakeDetails(Index index);
 
@@ -172,17 +176,16 @@ class HotTier {
   /// By own id and key, or by the text of a server id.
   Index Find(uint16_t topic, JobRef job) const;
 
-  /// Before the first Schedule: no due time lies before these.
+  /// Called before the first Schedule. No due time is earlier than these.
   void ResetWheels(Time oldest_steady, Time oldest_utc);
-  /// Makes ready what is due, and hands retained entries whose time is over to `forget(index)`. True when the budget
-  /// ran out.
+  /// Makes due jobs ready, and hands retained jobs whose time is over to `forget(index)`. True when the budget ran out.
   template <class OnForget>
   bool MakeDueReady(Moment now, size_t budget, OnForget&& forget);
-  /// Hands entries whose leases have expired, detached, to `expired(index)`. True when the budget ran out.
+  /// Hands jobs whose leases have expired, detached, to `expired(index)`. True when the budget ran out.
   template <class OnExpired>
   bool ExpireLeases(Moment now, size_t budget, OnExpired&& expired) {
     return expiry_.Advance(now.steady, budget, [&](uint32_t lease) {
-      const Index index = leases_[lease].entry;
+      const Index index = leases_[lease].job;
       Detach(index);
       expired(index);
     });
@@ -190,53 +193,49 @@ class HotTier {
   Time NextSteady(Moment now) const { return std::min(steady_.NextWork(now.steady), expiry_.NextWork(now.steady)); }
   Time NextUtc(Moment now) const { return utc_.NextWork(now.utc); }
 
-  /// Says that the topic has ready jobs, unless that was said and not claimed empty since.
+  /// Reports that the topic has ready jobs, unless it was reported and has not been claimed empty since.
   void Announce(uint16_t topic);
   /// Topics that were announced since the last call.
   std::vector<uint16_t> TakeAnnounced() { return std::exchange(announced_, {}); }
 
-  /// Memory that jobs take, all told.
+  /// All memory that jobs take.
   size_t used_bytes() const;
 
  private:
-  struct EntryNodes {
-    Slab<Entry>* slab;
-    Entry& operator()(uint32_t index) const { return (*slab)[index]; }
+  struct HotJobItems {
+    Slab<HotJob>* slab;
+    HotJob& operator()(uint32_t index) const { return (*slab)[index]; }
   };
-  struct LeaseNodes {
+  struct LeaseItems {
     Slab<Lease>* slab;
     Lease& operator()(uint32_t index) const { return (*slab)[index]; }
   };
-  using EntryWheel = Wheel<EntryNodes>;
-  struct NameHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view name) const { return Hash64(name); }
-  };
+  using HotJobWheel = Wheel<HotJobItems>;
 
   void MakeReady(Index index);
   static uint64_t OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id);
   uint64_t UidHash(uint16_t topic, Uid uid) const { return Mix64(uid, topics_[topic].hash); }
   /// Comparable over both timelines.
-  std::pair<Time, Uid> OrderOf(const Entry& entry) const {
-    return {entry.flags & kOnSteady ? entry.due() + apart_ : entry.due(), entry.seq};
+  std::pair<Time, Uid> OrderOf(const HotJob& hot) const {
+    return {hot.flags & kOnSteady ? hot.due() + apart_ : hot.due(), hot.uid};
   }
-  EntryWheel& wheel(const Entry& entry) { return entry.flags & kOnSteady ? steady_ : utc_; }
-  uint64_t& GaugeOf(const Entry& entry);
-  void Discharge(Entry& entry);
+  HotJobWheel& wheel(const HotJob& hot) { return hot.flags & kOnSteady ? steady_ : utc_; }
+  uint64_t& GaugeOf(const HotJob& hot);
+  void Discharge(HotJob& hot);
 
-  Slab<Entry> entries_;
+  Slab<HotJob> jobs_;
   Slab<Lease> leases_;
   BlobArena bodies_;
   IdTable by_uid_;
   IdTable by_own_;
   std::unordered_map<Index, Details> details_;
-  EntryWheel steady_;
-  EntryWheel utc_;
-  Wheel<LeaseNodes> expiry_;
+  HotJobWheel steady_;
+  HotJobWheel utc_;
+  Wheel<LeaseItems> expiry_;
   std::vector<TopicState> topics_;
-  std::unordered_map<std::string, uint16_t, NameHash, std::equal_to<>> topic_numbers_;
+  TextMap<uint16_t> topic_numbers_;
   std::vector<uint16_t> announced_;
-  Millis apart_{0};  // utc - steady, as of the last look at the clock
+  Millis apart_{0};  // utc - steady, at the last MakeDueReady
 };
 
 template <class OnForget>
@@ -245,15 +244,15 @@ bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
   size_t work = 0;
   const auto hand_over = [&](Index index) {
     ++work;
-    if (entries_[index].state == State::kScheduled) {
+    if (jobs_[index].state == State::kScheduled) {
       MakeReady(index);
     } else {
       forget(index);
     }
   };
   if (utc_.size() == 0) return steady_.Advance(now.steady, budget, hand_over);
-  // Two timelines, one order: each wheel goes no further than the other's next work. What both have in the same
-  // millisecond is gathered and put in the order of uids. First, though, what has only to be moved down inside a wheel.
+  // Jobs of both timelines become ready in one order: each wheel advances no further than the other's next work. Jobs
+  // that both have in the same millisecond are sorted by uid. Before that, do the moves inside each wheel.
   if (steady_.Advance(Time{}, budget, hand_over) || utc_.Advance(Time{}, budget, hand_over)) return true;
   while (work < budget) {
     const Time steady_next = steady_.NextWork(Time{});
@@ -266,7 +265,7 @@ bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
       const auto gather = [&](Index index) { both.push_back(index); };
       more = steady_.Advance(next, budget - work, gather);
       more |= utc_.Advance(next + apart_, budget - work, gather);
-      std::ranges::sort(both, {}, [this](Index index) { return entries_[index].seq; });
+      std::ranges::sort(both, {}, [this](Index index) { return jobs_[index].uid; });
       for (const Index index : both) hand_over(index);
     } else if (steady_next < utc_next) {
       more = steady_.Advance(std::min(now.steady, utc_next - Millis(1)), budget - work, hand_over);

@@ -126,11 +126,6 @@ void IdTable::EraseAt(Page& page, uint32_t hole) {
   --page.count;
 }
 
-void IdTable::Prefault(size_t entries) {
-  // Right after all pages have split they are half full.
-  while (pages_.size() * (kPageMax / 2) < entries && AddPages()) journal::Prefault(chunks_.back().get(), kChunkBytes);
-}
-
 bool IdTable::AddPages() {
   Chunk chunk = source_.Take(kChunkBytes, PageSize::kHuge);
   if (!chunk) return false;

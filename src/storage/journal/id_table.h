@@ -6,12 +6,12 @@
 // top bits choose the page, its low bits the home slot in it, so a split needs nothing from the caller.
 //
 // Invariants
-//  1. A slot is empty exactly where its index is 0.
+//  1. A slot is empty exactly if its index is 0.
 //  2. Between the home of an entry and its slot (linear probing, wrapping within the page) no slot is empty: deletion
 //     shifts entries back instead of leaving tombstones.
 //  3. No page holds more than kPageMax entries, so every probe ends.
-//  4. The directory has at most 1024 places, or 16 for each page. Where equal or similar tags would need more, the page
-//     does not split any longer and grows a chain of pages.
+//  4. The directory has at most 1024 places, or 16 for each page. If equal or similar tags would need more, the page
+//     does not split any more and grows a chain of pages.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +51,6 @@ class IdTable {
   /// False when there is no such entry.
   bool Erase(uint64_t hash, uint32_t index);
 
-  /// Maps and touches memory, so that growing to `entries` faults no page.
-  void Prefault(size_t entries);
-
   size_t size() const { return size_; }
   size_t directory_size() const { return directory_.size(); }
   size_t held_bytes() const;
@@ -80,9 +77,10 @@ class IdTable {
 
   uint32_t PageFor(uint32_t tag) const { return directory_[static_cast<uint64_t>(tag) >> (32 - depth_)]; }
 
-  bool AddPages();                  // false when the system has no more memory
-  uint32_t NewPage();               // 0 when the system has no more memory
-  uint32_t MakeRoom(uint32_t tag);  // a page for `tag` that is not full; 0 as above
+  // False or 0 when the system has no more memory.
+  bool AddPages();
+  uint32_t NewPage();
+  uint32_t MakeRoom(uint32_t tag);  // a page for `tag` that is not full
   bool MaySplit(const Page& page) const;
   bool Split(uint32_t tag);
   static void Put(Page& page, Slot slot);
@@ -92,7 +90,7 @@ class IdTable {
   std::vector<uint32_t> directory_;  // 2^depth_ places, the page of each prefix of a tag
   uint32_t depth_ = 0;
   std::vector<Page> pages_ = {{}};  // [0] stands for none
-  std::vector<uint32_t> spare_;     // pages of no use at present, all empty
+  std::vector<uint32_t> spare_;     // empty pages that are not in use
   std::vector<Chunk> chunks_;
   size_t size_ = 0;
 };

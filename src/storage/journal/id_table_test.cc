@@ -121,14 +121,5 @@ TEST(IdTableTest, APageOfAChainIsUsedAgain) {
   EXPECT_EQ(FindExact(table, 7, entries), entries);
 }
 
-TEST(IdTableTest, PrefaultHoldsWhatItPromises) {
-  ChunkSource source;
-  IdTable table(source);
-  table.Prefault(500'000);
-  const size_t held = table.held_bytes();
-  for (uint32_t i = 1; i <= 500'000; ++i) ASSERT_TRUE(table.Insert(HashOf(i), i));
-  EXPECT_LT(table.held_bytes(), held + kChunkBytes);
-}
-
 }  // namespace
 }  // namespace tocsin::journal

@@ -6,7 +6,7 @@
 namespace tocsin::journal {
 namespace {
 
-/// One shard with all that could be read.
+/// One shard with every job that could be read.
 struct Salvaged {
   std::unique_ptr<FolderLock> lock;
   NodeUse use{0};
@@ -23,11 +23,11 @@ Result<std::unique_ptr<Salvaged>> Salvage(FileSystem& fs, const std::string& fol
   salvaged->shards.push_back(std::make_unique<ShardStore>(salvaged->use, 0));
   Replay replay(salvaged->shards);
   const auto look = Scan(fs, folder, [&](const RecordHeader& header, std::string_view body, uint64_t) {
-    replay.Foresee(header, body);
+    replay.NoteTopics(header, body);
     return true;
   });
   if (!look) return std::unexpected(look.error());
-  // Where a needed segment is missing, those before it are worth reading too.
+  // If a needed segment is missing, read the ones before it too.
   std::optional<uint64_t> from;
   if (!look->used.empty() && look->used.front().number > look->end.first_needed) from = look->end.first_needed;
   auto scanned = Scan(
@@ -78,7 +78,7 @@ Result<Report> Repair(FileSystem& fs, const std::string& folder, const std::stri
   constexpr uint64_t kSegmentBytes = 64 << 20;
   const uint64_t segment_bytes = scanned.segment_bytes != 0 ? scanned.segment_bytes : kSegmentBytes;
   // Ids and tokens go on where the old folder ended.
-  const JournalEnd end{0, 0, 1, scanned.end.epoch};
+  const JournalEnd end{0, 0, 1, scanned.end.generation};
   auto journal = Journal::Start({Durability::kFsync, Millis(50), segment_bytes, 1}, end,
                                 std::make_unique<Segments>(fs, output, segment_bytes, true), clock);
   if (!journal) return std::unexpected(std::move(journal).error());

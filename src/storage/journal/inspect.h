@@ -1,5 +1,5 @@
-// The offline tools: `tocsin journal verify` and `tocsin journal repair`. Both take the folder's lock: no server runs
-// on it.
+// The offline tools: `tocsin journal verify` and `tocsin journal repair`. Both take the folder's lock, so no server can
+// run on it.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct Report {
 /// Reads everything and changes nothing.
 Result<Report> Verify(FileSystem& fs, const std::string& folder);
 
-/// Writes what can be saved of `folder` into `output`, a new folder. What was damaged is in the report.
+/// Writes the jobs that can be read from `folder` into `output`, a new folder. The report lists the damage.
 Result<Report> Repair(FileSystem& fs, const std::string& folder, const std::string& output);
 
 }  // namespace tocsin::journal

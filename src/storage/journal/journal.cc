@@ -18,11 +18,11 @@ Journal::Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<
     : options_(options),
       clock_(clock),
       segments_(std::move(segments)),
-      epoch_(end.epoch + 1),
+      generation_(end.generation + 1),
       lane_segment_(options.lanes, 0),
       lane_needs_(options.lanes, end.first_needed),
       first_needed_(end.first_needed),
-      writer_(std::make_unique<GroupWriter>(std::min<size_t>(kWriteBytes, options.segment_bytes))),
+      writer_(std::make_unique<BlockWriter>(std::min<size_t>(kWriteBytes, options.segment_bytes))),
       freeable_(end.first_needed) {}
 
 Journal::~Journal() { StopThreads(); }
@@ -42,7 +42,7 @@ Status Journal::Begin(const JournalEnd& end) {
   offset_ = fresh ? kBlock : end.offset;
   std::string tail;
   if (!fresh) {
-    // What recovery has just read may still be on its way to the disk, if only the process died: the records that
+    // If only the process died, what recovery has just read may not be on the disk yet. Sync it: the records that
     // follow will say that it is durable.
     TOCSIN_TRY((*file)->Sync());
     TOCSIN_TRY(segments_->SyncBefore(segment_));
@@ -57,7 +57,7 @@ Status Journal::Begin(const JournalEnd& end) {
     const std::scoped_lock lock(mutex_);
     AppendSeal();
   }
-  // The epoch is durable before a token of it is given out, whatever the durability of the rest.
+  // The generation has to be durable before a token of it is given out, whatever the configured durability.
   Commit();
   Sync();
   if (failed()) return std::unexpected(error());
@@ -92,7 +92,7 @@ void Journal::AppendBatch(std::string records) {
 
 void Journal::Rotate() {
   std::string record;
-  EndRecord(record, BeginRecord(record, RecordType::kClose, kNoLane, epoch_, clock_.Now()));
+  EndRecord(record, BeginRecord(record, RecordType::kClose, kNoLane, generation_, clock_.Now()));
   AppendBatch(std::move(record));
   pending_.back().closes = true;
   ++segment_;
@@ -105,7 +105,7 @@ void Journal::AppendSeal() {
   std::string record;
   const Moment now = clock_.Now();
   apart_ms_ = (now.utc - now.steady).count();
-  const size_t begin = BeginRecord(record, RecordType::kSeal, kNoLane, epoch_, now);
+  const size_t begin = BeginRecord(record, RecordType::kSeal, kNoLane, generation_, now);
   PutVarint(record, needed);
   EndRecord(record, begin);
   if (offset_ + record.size() + kCloseRoom > options_.segment_bytes) Rotate();
@@ -116,7 +116,8 @@ void Journal::AppendSeal() {
 }
 
 void Journal::KeepTime(Moment now) {
-  // Behind the recorded difference it errs on the late side: while utc stands still that would be a seal every time.
+  // Only for a step forward: while utc stands still the difference shrinks, and each call would append a seal. With the
+  // recorded difference jobs are late after a restart, never early.
   if ((now.utc - now.steady).count() <= apart_ms_.load(std::memory_order_relaxed)) return;
   const std::scoped_lock lock(mutex_);
   AppendSeal();
@@ -125,7 +126,7 @@ void Journal::KeepTime(Moment now) {
 
 void Journal::Release(uint32_t lane, uint64_t first_needed) {
   const std::scoped_lock lock(mutex_);
-  // The lane's own prologue is needed too: it names the topics of everything that follows it.
+  // The lane's own prologue is needed too: it defines the topic numbers of the records that follow it.
   lane_needs_[lane] = std::min(first_needed, lane_segment_[lane]);
   if (*std::ranges::min_element(lane_needs_) <= first_needed_) return;
   AppendSeal();
@@ -151,20 +152,20 @@ uint64_t Journal::NeededBy(uint32_t lane) const {
 }
 
 bool Journal::Commit() {
-  std::vector<Batch> group;
+  std::vector<Batch> batches;
   {
     const std::scoped_lock lock(mutex_);
     if (pending_.empty() || failed()) return false;
-    group.swap(pending_);
+    batches.swap(pending_);
   }
-  const Status done = WriteGroup(group);
+  const Status done = WriteBatches(batches);
   if (!done) {
     Fail(done.error());
     return false;
   }
   {
     const std::scoped_lock lock(mutex_);
-    for (Batch& batch : group) {
+    for (Batch& batch : batches) {
       if (buffers_.size() == kBuffersKept) break;
       if (batch.records.capacity() < kRecordTarget || batch.records.capacity() > kBufferBytesKept) continue;
       batch.records.clear();
@@ -175,13 +176,13 @@ bool Journal::Commit() {
   return true;
 }
 
-Status Journal::WriteGroup(std::vector<Batch>& group) {
+Status Journal::WriteBatches(std::vector<Batch>& batches) {
   const Lsn synced = synced_.load(std::memory_order_relaxed);
   uint64_t first_needed = 0;
   size_t bytes = 0;
-  for (Batch& batch : group) {
+  for (Batch& batch : batches) {
     if (batch.segment != writing_segment_) TOCSIN_TRY(Switch(batch.segment));
-    // A close record promises the next segment: its file is durable first.
+    // A close record says that the next segment exists, so its file has to be durable first.
     if (batch.closes) TOCSIN_TRY(segments_->Prepare());
     Lsn lsn = batch.segment * options_.segment_bytes + batch.offset;
     for (size_t at = 0; at < batch.records.size(); at += RecordSize(&batch.records[at])) {
@@ -329,7 +330,7 @@ void Journal::StopThreads() {
 
 Status Journal::Close() {
   StopThreads();
-  notify_ = nullptr;  // the loops may have ended already: who closes runs the answers that still wait
+  notify_ = nullptr;  // the loops may have ended already: the caller runs the answers that still wait
   KeepTime(clock_.Now());
   while (Commit()) {
   }

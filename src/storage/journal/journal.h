@@ -1,10 +1,10 @@
-// Journal: the append-only log under the embedded store, shared by all shards ("lanes" here) of a node. Lanes append
-// records; one committer writes everything that arrived meanwhile as one group, syncs it, and tells the lanes how far
+// Journal: the append-only log under the embedded store, shared by all shards of a node. Each shard appends batches of
+// records through its Lane. The committer writes all batches that have arrived, syncs once, and tells the lanes how far
 // their records may be acknowledged (group commit).
 //
-// Threads: Append, Release and the readers are called by any lane (one short lock for a batch, never during I/O).
-// Commit, Maintain, Sync and SealRest are the committer's: the thread that StartThreads starts, or the test that drives
-// them by hand.
+// Threads: any lane calls Append, Release and the getters (one short lock for a batch, never during I/O). Only the
+// committer calls Commit, Sync and SealRest, and only the maker calls Maintain. StartThreads starts both; tests drive
+// them by hand instead.
 //
 // Invariants:
 //  - acknowledged() never passes what the configured durability allows.
@@ -23,8 +23,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "storage/journal/block_writer.h"
 #include "storage/journal/format.h"
-#include "storage/journal/group_writer.h"
 #include "storage/journal/segments.h"
 
 namespace tocsin::journal {
@@ -47,7 +47,7 @@ struct JournalEnd {
   uint64_t segment = 0;  // 0: the journal is empty
   uint64_t offset = 0;
   uint64_t first_needed = 1;
-  uint32_t epoch = 0;  // of the last server
+  uint32_t generation = 0;  // of the last server
 };
 
 struct Appended {
@@ -64,37 +64,38 @@ struct JournalFigures {
 
 class Journal {
  public:
-  /// Begins epoch end.epoch + 1, durably, behind `end`.
+  /// Begins generation end.generation + 1, durably, behind `end`.
   static Result<std::unique_ptr<Journal>> Start(const JournalOptions& options, const JournalEnd& end,
                                                 std::unique_ptr<Segments> segments, const Clock& clock);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Appends finished records of one lane; they stay together in one segment. Where they are the lane's first in that
-  /// segment, what `prologue` writes goes before them: each segment can be read without the ones before it.
+  /// Appends finished records of one lane; they stay together in one segment. If they are the lane's first in that
+  /// segment, what `prologue` writes goes before them, so that each segment can be read without the ones before it.
   /// `now` is the moment in their headers.
   Appended Append(uint32_t lane, std::string records, Moment now, const std::function<void(std::string&)>& prologue);
-  /// Writes down a step of the wall clock forward: a restart must not take it for time that has passed. Called every
+  /// Records a forward step of the wall clock: a restart must not take it for time that has passed. Called every
   /// second.
   void KeepTime(Moment now);
-  /// The lane has no use for segments below `first_needed` once all that it has appended so far is durable.
+  /// The lane does not need segments below `first_needed` once everything that it has appended so far is durable.
   void Release(uint32_t lane, uint64_t first_needed);
-  /// An emptied buffer of a record batch, to be filled again without new memory.
+  /// An empty buffer for a batch, with the memory of an earlier one.
   std::string Buffer();
 
-  /// What is appended below this may be acknowledged.
+  /// Records below this position may be acknowledged.
   Lsn acknowledged() const { return acknowledged_.load(std::memory_order_acquire); }
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Error error() const;
-  /// False while the disk is full: what makes the journal grow for good is refused, the rest still finds room.
+  /// False while the disk is full: callers refuse changes that make the journal grow for good. There is room for
+  /// others.
   bool has_room() const { return !full_.load(std::memory_order_relaxed); }
-  /// True until segments that a seal no longer needs are free.
+  /// True while segments below first_needed() are not yet free.
   bool freeing() const { return segments_->first() < first_needed(); }
-  /// Bytes appended and not yet written: lanes stop taking new jobs beyond a bound.
+  /// Bytes appended and not yet written. Stores refuse new jobs beyond a bound.
   size_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 
-  uint32_t epoch() const { return epoch_; }
+  uint32_t generation() const { return generation_; }
   uint64_t segment_bytes() const { return options_.segment_bytes; }
   /// From the oldest segment that a lane needs to the last one.
   uint64_t span_bytes() const { return (last_segment() - first_needed() + 1) * options_.segment_bytes; }
@@ -106,14 +107,15 @@ class Journal {
   /// Called after each sync with how long it took; before StartThreads.
   void OnSync(std::function<void(std::chrono::nanoseconds)> handler) { on_sync_ = std::move(handler); }
 
-  /// `notify` runs on the committer after each group and after a failure.
+  /// `notify` runs on the committer after each Commit and after a failure.
   void OnAcknowledged(std::function<void()> notify) { notify_ = std::move(notify); }
 
-  /// Writes and, where the durability says so, syncs everything appended so far. False when there was nothing.
+  /// Writes everything appended so far, and syncs it if the durability says so. False if there was nothing.
   bool Commit();
   /// Syncs what is written and not synced (kInterval).
   void Sync();
-  /// Seals the last group, so that damage to it cannot pass for a torn tail.
+  /// Appends and commits a seal unless one is the last record, so that damage to the records before it cannot pass for
+  /// a torn tail.
   void SealRest();
   /// Frees segments that no lane needs, and prepares the next one.
   void Maintain();
@@ -126,7 +128,7 @@ class Journal {
   struct Batch {
     uint64_t segment = 0;
     uint64_t offset = 0;
-    uint64_t first_needed = 0;  // what a seal in it says; 0: there is none
+    uint64_t first_needed = 0;  // of a seal; 0: it holds none
     bool closes = false;        // it is the close record of its segment
     std::string records;
   };
@@ -134,10 +136,12 @@ class Journal {
   Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<Segments> segments, const Clock& clock);
 
   Status Begin(const JournalEnd& end);
-  void AppendBatch(std::string records);  // these three need mutex_
+  // The caller holds mutex_.
+  void AppendBatch(std::string records);
   void AppendSeal();
   void Rotate();
-  Status WriteGroup(std::vector<Batch>& group);
+
+  Status WriteBatches(std::vector<Batch>& batches);
   Status Switch(uint64_t segment);
   Status SyncFile();
   void Fail(Error error);
@@ -148,12 +152,12 @@ class Journal {
   const JournalOptions options_;
   const Clock& clock_;
   std::unique_ptr<Segments> segments_;
-  const uint32_t epoch_;
+  const uint32_t generation_;
   std::function<void()> notify_;
   std::function<void(std::chrono::nanoseconds)> on_sync_;
   JournalFigures figures_;
 
-  // Guarded by mutex_: the tail where the next records go, and what waits for the committer.
+  // Guarded by mutex_: the tail, where the next records go, and the batches that wait for the committer.
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> segment_ = 0;
@@ -161,18 +165,18 @@ class Journal {
   std::vector<Batch> pending_;
   std::vector<std::string> buffers_;
   std::vector<uint64_t> lane_segment_;      // the segment that holds the lane's latest prologue
-  std::vector<uint64_t> lane_needs_;        // what each lane still needs
-  std::atomic<uint64_t> first_needed_ = 1;  // the least of these, as in the latest seal appended
+  std::vector<uint64_t> lane_needs_;        // the first segment that each lane needs
+  std::atomic<uint64_t> first_needed_ = 1;  // the smallest of these, as in the latest seal appended
   std::atomic<int64_t> apart_ms_ = 0;       // utc - steady in the latest record appended
-  bool sealed_ = true;                      // nothing but a seal was appended last
+  bool sealed_ = true;                      // the last record appended is a seal
   bool stop_ = false;
   std::optional<Error> error_;
 
   // Written by the committer alone.
-  std::unique_ptr<GroupWriter> writer_;
+  std::unique_ptr<BlockWriter> writer_;
   uint64_t writing_segment_ = 0;
   Lsn written_ = 0;
-  std::atomic<uint64_t> freeable_ = 1;  // what the latest durable seal needs
+  std::atomic<uint64_t> freeable_ = 1;  // segments below it can be freed: first_needed of the latest durable seal
   std::atomic<Lsn> synced_ = 0;
   std::atomic<Lsn> acknowledged_ = 0;
   std::atomic<bool> failed_ = false;

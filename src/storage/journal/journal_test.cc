@@ -35,7 +35,7 @@ class JournalTest : public testing::Test {
   std::string Record(std::string_view body, uint32_t lane) {
     std::string record;
     const size_t begin =
-        BeginRecord(record, RecordType::kEntries, static_cast<uint16_t>(lane), journal_->epoch(), clock_.Now());
+        BeginRecord(record, RecordType::kEntries, static_cast<uint16_t>(lane), journal_->generation(), clock_.Now());
     record += body;
     EndRecord(record, begin);
     return record;
@@ -181,13 +181,13 @@ TEST_F(JournalTest, ALaneNeedsItsOwnPrologue) {
 }
 
 TEST_F(JournalTest, EpochsRise) {
-  EXPECT_EQ(journal_->epoch(), 1U);
+  EXPECT_EQ(journal_->generation(), 1U);
   Append("one");
   ASSERT_TRUE(journal_->Close());
   Scanned scanned;
   Read(&scanned);
   Start(scanned, Durability::kFsync);
-  EXPECT_EQ(journal_->epoch(), 2U);
+  EXPECT_EQ(journal_->generation(), 2U);
   Append("two");
   journal_->Commit();
   EXPECT_THAT(Read(), testing::ElementsAre("prologue", "one", "prologue", "two"));

@@ -16,7 +16,7 @@ std::string& Lane::Out() {
   } else {
     buffer_ = journal_.Buffer();
   }
-  record_ = BeginRecord(buffer_, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
+  record_ = BeginRecord(buffer_, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.generation(), now_);
   return buffer_;
 }
 
@@ -25,8 +25,9 @@ void Lane::Append() {
   EndRecord(buffer_, record_);
   record_ = std::string::npos;
   const Appended appended = journal_.Append(number_, std::move(buffer_), now_, [this](std::string& out) {
-    const size_t begin = BeginRecord(out, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.epoch(), now_);
-    prologue_(out, now_);
+    const size_t begin =
+        BeginRecord(out, RecordType::kEntries, static_cast<uint16_t>(number_), journal_.generation(), now_);
+    prologue_(out);
     EndRecord(out, begin);
   });
   buffer_.clear();
@@ -51,7 +52,7 @@ void Lane::Drain() {
   const Lsn acknowledged = journal_.acknowledged();
   const Error error = failed ? journal_.error() : Error{};
   while (!waiting_.empty() && (failed || waiting_.front().end <= acknowledged)) {
-    // Even after a failure, what was acknowledged before it is reported as done: it is durable.
+    // What was acknowledged before a failure is durable, so it is still reported as done.
     const bool durable = waiting_.front().end <= acknowledged;
     auto complete = std::move(waiting_.front().complete);
     waiting_.pop_front();

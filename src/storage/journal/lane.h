@@ -1,6 +1,6 @@
-// Lane: one shard's way into the journal. It gathers entries into records, appends a call's records as one batch, and
-// holds back the answer of each call until its records may be acknowledged. The shard's thread owns it; only Wake is
-// called by the committer.
+// Lane: a shard writes to the journal through its lane. The lane gathers entries into records, appends a call's records
+// as one batch, and holds back the answer of each call until its records may be acknowledged. The shard's thread owns
+// it; only Wake is called by the committer.
 #pragma once
 
 #include <deque>
@@ -17,20 +17,19 @@ namespace tocsin::journal {
 
 class Lane {
  public:
-  using Prologue = std::function<void(std::string&, Moment)>;
+  using Prologue = std::function<void(std::string&)>;
   using Placed = std::function<void(uint64_t segment)>;
 
-  /// `prologue` writes the entries that each segment begins with; `placed` learns the segment of what was appended
-  /// last.
+  /// `prologue` writes the lane's first entries in each segment; `placed` is told the segment of each Append.
   Lane(Journal& journal, uint32_t number, Prologue prologue, Placed placed);
 
   void Bind(Loop& loop) { loop_ = &loop; }
 
   /// Begins to gather the entries of one call.
   void Begin(Moment now) { now_ = now; }
-  /// Where the next entry is written. Entries that a crash must not part are written after one Out(): into one record.
+  /// Where the next entry is written. Entries written after one Out() are in one record: a crash keeps all or none.
   std::string& Out();
-  /// Appends what was gathered.
+  /// Appends the gathered entries.
   void Append();
   /// Appends early, so that no batch outgrows a segment.
   void AppendIfLarge() {
@@ -57,7 +56,7 @@ class Lane {
 
   /// Runs the answers whose records may be acknowledged by now.
   void Drain();
-  /// From the committer: has Drain run on the shard's thread.
+  /// Called by the committer: makes Drain run on the shard's thread.
   void Wake();
 
   Journal& journal() { return journal_; }

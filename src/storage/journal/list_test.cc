@@ -14,18 +14,18 @@ struct Links {
   uint32_t next = 0;
 };
 
-TEST(ListTest, PopsInTheOrderOfPushing) {
-  std::vector<Links> nodes(4);
-  const auto at = [&](uint32_t index) -> Links& { return nodes[index]; };
+TEST(ListTest, KeepsTheOrderOfPushing) {
+  std::vector<Links> items(4);
+  const auto at = [&](uint32_t index) -> Links& { return items[index]; };
   List list;
   EXPECT_TRUE(list.empty());
-  EXPECT_EQ(list.PopFront(at), 0U);
   for (const uint32_t index : {2U, 1U, 3U}) list.PushBack(at, index);
   EXPECT_EQ(list.front(), 2U);
   EXPECT_EQ(list.back(), 3U);
-  EXPECT_EQ(list.PopFront(at), 2U);
-  EXPECT_EQ(list.PopFront(at), 1U);
-  EXPECT_EQ(list.PopFront(at), 3U);
+  for (const uint32_t index : {2U, 1U, 3U}) {
+    EXPECT_EQ(list.front(), index);
+    list.Unlink(at, index);
+  }
   EXPECT_TRUE(list.empty());
   EXPECT_EQ(list.back(), 0U);
 }
@@ -34,8 +34,8 @@ TEST(ListTest, AgreesWithAVector) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  std::vector<Links> nodes(64);
-  const auto at = [&](uint32_t index) -> Links& { return nodes[index]; };
+  std::vector<Links> items(64);
+  const auto at = [&](uint32_t index) -> Links& { return items[index]; };
   List list;
   std::vector<uint32_t> model;
   for (int step = 0; step < 100'000; ++step) {
@@ -51,10 +51,10 @@ TEST(ListTest, AgreesWithAVector) {
     ASSERT_EQ(list.front(), model.empty() ? 0 : model.front());
     ASSERT_EQ(list.back(), model.empty() ? 0 : model.back());
     std::vector<uint32_t> forward;
-    for (uint32_t i = list.front(); i != 0; i = nodes[i].next) forward.push_back(i);
+    for (uint32_t i = list.front(); i != 0; i = items[i].next) forward.push_back(i);
     ASSERT_EQ(forward, model);
     std::vector<uint32_t> backward;
-    for (uint32_t i = list.back(); i != 0; i = nodes[i].prev) backward.push_back(i);
+    for (uint32_t i = list.back(); i != 0; i = items[i].prev) backward.push_back(i);
     ASSERT_TRUE(std::equal(backward.begin(), backward.end(), model.rbegin(), model.rend()));
   }
 }

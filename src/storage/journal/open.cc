@@ -4,11 +4,11 @@
 
 namespace tocsin::journal {
 
-Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Options& options, Clock& clock) {
+Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options& options, Clock& clock) {
   TOCSIN_TRY(MakeFolder(fs, options.folder));
   auto lock = fs.Lock(options.folder);
   if (!lock) return std::unexpected(std::move(lock).error());
-  std::unique_ptr<Node> node(new Node(options));
+  std::unique_ptr<NodeStore> node(new NodeStore(options));
   node->lock_ = std::move(*lock);
   for (uint32_t shard = 0; shard < options.shards; ++shard) {
     node->shards_.push_back(std::make_unique<ShardStore>(node->use_, shard));
@@ -41,9 +41,9 @@ Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Options& options,
   return node;
 }
 
-Node::~Node() = default;
+NodeStore::~NodeStore() = default;
 
-void Node::Observe(metrics::Registry& metrics) {
+void NodeStore::Observe(metrics::Registry& metrics) {
   journal_->OnSync(
       [histogram = metrics.GetHistogram("tocsin_journal_sync_seconds", "How long a sync of the journal took.")](
           std::chrono::nanoseconds took) { histogram->Record(took); });
@@ -67,9 +67,9 @@ void Node::Observe(metrics::Registry& metrics) {
   });
 }
 
-void Node::Start() { journal_->StartThreads(); }
+void NodeStore::Start() { journal_->StartThreads(); }
 
-Status Node::Close() {
+Status NodeStore::Close() {
   Status done = journal_->Close();
   for (const auto& shard : shards_) shard->lane().Drain();
   return done;

@@ -1,4 +1,4 @@
-// The embedded store as the server opens it: the journal of one data folder and a store for each shard.
+// NodeStore: the embedded store of a node: the journal of one data folder and a ShardStore for each shard.
 #pragma once
 
 #include <memory>
@@ -21,18 +21,18 @@ struct Options {
   uint32_t shards = 1;
   Durability durability = Durability::kFsync;
   Millis sync_interval{50};           // of Durability::kInterval
-  uint64_t segment_bytes = 64 << 20;  // of a new folder; an old one keeps its own
+  uint64_t segment_bytes = 64 << 20;  // of a new folder; an existing one keeps its own
   uint64_t memory_limit_bytes = 0;    // 0: none
 };
 
-class Node {
+class NodeStore {
  public:
-  /// Locks the folder, recovers what is in it, brings `clock` up to the last moment that the journal knows, and begins
-  /// a new epoch. Refuses a folder that is in use, damaged, or of an unknown format.
-  static Result<std::unique_ptr<Node>> Open(FileSystem& fs, const Options& options, Clock& clock);
-  ~Node();
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  /// Locks the folder, recovers its jobs, restores `clock` to the last moment that the journal knows, and begins a new
+  /// generation. Refuses a folder that is in use, damaged, or of an unknown format.
+  static Result<std::unique_ptr<NodeStore>> Open(FileSystem& fs, const Options& options, Clock& clock);
+  ~NodeStore();
+  NodeStore(const NodeStore&) = delete;
+  NodeStore& operator=(const NodeStore&) = delete;
 
   Store& store(uint32_t shard) { return *shards_[shard]; }
   ShardStore& shard(uint32_t shard) { return *shards_[shard]; }
@@ -41,11 +41,11 @@ class Node {
 
   /// The answers of the shard's store run on `loop`. Before Start.
   void Bind(uint32_t shard, Loop& loop) { shards_[shard]->Bind(loop); }
-  /// The journal's figures are shown among `metrics`, which outlives this. Before Start.
+  /// Adds the journal's figures to `metrics`, which outlives this. Before Start.
   void Observe(metrics::Registry& metrics);
   /// Starts the committer. Tests that drive the journal by hand do not.
   void Start();
-  /// Once no loop calls the stores any more: everything is made durable. Answers that still wait run within the call.
+  /// Makes everything durable. Called when no loop calls the stores any more. Runs the answers that still wait.
   Status Close();
 
   /// What recovery found, for the log and the start-up message.
@@ -53,7 +53,7 @@ class Node {
   uint64_t jobs_recovered() const { return jobs_recovered_; }
 
  private:
-  explicit Node(const Options& options) : use_(options.memory_limit_bytes) {}
+  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes) {}
 
   std::unique_ptr<FolderLock> lock_;
   NodeUse use_;

@@ -1,4 +1,4 @@
-// ShardStore: looking at jobs, and changing many at once.
+// ShardStore: lookups, listings and sweeps.
 #include <charconv>
 
 #include "base/check.h"
@@ -7,12 +7,12 @@
 namespace tocsin::journal {
 namespace {
 
-/// Entries that one call looks at, at most: a listing of few jobs among many must not stall the shard.
+/// The most jobs that one call looks at: a listing of few jobs among many must not stall the shard.
 constexpr size_t kScanMax = 100'000;
-/// A page holds no more bytes than this, but always one job: an answer has to fit into memory.
+/// A page holds at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kPageBytes = 4 << 20;
 
-/// Leaves `at` alone where there is no cursor.
+/// Leaves `at` alone if there is no cursor.
 Status ParseCursor(std::string_view cursor, Index& at) {
   if (cursor.empty()) return {};
   const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), at);
@@ -33,7 +33,7 @@ bool Concerns(SweepKind kind, State state) {
   return true;
 }
 
-/// Whether there can be any: most topics have no dead letters.
+/// False if no job of the topic can match: most topics have no dead letters, so this saves the scan.
 bool HasAny(SweepKind kind, const TopicState& topic) {
   switch (kind) {
     case SweepKind::kRedrive:
@@ -44,40 +44,40 @@ bool HasAny(SweepKind kind, const TopicState& topic) {
     case SweepKind::kEmpty:
       break;
   }
-  return topic.entries > 0;
+  return topic.jobs > 0;
 }
 
 }  // namespace
 
 Time ShardStore::ShownDue(Index index, Moment now) const {
-  const Entry& entry = tier_.at(index);
+  const HotJob& hot = tier_.at(index);
   const Details* details = tier_.DetailsOf(index);
-  // Of a retained job the entry's own due time is when it is forgotten.
+  // In a retained job due() is when it is forgotten; its own due time is in the details.
   if (details != nullptr && details->finished) {
     return ShowAsUtc(details->finished_due, details->finished_timeline, now);
   }
-  return ShowAsUtc(entry.due(), entry.timeline(), now);
+  return ShowAsUtc(hot.due(), hot.timeline(), now);
 }
 
 void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const {
-  const Entry& entry = tier_.at(index);
+  const HotJob& hot = tier_.at(index);
   const Details* details = tier_.DetailsOf(index);
-  const std::string_view stored = tier_.BodyOf(entry);
+  const std::string_view stored = tier_.BodyOf(hot);
   std::memcpy(bytes, stored.data(), stored.size());
   Body body;
   TOCSIN_CHECK(DecodeBody({bytes, stored.size()}, body));
-  view.uid = entry.seq;
+  view.uid = hot.uid;
   view.own_id = body.own_id;
   view.key = body.key;
   view.payload = body.payload;
   if (!body.headers.empty()) TOCSIN_CHECK(DecodeHeaders(body.headers, view.headers));
-  view.state = entry.state;
-  view.trigger = entry.trigger();
-  view.attempt = entry.attempts;
-  view.max_attempts = entry.max_attempts;
+  view.state = hot.state;
+  view.trigger = hot.trigger();
+  view.attempt = hot.attempts;
+  view.max_attempts = hot.max_attempts;
   view.due = ShownDue(index, now);
-  if (entry.state == State::kLeased) {
-    view.lease_deadline = ShowAsUtc(FromMs(tier_.lease(entry.prev).due_ms), Timeline::kSteady, now);
+  if (hot.state == State::kLeased) {
+    view.lease_deadline = ShowAsUtc(FromMs(tier_.lease(hot.prev).due_ms), Timeline::kSteady, now);
   }
   if (details == nullptr) return;
   view.count_left = details->count_left;
@@ -123,10 +123,10 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
   const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
   size_t bytes = 0;
   for (; at < stop && found.size() < limit && bytes < kPageBytes; ++at) {
-    const Entry& entry = tier_.at(at);
-    if (entry.IsFree() || entry.topic != topic || entry.state != state) continue;
+    const HotJob& hot = tier_.at(at);
+    if (hot.IsFree() || hot.topic != topic || hot.state != state) continue;
     found.push_back(at);
-    bytes += entry.body_size;
+    bytes += hot.body_size;
   }
   Page page;
   page.jobs = ViewAll(found, now);
@@ -146,8 +146,8 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
   if (HasAny(kind, tier_.topic(topic))) {
     const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
     for (; at < stop && swept.changed < limit; ++at) {
-      const Entry& entry = tier_.at(at);
-      if (entry.IsFree() || entry.topic != topic || !Concerns(kind, entry.state)) continue;
+      const HotJob& hot = tier_.at(at);
+      if (hot.IsFree() || hot.topic != topic || !Concerns(kind, hot.state)) continue;
       SweepOne(at, kind, now);
       ++swept.changed;
     }
@@ -159,18 +159,18 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
 
 void ShardStore::SweepOne(Index index, SweepKind kind, Moment now) {
   if (kind == SweepKind::kRedrive) return Redrive(index, now);
-  // What is done or cancelled was counted as that.
+  // Done and cancelled jobs have been counted already.
   const State state = tier_.at(index).state;
   if (state != State::kDone && state != State::kCancelled) ++tier_.topic(tier_.at(index).topic).figures.purged;
   End(index, EntryType::kPurged, now);
 }
 
 void ShardStore::Redrive(Index index, Moment now) {
-  Entry& entry = tier_.at(index);
-  ++tier_.topic(entry.topic).figures.redriven;
+  HotJob& hot = tier_.at(index);
+  ++tier_.topic(hot.topic).figures.redriven;
   tier_.Detach(index);
-  entry.attempts = 0;
-  SetDue(entry, {Timeline::kSteady, now.steady});
+  hot.attempts = 0;
+  SetDue(hot, {Timeline::kSteady, now.steady});
   Move(index, State::kScheduled, now);
 }
 

@@ -11,13 +11,7 @@ constexpr uint32_t kLaneTopicsMax = 0xFFFF;
 class OnlyTopics final : public EntryVisitor {
  public:
   explicit OnlyTopics(std::function<void(uint32_t, const Topic&)> on_topic) : on_topic_(std::move(on_topic)) {}
-  void OnPut(const PutEntry&) override {}
-  void OnMove(const MoveEntry&) override {}
-  void OnCount(const CountEntry&) override {}
-  void OnEnd(const EndEntry&) override {}
   void OnTopic(uint32_t number, const Topic& topic) override { on_topic_(number, topic); }
-  void OnDropTopic(uint32_t) override {}
-  void OnUids(Uid) override {}
 
  private:
   const std::function<void(uint32_t, const Topic&)> on_topic_;
@@ -25,16 +19,16 @@ class OnlyTopics final : public EntryVisitor {
 
 }  // namespace
 
-void Replay::Foresee(const RecordHeader& header, std::string_view body) {
+void Replay::NoteTopics(const RecordHeader& header, std::string_view body) {
   OnlyTopics topics([&](uint32_t number, const Topic& topic) {
-    foreseen_[{header.epoch, header.lane, number}].push_back({header.lsn, topic});
+    noted_[{header.generation, header.lane, number}].push_back({header.lsn, topic});
   });
   DecodeEntries(body, header.moment(), topics);
 }
 
 bool Replay::Record(const RecordHeader& header, std::string_view body, uint64_t segment) {
-  if (header.epoch != epoch_) {
-    epoch_ = header.epoch;
+  if (header.generation != generation_) {
+    generation_ = header.generation;
     lanes_.clear();
   }
   lane_number_ = header.lane;
@@ -47,9 +41,9 @@ bool Replay::Record(const RecordHeader& header, std::string_view body, uint64_t 
 
 const Replay::LaneTopic* Replay::TopicOf(uint32_t number) {
   if (number < lane_->size() && !(*lane_)[number].name.empty()) return &(*lane_)[number];
-  const auto found = foreseen_.find({epoch_, lane_number_, number});
-  if (found == foreseen_.end()) return nullptr;
-  const auto next = std::ranges::upper_bound(found->second, lsn_, {}, &Foreseen::lsn);
+  const auto found = noted_.find({generation_, lane_number_, number});
+  if (found == noted_.end()) return nullptr;
+  const auto next = std::ranges::upper_bound(found->second, lsn_, {}, &Noted::lsn);
   if (next == found->second.end()) return nullptr;
   OnTopic(number, next->topic);
   return &(*lane_)[number];
@@ -74,13 +68,13 @@ void Replay::OnPut(const PutEntry& put) {
   std::memcpy(tier.BodyAt(index), put.body.data(), put.body.size());
   TOCSIN_CHECK(tier.Link(index));
   tier.AddUse(job.topic, 1, CountedBytes(put.body));
-  Entry& entry = tier.at(index);
-  entry.state = put.state;
-  SetDue(entry, {put.timeline, put.due});
-  entry.attempts = static_cast<uint16_t>(put.attempts);
-  entry.max_attempts = static_cast<uint16_t>(put.max_attempts);
-  SetTrigger(entry, put.trigger);
-  if (put.fired) entry.flags |= kFiredFlag;
+  HotJob& hot = tier.at(index);
+  hot.state = put.state;
+  SetDue(hot, {put.timeline, put.due});
+  hot.attempts = static_cast<uint16_t>(put.attempts);
+  hot.max_attempts = static_cast<uint16_t>(put.max_attempts);
+  SetTrigger(hot, put.trigger);
+  if (put.fired) hot.flags |= kFiredFlag;
   if (put.details != nullptr) tier.MakeDetails(index) = *put.details;
   job.shard->PutIn(index, segment_);
   job.shard->RestoreUids(put.uid);
@@ -90,12 +84,12 @@ void Replay::OnMove(const MoveEntry& move) {
   const Job job = Find(move.topic, move.uid);
   if (job.index == 0) return;
   HotTier& tier = job.shard->tier();
-  Entry& entry = tier.at(job.index);
-  entry.state = move.state;
-  SetDue(entry, {move.timeline, move.due});
-  entry.attempts = static_cast<uint16_t>(move.attempts);
-  if (move.fired) entry.flags |= kFiredFlag;
-  if (move.either) SetTrigger(entry, Trigger::kEither);
+  HotJob& hot = tier.at(job.index);
+  hot.state = move.state;
+  SetDue(hot, {move.timeline, move.due});
+  hot.attempts = static_cast<uint16_t>(move.attempts);
+  if (move.fired) hot.flags |= kFiredFlag;
+  if (move.either) SetTrigger(hot, Trigger::kEither);
   if (!move.reason.empty() || tier.DetailsOf(job.index) != nullptr) {
     tier.MakeDetails(job.index).reason = move.reason;
   }
@@ -114,13 +108,13 @@ void Replay::OnEnd(const EndEntry& end) {
   if (job.index == 0) return;
   HotTier& tier = job.shard->tier();
   if (end.retention == Millis(0)) return job.shard->EraseJob(job.index);
-  Entry& entry = tier.at(job.index);
+  HotJob& hot = tier.at(job.index);
   Details& details = tier.MakeDetails(job.index);
   details.finished = true;
-  details.finished_due = entry.due();
-  details.finished_timeline = entry.timeline();
-  entry.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
-  SetDue(entry, {Timeline::kSteady, moment_.steady + end.retention});
+  details.finished_due = hot.due();
+  details.finished_timeline = hot.timeline();
+  hot.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
+  SetDue(hot, {Timeline::kSteady, moment_.steady + end.retention});
 }
 
 void Replay::OnTopic(uint32_t number, const Topic& topic) {
@@ -131,11 +125,11 @@ void Replay::OnTopic(uint32_t number, const Topic& topic) {
   known.home = Placement{static_cast<uint32_t>(shards_.size())}.HomeOf(topic.name);
   known.numbers.clear();
   for (const auto& shard : shards_) {
-    // Lanes take up a change one after the other: the newest settings hold, whichever lane wrote last.
+    // Lanes write a change one after the other: the newest settings hold, whichever lane wrote last.
     const uint16_t there = shard->tier().FindTopic(topic.name);
     const bool newer = there == kNoTopic || shard->tier().topic(there).settings.version <= topic.version;
     known.numbers.push_back(newer ? shard->EnsureTopic(topic) : there);
-    if (known.numbers.back() == kNoTopic) {  // more than there can be: no such record was ever written
+    if (known.numbers.back() == kNoTopic) {  // more topics than possible: no program wrote such a record
       known = {};
       return;
     }
@@ -151,7 +145,7 @@ void Replay::OnDropTopic(uint32_t number) {
     shard->DropTopicJobs(there);
     shard->tier().RemoveTopic(there);
   }
-  // Other lanes may know it under numbers of their own, until their drop comes.
+  // Other lanes may have numbers for it until their own drop comes.
   const std::string name = topic->name;
   for (auto& [lane, topics] : lanes_) {
     for (LaneTopic& each : topics) {

@@ -1,5 +1,5 @@
-// Replay: applies the records of a journal to the stores of a node's shards. The number of shards may differ from the
-// one that wrote them: each job goes to the shard that its slot lives on now.
+// Replay: applies the records of a journal to the stores of a node's shards. The number of shards may have changed
+// since they were written: each job goes to the shard that serves its slot now.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ class Replay final : private EntryVisitor {
  public:
   explicit Replay(std::vector<std::unique_ptr<ShardStore>>& shards) : shards_(shards) {}
 
-  /// Before the first Record, where some may be damaged: learns the topics that this one defines, for jobs whose own
-  /// definition is lost.
-  void Foresee(const RecordHeader& header, std::string_view body);
-  /// False where the record is malformed.
+  /// Notes the topics that this record defines. The repair calls it for all records before the first Record: if damage
+  /// has destroyed the definition of a topic number, a later one is used.
+  void NoteTopics(const RecordHeader& header, std::string_view body);
+  /// False if the record is malformed.
   bool Record(const RecordHeader& header, std::string_view body, uint64_t segment);
 
  private:
@@ -48,15 +48,15 @@ class Replay final : private EntryVisitor {
   Job Find(uint32_t topic, Uid uid);
 
   std::vector<std::unique_ptr<ShardStore>>& shards_;
-  struct Foreseen {
+  struct Noted {
     Lsn lsn = 0;
     Topic topic;
   };
-  std::map<std::tuple<uint32_t, uint16_t, uint32_t>, std::vector<Foreseen>> foreseen_;  // by epoch, lane, number
-  uint32_t epoch_ = 0;
+  std::map<std::tuple<uint32_t, uint16_t, uint32_t>, std::vector<Noted>> noted_;  // by generation, lane, number
+  uint32_t generation_ = 0;
   uint16_t lane_number_ = 0;
   Lsn lsn_ = 0;
-  std::map<uint16_t, std::vector<LaneTopic>> lanes_;  // of the current epoch
+  std::map<uint16_t, std::vector<LaneTopic>> lanes_;  // of the current generation
   std::vector<LaneTopic>* lane_ = nullptr;
   Moment moment_;
   uint64_t segment_ = 0;

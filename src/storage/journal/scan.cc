@@ -27,15 +27,15 @@ class Scanner {
   }
 
  private:
-  /// A place where a record should be and none is. Harmless if nothing proves that there was one.
+  /// A place without a valid record. Damage if a witness proves that there was one.
   struct Gap {
     std::string file;
     uint64_t segment = 0;
     uint64_t offset = 0;
     Lsn lsn = 0;
   };
-  /// A valid record behind a gap: taken if a witness comes, part of the torn tail if none does.
-  struct Pending {
+  /// A valid record behind a gap: taken if a witness follows, otherwise part of the torn tail.
+  struct BehindGap {
     RecordHeader header;
     std::string body;
     const SegmentFile* segment = nullptr;
@@ -59,12 +59,12 @@ class Scanner {
   const std::optional<uint64_t> from_;
   Scanned scanned_;
   std::string buffer_;
-  std::deque<Gap> gaps_;         // not, or not yet, proved to be damage
-  std::deque<Pending> pending_;  // behind the first of them
+  std::deque<Gap> gaps_;          // not, or not yet, proved to be damage
+  std::deque<BehindGap> behind_;  // records behind the first gap
   std::vector<std::pair<std::string, uint64_t>> free_sizes_;
   std::vector<std::string> odd_;  // files whose header is neither valid nor empty
   uint64_t first_needed_ = 1;
-  uint32_t epoch_ = 0;
+  uint32_t generation_ = 0;
   bool closed_ = true;  // the segment before ended with a close record, or there was none
 };
 
@@ -85,8 +85,8 @@ Status Scanner::ReadHeaders() {
       return std::unexpected(std::move(header).error().Prefixed(folder_ + "/" + name));
     }
     if (!header) {
-      // A file that was being made, or whose header was being rewritten for its next use, when the power went. What is
-      // not of full size is not worth keeping.
+      // A power cut met this file while it was being made or its header was being rewritten. It is free, or removed if
+      // it is not of full size.
       free_sizes_.emplace_back(name, *size);
       if (block.find_first_not_of('\0') != std::string::npos) odd_.push_back(name);
       continue;
@@ -102,7 +102,7 @@ Status Scanner::ReadHeaders() {
 }
 
 void Scanner::ChooseRun() {
-  // Freed files may still be there: only those that lead up to the last one without a gap belong to the journal.
+  // Freed files may still have their numbers. Only files that lead up to the last one without a gap are in use.
   std::ranges::sort(scanned_.used, {}, &SegmentFile::number);
   size_t first = scanned_.used.empty() ? 0 : scanned_.used.size() - 1;
   const auto belongs = [&](size_t i) {
@@ -127,9 +127,9 @@ void Scanner::PassGap(size_t position) {
        after.number == before.number
            ? fmt::format("it says that it is segment {}, as {} does", after.number, before.name)
            : fmt::format("segments {} to {} before it are missing", before.number + 1, after.number - 1)});
-  // What the last segment before the gap ended with is good: there is a journal behind it.
-  for (const Pending& each : pending_) Take(each.header, each.body, *each.segment, each.offset);
-  pending_.clear();
+  // The records at the end of the segment before the gap are good, because the journal continues behind it.
+  for (const BehindGap& each : behind_) Take(each.header, each.body, *each.segment, each.offset);
+  behind_.clear();
   gaps_.clear();
 }
 
@@ -150,7 +150,7 @@ void Scanner::ScanRecords(std::string_view bytes, const SegmentFile& segment) {
   closed_ = false;
   for (size_t at = kBlock; at < bytes.size();) {
     const auto header = CheckRecord(bytes.substr(at), base + at);
-    if (!header || header->epoch < epoch_) {
+    if (!header || header->generation < generation_) {
       if (at == expected) gaps_.push_back({segment.name, segment.number, at, base + at});
       at = NextRecord(bytes, at + 1, base);
       continue;
@@ -160,7 +160,7 @@ void Scanner::ScanRecords(std::string_view bytes, const SegmentFile& segment) {
     if (gaps_.empty()) {
       Take(*header, body, segment, at);
     } else {
-      pending_.push_back({*header, std::string(body), &segment, at});
+      behind_.push_back({*header, std::string(body), &segment, at});
     }
     at += header->size;
     expected = at;
@@ -169,11 +169,11 @@ void Scanner::ScanRecords(std::string_view bytes, const SegmentFile& segment) {
       return;
     }
   }
-  // A segment that is full, or cut off, and does not end with a close record.
+  // The segment is full or cut off, and does not end with a close record.
   if (expected == bytes.size()) gaps_.push_back({segment.name, segment.number, expected, base + expected});
 }
 
-/// What lies below header.synced was durable when it was written: a gap there is damage, and records there were good.
+/// Everything below header.synced was durable: gaps there are damage, and records there are good.
 void Scanner::Witness(const RecordHeader& header) {
   if (gaps_.empty()) return;
   while (!gaps_.empty() && gaps_.front().lsn < header.synced) {
@@ -181,14 +181,14 @@ void Scanner::Witness(const RecordHeader& header) {
     gaps_.pop_front();
   }
   const Lsn good = gaps_.empty() ? header.lsn : gaps_.front().lsn;
-  while (!pending_.empty() && pending_.front().header.lsn < good) {
-    const Pending& first = pending_.front();
+  while (!behind_.empty() && behind_.front().header.lsn < good) {
+    const BehindGap& first = behind_.front();
     Take(first.header, first.body, *first.segment, first.offset);
-    pending_.pop_front();
+    behind_.pop_front();
   }
 }
 
-/// A record names its own position, so a search for the next one needs no other mark.
+/// A record holds its own position, so a search for the next one needs no other mark.
 size_t Scanner::NextRecord(std::string_view bytes, size_t from, Lsn base) {
   constexpr size_t kLsnAt = offsetof(RecordHeader, lsn);
   for (size_t at = from; at + sizeof(RecordHeader) <= bytes.size(); ++at) {
@@ -200,7 +200,7 @@ size_t Scanner::NextRecord(std::string_view bytes, size_t from, Lsn base) {
 }
 
 void Scanner::Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset) {
-  epoch_ = header.epoch;
+  generation_ = header.generation;
   scanned_.last.utc = std::max(scanned_.last.utc, header.moment().utc);
   scanned_.last.steady = std::max(scanned_.last.steady, header.moment().steady);
   ++scanned_.records;
@@ -220,7 +220,7 @@ void Scanner::Take(const RecordHeader& header, std::string_view body, const Segm
 
 void Scanner::CheckEnds() {
   scanned_.end.first_needed = first_needed_;
-  scanned_.end.epoch = epoch_;
+  scanned_.end.generation = generation_;
   if (scanned_.used.empty()) {
     for (const std::string& name : odd_) scanned_.damage.push_back({name, 0, "the segment header is damaged"});
     return;
@@ -231,7 +231,7 @@ void Scanner::CheckEnds() {
     scanned_.damage.push_back({odd_.empty() ? scanned_.used.front().name : odd_.front(), 0,
                                fmt::format("segments {} to {} are missing{}", first_needed_, first - 1, hint)});
   }
-  for (const Pending& pending : pending_) scanned_.torn_tail_bytes += pending.header.size;
+  for (const BehindGap& each : behind_) scanned_.torn_tail_bytes += each.header.size;
   if (!gaps_.empty()) {
     scanned_.end.segment = gaps_.front().segment;
     scanned_.end.offset = gaps_.front().offset;
@@ -242,8 +242,8 @@ void Scanner::CheckEnds() {
     scanned_.end.segment = last.number;
     scanned_.end.offset = scanned_.segment_bytes;
   }
-  // Segments behind the end were prepared, or hold only what was never acknowledged: free for use, and first: no other
-  // file may get the number of one while it still has it.
+  // Segments behind the end were prepared, or hold only records that were never acknowledged. They are free, and used
+  // first: no other file may get a number that one of them still has.
   while (!scanned_.used.empty() && scanned_.used.back().number > scanned_.end.segment) {
     scanned_.free.push_front(std::move(scanned_.used.back().name));
     scanned_.used.pop_back();

@@ -1,6 +1,6 @@
-// Reading a whole journal: at start, and for the offline tools. Finds the segments, checks every record, tells a torn
-// tail (cut off: it was never acknowledged) from damage (reported with file and offset, and never passed over in
-// silence).
+// Scan: reads a whole journal, at start and for the offline tools. It finds the segments and checks every record. It
+// tells a torn tail, which was never acknowledged and is cut off, from damage, which is always reported with file and
+// offset.
 #pragma once
 
 #include <deque>
@@ -27,20 +27,20 @@ struct Scanned {
   uint64_t segment_bytes = 0;  // 0: the folder holds no journal
   std::deque<SegmentFile> used;
   std::deque<std::string> free;   // files of full size that can be used again
-  std::deque<std::string> unfit;  // files whose making was interrupted
+  std::deque<std::string> unfit;  // files that were not completely made
   uint64_t records = 0;
   uint64_t bytes = 0;            // of records
-  uint64_t torn_tail_bytes = 0;  // in records that were begun and not finished
+  uint64_t torn_tail_bytes = 0;  // of records in the torn tail
   std::vector<Damage> damage;
 };
 
-/// False where the record's body is malformed.
+/// False if the record's body is malformed.
 using OnRecord = std::function<bool(const RecordHeader&, std::string_view body, uint64_t segment)>;
 
-/// Hands every valid record to `on_record`, in order. Damage does not stop it: it goes on behind it and reports it. An
-/// error only where the folder cannot be read or has an unknown format version. Segments before a missing one are left
-/// out: mostly they were freed. Where they turn out to be needed, that is damage; reading again with `from` = the first
-/// one needed takes them in.
+/// Hands every valid record to `on_record`, in order. It reports damage and continues behind it. It fails only if the
+/// folder cannot be read or has an unknown format version. Segments before a missing one are left out, because usually
+/// they were freed. If they turn out to be needed, that is damage; a second scan with `from` = the first one needed
+/// reads them.
 Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record,
                      std::optional<uint64_t> from = std::nullopt);
 

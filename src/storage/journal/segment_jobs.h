@@ -1,6 +1,6 @@
 // SegmentJobs: which jobs of one shard have their latest put in which segment, so that an old segment can be emptied by
-// copying forward the few that still live in it. A job that ended or moved on leaves its place in the list behind;
-// whoever walks the list sees by the entry's own segment number that it is no longer there. The shard's thread owns it.
+// copying forward the few jobs that it still holds. A job that ended or was put again stays in the list; whoever walks
+// the list compares the job's own segment number. The shard's thread owns it.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ class SegmentJobs {
     ++last.live;
   }
 
-  /// A job whose put was in `segment` ended, or was put anew.
+  /// A job whose put was in `segment` ended, or was put again.
   void Remove(uint64_t segment) {
-    // Numbers are nearly dense: a shard that rested leaves out a few, so the guess is at most a little too high.
+    // Numbers are nearly dense: an idle shard leaves out a few, so the guess is at most a little too high.
     size_t guess = std::min(segment - segments_.front().number, segments_.size() - 1);
     while (segments_[guess].number != segment) --guess;
     --segments_[guess].live;
@@ -37,7 +37,7 @@ class SegmentJobs {
     return segments_.empty() ? none : segments_.front().number;
   }
 
-  /// The next job of the oldest segment's list, living there or not; 0 at its end.
+  /// The next job of the oldest segment's list, whether its put is still there or not; 0 at the end.
   uint32_t NextOfOldest() {
     if (segments_.empty()) return 0;
     Segment& oldest = segments_.front();

@@ -5,23 +5,17 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "storage/journal/block_writer.h"
 
 namespace tocsin::journal {
 namespace {
 
-// Free files that are kept. One stands behind the prepared file at all times; with another, the file that a stream of
-// jobs leaves behind is there when the next one is needed. A large journal frees several at once.
+// Free files that are kept. One is always in reserve behind the prepared file. With a second one, a steady stream of
+// jobs reuses the file that it has just freed. A large journal frees several at once.
 constexpr size_t kFreeKept = 2;
 constexpr size_t kUsedForEachFree = 16;
-// Small, so that the writes of the journal itself have to wait for no more than one of these.
+// Small, so that a write of the journal waits for at most one of these.
 constexpr size_t kFillBytes = 256 << 10;
-
-struct FreeAligned {
-  void operator()(char* p) const { std::free(p); }
-};
-using AlignedBuffer = std::unique_ptr<char[], FreeAligned>;
-
-AlignedBuffer MakeAligned(size_t bytes) { return AlignedBuffer(static_cast<char*>(std::aligned_alloc(kBlock, bytes))); }
 
 uint64_t NumberInName(std::string_view name) {
   uint64_t number = 0;
@@ -78,8 +72,8 @@ Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   const std::string path = PathOf(name);
   if (auto created = fs_.Open(path, OpenMode::kCreate); !created) return created;
   auto file = fs_.Open(path, direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
-  // Zeros are written, not merely allocated: an unwritten extent would be converted, with a journal commit of the file
-  // system's own, when it is first synced. Past the page cache, they never come to the disk all at once.
+  // Write zeros instead of only allocating: at the first sync the file system would have to convert an unwritten
+  // extent, with a commit of its own journal. Direct writes never reach the disk all at once.
   const AlignedBuffer zeros = MakeAligned(kFillBytes);
   std::memset(zeros.get(), 0, kFillBytes);
   Status done = file ? Status{} : std::unexpected(file.error());
@@ -153,7 +147,7 @@ Result<std::unique_ptr<File>> Segments::TakeNext() {
 }
 
 Status Segments::Free(uint64_t first_needed) {
-  const std::scoped_lock preparing(preparing_);  // no file is given a number while others go
+  const std::scoped_lock preparing(preparing_);  // no file gets a number while others are freed
   std::vector<std::string> removed;
   {
     const std::scoped_lock lock(mutex_);

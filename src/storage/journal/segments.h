@@ -1,10 +1,9 @@
-// The segment files of one data folder: which there are, which number each has, and where the next one comes from. A
-// file is prewritten once, so that later writes change no metadata and cost one device flush, and is then used again
-// and again.
+// Segments: the segment files of one data folder, the number of each, and the supply of new ones. A file is prewritten
+// once, so that later writes change no metadata and cost one device flush, and is then used again and again.
 //
-// Invariant: files are taken out of use from the oldest on, and only below a first needed segment that a seal has made
-// durable. So the segments from there to the last have no gap, and replaying older ones as well, as far as there is no
-// gap, gives the same state.
+// Invariant: files are freed from the oldest on, and only below a first needed segment that a durable seal names. So
+// the segments from there to the last have no gap, and replaying older ones too, as far as there is no gap, gives the
+// same state.
 //
 // Thread-safe. Preparing a file takes long (it writes all of it) and happens outside the lock, on the maker's thread.
 #pragma once
@@ -19,7 +18,7 @@
 
 namespace tocsin::journal {
 
-/// Makes the folder, where there is none, for good.
+/// Makes the folder durably, unless it exists.
 Status MakeFolder(FileSystem& fs, const std::string& folder);
 
 struct SegmentFile {
@@ -32,32 +31,32 @@ class Segments {
   Segments(FileSystem& fs, std::string folder, uint64_t segment_bytes, bool direct)
       : fs_(fs), folder_(std::move(folder)), segment_bytes_(segment_bytes), direct_(direct) {}
 
-  /// What recovery found: files in use, in the order of their numbers, and files to be used again.
+  /// Takes over the files that recovery found: files in use, in the order of their numbers, and free files.
   void Adopt(std::deque<SegmentFile> used, std::deque<std::string> free);
 
   /// Opens the segment in use that has this number, for writing.
   Result<std::unique_ptr<File>> OpenUsed(uint64_t number);
 
-  /// Syncs the segment in use before `number`, if there is one. Older ones were synced before that was begun.
+  /// Syncs the segment in use before `number`, if there is one. Older ones were synced before that one was begun.
   Status SyncBefore(uint64_t number);
-  /// What the block of `offset` holds before it.
+  /// The content of the block of `offset` before it.
   Result<std::string> ReadTail(uint64_t number, uint64_t offset);
 
-  /// Makes sure that a file waits for number last + 1, with that number durable in its header. Blocks. kStorageFull
-  /// where no file is free and the disk has no room for another.
+  /// Makes sure that there is a file with number last + 1 durable in its header. Blocks. kStorageFull if no file is
+  /// free and the disk has no room for another.
   Status Prepare();
-  /// Makes sure that a free file stands behind the prepared one: room for what has to be written on a full disk.
+  /// Makes sure that there is a free file in addition to the prepared one, so that a full disk can still be written to.
   Status Reserve();
-  /// The prepared file becomes the last one in use. Prepares it first where nobody has.
+  /// The prepared file becomes the last one in use. Prepares one if there is none.
   Result<std::unique_ptr<File>> TakeNext();
 
-  /// Files with numbers below `first_needed` are free: kept for use, or removed beyond a few.
+  /// Frees files with numbers below `first_needed`. Keeps a few for use and removes the others.
   Status Free(uint64_t first_needed);
 
   uint64_t first() const;
   uint64_t last() const;
   size_t used() const;
-  /// Nothing is left to do for Prepare and Reserve.
+  /// Whether Prepare and Reserve have nothing to do.
   bool prepared() const;
   uint64_t segment_bytes() const { return segment_bytes_; }
   std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
@@ -70,7 +69,7 @@ class Segments {
   const uint64_t segment_bytes_;
   const bool direct_;
 
-  std::mutex preparing_;  // held by the one who prepares; taken before mutex_
+  std::mutex preparing_;  // held while files are prepared or freed; taken before mutex_
   mutable std::mutex mutex_;
   std::deque<SegmentFile> used_;
   std::deque<std::string> free_;

@@ -1,4 +1,4 @@
-// Topics, upkeep, and what the other parts of ShardStore (submit.cc, deliver.cc, amend.cc, query.cc) share.
+// ShardStore: topics, upkeep, and helpers of the other parts (submit.cc, deliver.cc, amend.cc, query.cc).
 #include "storage/journal/shard_store.h"
 
 #include "base/check.h"
@@ -7,24 +7,23 @@ namespace tocsin::journal {
 namespace {
 
 constexpr int kFenceCountBits = 40;
-// The journal may span this many times what its live puts take, and at least so many segments, before old segments are
-// emptied. Together with the files kept for use this stays within three times the live bytes.
+// Old segments are emptied when the journal spans more than this percentage of its live puts, and more than this number
+// of segments. Together with the free files that are kept, this stays within three times the live bytes.
 constexpr uint64_t kSpanPercent = 250;
 constexpr uint64_t kSpanSegmentsMin = 4;
 // The same on a full disk.
 constexpr uint64_t kFullSpanPercent = 125;
 constexpr uint64_t kFullSpanSegments = 1;
-constexpr size_t kPutOverhead = 24;  // of a put besides the body, about
-
+constexpr size_t kPutOverhead = 24;      // of a put without the body, about
 constexpr size_t kDetailsOverhead = 24;  // of the details in a put
 
-size_t PutBytes(const Entry& entry, const Details* details) {
-  return entry.body_size + kPutOverhead + (details == nullptr ? 0 : details->put_bytes);
+size_t PutBytes(const HotJob& hot, const Details* details) {
+  return hot.body_size + kPutOverhead + (details == nullptr ? 0 : details->put_bytes);
 }
 
-/// What a topic takes in a prologue, at most.
+/// An upper bound for the size of a topic in a prologue.
 size_t BytesOf(const Topic& topic) {
-  constexpr size_t kSettingsMax = 96;  // encoded, besides the texts
+  constexpr size_t kSettingsMax = 96;  // encoded, without the texts
   constexpr size_t kSizesMax = 4;      // of a setting's name and value
   size_t bytes = topic.name.size() + kSettingsMax + topic.delivery.sink.size();
   for (const auto& [name, value] : topic.delivery.settings) bytes += kSizesMax + name.size() + value.size();
@@ -48,31 +47,31 @@ uint16_t ShardStore::EnsureTopic(const Topic& settings) {
 }
 
 void ShardStore::DropTopicJobs(uint16_t topic) {
-  for (Index index = 1; index < tier_.end() && tier_.topic(topic).entries > 0; ++index) {
+  for (Index index = 1; index < tier_.end() && tier_.topic(topic).jobs > 0; ++index) {
     if (!tier_.at(index).IsFree() && tier_.at(index).topic == topic) EraseJob(index);
   }
 }
 
 void ShardStore::PutIn(Index index, uint64_t segment) {
-  Entry& entry = tier_.at(index);
-  entry.segment = static_cast<uint32_t>(segment);
+  HotJob& hot = tier_.at(index);
+  hot.segment = static_cast<uint32_t>(segment);
   puts_.Add(segment, index);
-  if (entry.flags & kHasDetails) {
+  if (hot.flags & kHasDetails) {
     Details& details = tier_.MakeDetails(index);
     details.put_bytes =
         static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
   }
-  node_.put_bytes.fetch_add(PutBytes(entry, tier_.DetailsOf(index)), std::memory_order_relaxed);
+  node_.put_bytes.fetch_add(PutBytes(hot, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
 
 void ShardStore::ForgetPut(Index index) {
-  const Entry& entry = tier_.at(index);
-  if (entry.segment == 0) {  // written by this very call
+  const HotJob& hot = tier_.at(index);
+  if (hot.segment == 0) {  // written by the current call
     std::erase(unplaced_puts_, index);
     return;
   }
-  puts_.Remove(entry.segment);
-  node_.put_bytes.fetch_sub(PutBytes(entry, tier_.DetailsOf(index)), std::memory_order_relaxed);
+  puts_.Remove(hot.segment);
+  node_.put_bytes.fetch_sub(PutBytes(hot, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
 
 void ShardStore::RestoreUids(Uid used) {
@@ -84,33 +83,33 @@ void ShardStore::Attach(Journal& journal, Moment now) {
   Time oldest_steady = now.steady;
   Time oldest_utc = now.utc;
   for (Index index = 1; index < tier_.end(); ++index) {
-    const Entry& entry = tier_.at(index);
-    if (entry.IsFree()) continue;
-    Time& oldest = entry.flags & kOnSteady ? oldest_steady : oldest_utc;
-    oldest = std::min(oldest, entry.due());
+    const HotJob& hot = tier_.at(index);
+    if (hot.IsFree()) continue;
+    Time& oldest = hot.flags & kOnSteady ? oldest_steady : oldest_utc;
+    oldest = std::min(oldest, hot.due());
   }
   tier_.ResetWheels(std::max(Time{}, oldest_steady - Millis(1)), std::max(Time{}, oldest_utc - Millis(1)));
   for (Index index = 1; index < tier_.end(); ++index) {
-    const Entry& entry = tier_.at(index);
-    if (entry.IsFree()) continue;
-    if (entry.state == State::kScheduled) {
+    const HotJob& hot = tier_.at(index);
+    if (hot.IsFree()) continue;
+    if (hot.state == State::kScheduled) {
       tier_.Schedule(index);
-    } else if (entry.state == State::kDead) {
+    } else if (hot.state == State::kDead) {
       tier_.MakeDead(index);
     } else {
-      tier_.Retain(index, entry.state, entry.due());
+      tier_.Retain(index, hot.state, hot.due());
       continue;
     }
-    ++tier_.topic(entry.topic).figures.recovered;
+    ++tier_.topic(hot.topic).figures.recovered;
   }
-  fence_ = uint64_t{journal.epoch()} << kFenceCountBits;
+  fence_ = uint64_t{journal.generation()} << kFenceCountBits;
   lane_ = std::make_unique<Lane>(
-      journal, shard_, [this](std::string& out, Moment) { WritePrologue(out); },
+      journal, shard_, [this](std::string& out) { WritePrologue(out); },
       [this](uint64_t segment) {
         for (const Index index : unplaced_puts_) PutIn(index, segment);
         unplaced_puts_.clear();
       });
-  // The lane's first record in this epoch: from here on its topics have numbers.
+  // The lane's first record in this generation: its prologue gives the topics their numbers.
   lane_->Begin(now);
   EncodeUids(lane_->Out(), last_uid_);
   lane_->Append();
@@ -176,20 +175,20 @@ std::vector<TopicFigures> ShardStore::Topics() const {
 }
 
 void ShardStore::WritePut(std::string& out, Index index, Moment now) {
-  const Entry& entry = tier_.at(index);
+  const HotJob& hot = tier_.at(index);
   PutEntry put;
-  put.topic = entry.topic;
-  put.uid = entry.seq;
+  put.topic = hot.topic;
+  put.uid = hot.uid;
   // A lease is not stored: after a restart a leased job is scheduled.
-  put.state = entry.state == State::kLeased ? State::kScheduled : entry.state;
-  put.timeline = entry.timeline();
-  put.due = entry.due();
-  put.attempts = entry.attempts;
-  put.max_attempts = entry.max_attempts;
-  put.trigger = entry.trigger();
-  put.fired = entry.fired();
+  put.state = hot.state == State::kLeased ? State::kScheduled : hot.state;
+  put.timeline = hot.timeline();
+  put.due = hot.due();
+  put.attempts = hot.attempts;
+  put.max_attempts = hot.max_attempts;
+  put.trigger = hot.trigger();
+  put.fired = hot.fired();
   put.details = tier_.DetailsOf(index);
-  put.body = tier_.BodyOf(entry);
+  put.body = tier_.BodyOf(hot);
   EncodePut(out, put, now);
   tier_.at(index).segment = 0;
   unplaced_puts_.push_back(index);
@@ -206,27 +205,27 @@ void ShardStore::Move(Index index, State state, Moment now) {
 }
 
 void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
-  const Entry& entry = tier_.at(index);
+  const HotJob& hot = tier_.at(index);
   const Details* details = tier_.DetailsOf(index);
   MoveEntry move;
-  move.topic = entry.topic;
-  move.uid = entry.seq;
-  move.state = entry.state;
-  move.timeline = entry.timeline();
-  move.due = entry.due();
-  move.attempts = entry.attempts;
-  move.fired = entry.fired();
-  move.either = entry.trigger() == Trigger::kEither;
+  move.topic = hot.topic;
+  move.uid = hot.uid;
+  move.state = hot.state;
+  move.timeline = hot.timeline();
+  move.due = hot.due();
+  move.attempts = hot.attempts;
+  move.fired = hot.fired();
+  move.either = hot.trigger() == Trigger::kEither;
   if (details != nullptr) move.reason = details->reason;
   EncodeMove(out, move, now);
   lane_->AppendIfLarge();
 }
 
 void ShardStore::End(Index index, EntryType how, Moment now) {
-  const Entry& entry = tier_.at(index);
-  const Millis retention = tier_.topic(entry.topic).settings.retention;
+  const HotJob& hot = tier_.at(index);
+  const Millis retention = tier_.topic(hot.topic).settings.retention;
   const bool retained = retention > Millis(0) && how != EntryType::kPurged;
-  EncodeEnd(lane_->Out(), {entry.topic, entry.seq, how, retained ? retention : Millis(0)});
+  EncodeEnd(lane_->Out(), {hot.topic, hot.uid, how, retained ? retention : Millis(0)});
   lane_->AppendIfLarge();
   if (!retained) return EraseJob(index);
   tier_.Detach(index);
@@ -248,7 +247,7 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
     if (lane_->journal().has_room()) {
       FailAttempt(index, {.kind = SettleKind::kNack, .reason = "lease expired"}, now);
     } else {
-      tier_.Schedule(index);  // what room is left is for settling: as after a restart, no attempt is used up
+      tier_.Schedule(index);  // writes nothing: the room is kept for settling. Uses up no attempt, like a restart
     }
   });
   advanced.more |= Upkeep(now, budget);
@@ -257,7 +256,7 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   for (const uint16_t number : tier_.TakeAnnounced()) {
     TopicState& topic = tier_.topic(number);
     if (!topic.used) continue;
-    // One that is paused is announced when it is resumed.
+    // A paused topic is announced when it is resumed.
     topic.announced = !topic.settings.paused;
     if (topic.announced) advanced.ready.push_back(topic.settings.name);
   }
@@ -276,11 +275,11 @@ void ShardStore::ReportMemory() {
 bool ShardStore::Upkeep(Moment now, size_t budget) {
   Journal& journal = lane_->journal();
   const uint64_t live_bytes = node_.put_bytes.load(std::memory_order_relaxed);
-  // What the live ones fill, the segment being written and one being emptied: with less all would be copied for ever.
+  // Room for the live puts, the segment being written and one being emptied. With less, jobs would be copied for ever.
   const uint64_t segments_min = std::max(kSpanSegmentsMin, live_bytes / (journal.segment_bytes() - kBlock) + 3);
   uint64_t span_max = std::max(segments_min * journal.segment_bytes(), live_bytes * kSpanPercent / 100);
   if (!journal.has_room()) {
-    // Whatever can be won is needed now. One segment at a time: copying needs room too.
+    // Free as much as possible, but one segment at a time: copying needs room too.
     span_max = live_bytes * kFullSpanPercent / 100 + kFullSpanSegments * journal.segment_bytes();
     if (journal.freeing()) return false;
   }
@@ -289,7 +288,7 @@ bool ShardStore::Upkeep(Moment now, size_t budget) {
   const bool holds_back = crowded && journal.first_needed() >= journal.NeededBy(shard_);
   if (holds_back) {
     if (oldest > journal.NeededBy(shard_)) {
-      // Only this lane's prologue is in the oldest segment: any record brings a new one into the last.
+      // The oldest segment holds only this lane's prologue: any record writes a new one into the last segment.
       EncodeUids(lane_->Out(), last_uid_);
     } else {
       CopyForward(now, budget);
@@ -306,8 +305,8 @@ void ShardStore::CopyForward(Moment now, size_t budget) {
   for (size_t work = 0; work < budget; ++work) {
     const Index index = puts_.NextOfOldest();
     if (index == 0) return;
-    const Entry& entry = tier_.at(index);
-    if (entry.IsFree() || entry.segment != oldest) continue;
+    const HotJob& hot = tier_.at(index);
+    if (hot.IsFree() || hot.segment != oldest) continue;
     ForgetPut(index);
     WritePut(lane_->Out(), index, now);
   }

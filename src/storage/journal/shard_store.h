@@ -1,6 +1,6 @@
-// ShardStore: the embedded store of one shard. It applies each call to the hot tier at once, writes what changed to the
-// journal through its lane, and answers when that may be acknowledged. Leases live in memory alone; the journal's
-// epoch, which is in every token, makes those of an earlier run stale. The shard's thread owns it.
+// ShardStore: the embedded store of one shard. It applies each call to the hot tier at once, writes the changes to the
+// journal through its lane, and answers when they may be acknowledged. Leases are only in memory. Every token holds the
+// journal's generation, so tokens that were given before a restart are stale. The shard's thread owns it.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,9 @@ class NodeUse {
     return memory_limit_bytes_ == 0 || memory_bytes.load(std::memory_order_relaxed) + bytes <= memory_limit_bytes_;
   }
 
-  std::atomic<uint64_t> memory_bytes = 0;  // of all hot tiers, as of their last calls
-  std::atomic<uint64_t> put_bytes = 0;     // what the puts of all jobs take in the journal
-  ChunkSource chunks;                      // of their memory
+  std::atomic<uint64_t> memory_bytes = 0;  // of all hot tiers, as last reported
+  std::atomic<uint64_t> put_bytes = 0;     // of the latest puts of all jobs in the journal
+  ChunkSource chunks;                      // memory of the hot tiers
 
  private:
   const uint64_t memory_limit_bytes_;
@@ -41,39 +41,37 @@ struct DueTime {
   Timeline timeline = Timeline::kSteady;
   Time due{};
 };
-/// When a job is due that is asked for so; a moment that has passed counts as now.
+/// The due time for a request. A time that has passed counts as now.
 inline DueTime DueOf(Timeline timeline, Millis delay, Time due, Moment now) {
   if (timeline == Timeline::kSteady) return {timeline, now.steady + delay};
   return {timeline, std::max(due, now.utc)};
 }
-inline void SetDue(Entry& entry, DueTime due) {
-  entry.due_ms = ToMs(due.due);
-  entry.flags =
-      static_cast<uint8_t>(due.timeline == Timeline::kSteady ? entry.flags | kOnSteady : entry.flags & ~kOnSteady);
+inline void SetDue(HotJob& hot, DueTime due) {
+  hot.due_ms = ToMs(due.due);
+  hot.flags = static_cast<uint8_t>(due.timeline == Timeline::kSteady ? hot.flags | kOnSteady : hot.flags & ~kOnSteady);
 }
 
-inline void SetTrigger(Entry& entry, Trigger trigger) {
-  entry.flags =
-      static_cast<uint8_t>((entry.flags & ~(3 << kTriggerShift)) | static_cast<int>(trigger) << kTriggerShift);
+inline void SetTrigger(HotJob& hot, Trigger trigger) {
+  hot.flags = static_cast<uint8_t>((hot.flags & ~(3 << kTriggerShift)) | static_cast<int>(trigger) << kTriggerShift);
 }
 
 class ShardStore final : public Store {
  public:
   ShardStore(NodeUse& node, uint32_t shard) : node_(node), shard_(shard), tier_(node.chunks) {}
 
-  // Recovery, before Attach: entries are put into the tables but placed nowhere.
+  // For recovery, before Attach: jobs are put into the tables but not placed.
   HotTier& tier() { return tier_; }
   uint16_t EnsureTopic(const Topic& settings);
   void DropTopicJobs(uint16_t topic);
-  /// After a put that is now in `segment`.
+  /// The job's latest put is in `segment`.
   void PutIn(Index index, uint64_t segment);
-  /// Before its put counts no longer.
+  /// The job's latest put is no longer needed. Called before the job changes or goes.
   void ForgetPut(Index index);
   void RestoreUids(Uid used);
   void EraseJob(Index index);
-  /// Places every entry, as of `now`, and begins to serve.
+  /// Places every job, as of `now`, and begins to serve.
   void Attach(Journal& journal, Moment now);
-  /// Writes every job anew, into a journal that holds none of them.
+  /// Writes every job to a journal that holds none of them.
   void Rewrite(Moment now);
 
   void Bind(Loop& loop) { lane_->Bind(loop); }
@@ -99,23 +97,27 @@ class ShardStore final : public Store {
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
 
  private:
+  /// Finds the topic; otherwise answers `done` and returns false.
   template <class T>
   bool Ready(std::string_view name, uint16_t& topic, Done<T>& done);
+  /// Applies kOne to each item, and answers the outcomes when what was written may be acknowledged.
+  template <auto kOne, class Item, class Outcome>
+  void ApplyAll(std::string_view name, std::span<const Item> items, Moment now, Done<std::vector<Outcome>> done);
 
   Submitted SubmitOne(uint16_t topic, const NewJob& job, Moment now);
   std::optional<SubmitOutcome> SubmitAgain(const NewJob& job, Index stored) const;
   SubmitOutcome Refusal(size_t bytes) const;
-  /// 0 where memory is short.
-  Index MakeEntry(uint16_t topic, const NewJob& job, Moment now);
+  /// 0 if memory is short.
+  Index MakeJob(uint16_t topic, const NewJob& job, Moment now);
   SettleOutcome SettleOne(uint16_t topic, const Settlement& settlement, Moment now);
   Amended AmendOne(uint16_t topic, const Amendment& amendment, Moment now);
   /// After kDone the caller writes the put.
   AmendOutcome ReplacePayload(Index index, std::string_view payload, Moment now);
   Counted CountOne(uint16_t topic, const CountEvent& event, Moment now);
 
-  /// A failed attempt, as a nack or a bury says: rest and try again, or dead. True when dead.
+  /// Ends a failed attempt: the job is scheduled again after its back-off, or dead. True if dead.
   bool FailAttempt(Index index, const Settlement& how, Moment now);
-  /// Places the (detached) entry anew and writes it down.
+  /// Places the detached job again and writes the change.
   void Move(Index index, State state, Moment now);
   void WriteMove(std::string& out, Index index, Moment now);
   void End(Index index, EntryType how, Moment now);
@@ -131,17 +133,17 @@ class ShardStore final : public Store {
   bool Upkeep(Moment now, size_t budget);
   void CopyForward(Moment now, size_t budget);
   void WritePrologue(std::string& out) const;
-  /// What the topics take in a prologue, at most.
+  /// An upper bound for the size of the topics in a prologue.
   size_t TopicsBytes() const;
 
   NodeUse& node_;
   const uint32_t shard_;
   HotTier tier_;
   UidSource uids_;
-  Uid last_uid_ = 0;    // no id above it was given out
-  uint64_t fence_ = 0;  // of the last lease: epoch << 40 | count
+  Uid last_uid_ = 0;    // the highest one that was given out
+  uint64_t fence_ = 0;  // of the last lease: generation << 40 | count
   SegmentJobs puts_;
-  std::vector<Index> unplaced_puts_;  // written by the current call, their segment not yet known
+  std::vector<Index> unplaced_puts_;  // written by the current call; their segment is not yet known
   std::unique_ptr<Lane> lane_;
   uint64_t memory_reported_ = 0;
 };
@@ -156,6 +158,19 @@ bool ShardStore::Ready(std::string_view name, uint16_t& topic, Done<T>& done) {
   if (topic != kNoTopic) return true;
   done(NoSuchTopic(name));
   return false;
+}
+
+template <auto kOne, class Item, class Outcome>
+void ShardStore::ApplyAll(std::string_view name, std::span<const Item> items, Moment now,
+                          Done<std::vector<Outcome>> done) {
+  uint16_t topic = kNoTopic;
+  if (!Ready(name, topic, done)) return;
+  lane_->Begin(now);
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(items.size());
+  for (const Item& item : items) outcomes.push_back((this->*kOne)(topic, item, now));
+  lane_->Append();
+  lane_->Reply(std::move(done), std::move(outcomes));
 }
 
 }  // namespace tocsin::journal

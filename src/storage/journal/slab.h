@@ -1,8 +1,7 @@
 // Slab: objects of one type addressed by a 32-bit index, 0 being null. Addresses are stable; memory is never given
 // back. One shard thread owns it.
 //
-// T says itself whether it is free, so that a scan needs no bitmap and a free object costs nothing beyond its own
-// bytes:
+// T itself knows whether it is free, so that a scan needs no bitmap and a free object costs only its own bytes:
 //   void MarkFree(uint32_t next)   makes it free and stores the link of the free list, in any field
 //   uint32_t NextFree() const      that link; asked of free objects only
 //   bool IsFree() const            false for T{} and for every used object
@@ -76,16 +75,6 @@ class Slab {
   uint32_t end() const { return end_; }
   size_t capacity_bytes() const { return chunks_.size() * kBytes; }
 
-  /// Maps and touches memory, so that up to `objects` live objects fault no page.
-  void Prefault(size_t objects) {
-    while (capacity() <= objects && Grow()) continue;
-    for (size_t first = prefaulted_; first <= objects && first < capacity();) {
-      const size_t end = std::min({objects + 1, capacity(), (first / kPerChunk + 1) * size_t{kPerChunk}});
-      journal::Prefault(reinterpret_cast<char*>(&At(static_cast<uint32_t>(first))), (end - first) * sizeof(T));
-      prefaulted_ = first = end;
-    }
-  }
-
  private:
   size_t capacity() const { return chunks_.size() << kShift; }
 
@@ -101,10 +90,9 @@ class Slab {
 
   ChunkSource& source_;
   std::vector<Chunk> chunks_;
-  uint32_t free_ = 0;  // head of the free list, last freed first: it is still in the cache
+  uint32_t free_ = 0;  // head of the free list, last freed first because it is still in the cache
   uint32_t end_ = 1;
   size_t live_ = 0;
-  size_t prefaulted_ = 1;
 };
 
 }  // namespace tocsin::journal

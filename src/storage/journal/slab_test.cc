@@ -88,20 +88,6 @@ TEST(SlabTest, EveryFreedObjectIsUsedAgain) {
   EXPECT_EQ(slab.end(), 1'001U);
 }
 
-TEST(SlabTest, PrefaultReservesAndKeepsContent) {
-  ChunkSource source;
-  Slab<Thing> slab(source);
-  const uint32_t index = slab.Allocate();
-  slab[index].value = 42;
-  slab.Prefault(300'000);
-  const size_t bytes = slab.capacity_bytes();
-  EXPECT_GE(bytes, 300'000 * sizeof(Thing));
-  slab.Prefault(10);
-  EXPECT_EQ(slab[index].value, 42U);
-  while (slab.live() < 300'000) ASSERT_NE(slab.Allocate(), 0U);
-  EXPECT_EQ(slab.capacity_bytes(), bytes);
-}
-
 TEST(SlabTest, FreeingTwiceIsABug) {
   ChunkSource source;
   Slab<Thing> slab(source);

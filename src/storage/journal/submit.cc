@@ -1,30 +1,23 @@
-// ShardStore: taking jobs in.
+// ShardStore: new jobs.
 #include "base/check.h"
 #include "storage/journal/shard_store.h"
 
 namespace tocsin::journal {
 namespace {
 
-/// Appended and not yet written: beyond this a client is told to wait, so that memory stays bounded.
+/// Bytes appended and not yet written. Beyond this submits answer kOverloaded, so that memory stays bounded.
 constexpr size_t kPendingMax = 64 << 20;
 
 }  // namespace
 
 void ShardStore::Submit(std::string_view name, std::span<const NewJob> jobs, Moment now,
                         Done<std::vector<Submitted>> done) {
-  uint16_t topic = kNoTopic;
-  if (!Ready(name, topic, done)) return;
-  lane_->Begin(now);
-  std::vector<Submitted> outcomes;
-  outcomes.reserve(jobs.size());
-  for (const NewJob& job : jobs) outcomes.push_back(SubmitOne(topic, job, now));
-  lane_->Append();
+  ApplyAll<&ShardStore::SubmitOne>(name, jobs, now, std::move(done));
   ReportMemory();
-  lane_->Reply(std::move(done), std::move(outcomes));
 }
 
 SubmitOutcome ShardStore::Refusal(size_t bytes) const {
-  // A batch, the job that makes it large, and the prologue before it have to fit into a segment.
+  // A batch, the job that makes it too large, and the prologue before it have to fit into a segment.
   if (bytes > lane_->journal().segment_bytes() / 4) return SubmitOutcome::kOverCapacity;
   if (!node_.MemoryLeft(bytes)) return SubmitOutcome::kOverCapacity;
   if (!lane_->journal().has_room()) return SubmitOutcome::kStorageFull;
@@ -32,24 +25,24 @@ SubmitOutcome ShardStore::Refusal(size_t bytes) const {
   return SubmitOutcome::kAccepted;
 }
 
-/// The answer where the id is stored already and stays as it is; nothing where it is to be replaced.
+/// The answer if the id is stored already and stays as it is; nothing if the job is to be replaced.
 std::optional<SubmitOutcome> ShardStore::SubmitAgain(const NewJob& job, Index stored) const {
-  const Entry& entry = tier_.at(stored);
+  const HotJob& hot = tier_.at(stored);
   if (job.on_conflict == OnConflict::kReplace) {
-    if (entry.state == State::kLeased) return SubmitOutcome::kInFlight;
+    if (hot.state == State::kLeased) return SubmitOutcome::kInFlight;
     return std::nullopt;
   }
   if (job.on_conflict == OnConflict::kKeep) return SubmitOutcome::kDuplicate;
   Body body;
-  TOCSIN_CHECK(DecodeBody(tier_.BodyOf(entry), body));
-  // A job with a server's id has no fingerprint: whoever names that id has not submitted it, or means another content.
+  TOCSIN_CHECK(DecodeBody(tier_.BodyOf(hot), body));
+  // A job with a server id has no fingerprint. Its submitter did not choose that id, so this is another job.
   const bool same = !body.own_id.empty() && body.fingerprint == Fingerprint(job);
   return same ? SubmitOutcome::kDuplicate : SubmitOutcome::kConflict;
 }
 
 Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   const auto answer = [&](SubmitOutcome outcome, Index index) {
-    return Submitted{outcome, tier_.at(index).seq, ShownDue(index, now)};
+    return Submitted{outcome, tier_.at(index).uid, ShownDue(index, now)};
   };
   const Index stored = job.id.empty() ? 0 : tier_.Find(topic, {job.id, job.key});
   if (stored != 0) {
@@ -57,11 +50,11 @@ Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   }
   const size_t bytes = CountedBytes(job);
   if (const SubmitOutcome refusal = Refusal(bytes); refusal != SubmitOutcome::kAccepted) return {refusal, 0, {}};
-  // What is replaced makes room for what replaces it.
+  // The job that is replaced makes room for the new one.
   const bool swaps = stored != 0 && (tier_.at(stored).flags & kAdmitted) != 0;
   const size_t freed = swaps ? std::min(bytes, CountedBytes(tier_.BodyOf(tier_.at(stored)))) : 0;
   if (!tier_.TakeRoom(topic, swaps ? 0 : 1, bytes - freed)) return {SubmitOutcome::kOverCapacity, 0, {}};
-  const Index index = MakeEntry(topic, job, now);
+  const Index index = MakeJob(topic, job, now);
   if (index == 0) {
     tier_.GiveBack(topic, swaps ? 0 : 1, bytes - freed);
     return {SubmitOutcome::kOverCapacity, 0, {}};
@@ -69,11 +62,11 @@ Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   if (swaps) tier_.AddUse(topic, 1, freed);
 
   TopicFigures& figures = tier_.topic(topic).figures;
-  // The end of the old job and the put of the new one are in one record: either both survive a crash or neither.
+  // The end of the old job and the put of the new one are in one record: a crash keeps both or neither.
   std::string& out = lane_->Out();
   if (stored != 0) {
     if (swaps) ++figures.cancelled;
-    EncodeEnd(out, {topic, tier_.at(stored).seq, EntryType::kPurged});
+    EncodeEnd(out, {topic, tier_.at(stored).uid, EntryType::kPurged});
     EraseJob(stored);
   }
   tier_.Schedule(index);
@@ -82,7 +75,7 @@ Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   return answer(SubmitOutcome::kAccepted, index);
 }
 
-Index ShardStore::MakeEntry(uint16_t topic, const NewJob& job, Moment now) {
+Index ShardStore::MakeJob(uint16_t topic, const NewJob& job, Moment now) {
   const Topic& settings = tier_.topic(topic).settings;
   last_uid_ = uids_.Next(now.steady, job.slot);
   const size_t size = BodySize(job);
@@ -93,14 +86,14 @@ Index ShardStore::MakeEntry(uint16_t topic, const NewJob& job, Moment now) {
     tier_.Discard(index);
     return 0;
   }
-  Entry& entry = tier_.at(index);
-  entry.max_attempts = static_cast<uint16_t>(job.max_attempts != 0 ? job.max_attempts : settings.max_attempts);
-  SetTrigger(entry, job.trigger);
+  HotJob& hot = tier_.at(index);
+  hot.max_attempts = static_cast<uint16_t>(job.max_attempts != 0 ? job.max_attempts : settings.max_attempts);
+  SetTrigger(hot, job.trigger);
   if (job.trigger != Trigger::kTime) {
     tier_.MakeDetails(index).count_left = job.count != 0 ? job.count : settings.count_limit;
   }
   const DueTime due = DueOf(job.timeline, job.delay, job.due, now);
-  SetDue(entry, job.trigger == Trigger::kCount ? DueTime{due.timeline, kNever} : due);
+  SetDue(hot, job.trigger == Trigger::kCount ? DueTime{due.timeline, kNever} : due);
   return index;
 }
 

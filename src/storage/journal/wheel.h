@@ -1,20 +1,20 @@
 // Wheel: a hierarchical timing wheel of milliseconds, seconds, minutes, hours and days. No I/O and no clock: time is an
-// argument. Insert, Remove and Reschedule are O(1), allocate nothing and search nothing. One shard thread owns it.
+// argument. Insert and Remove are O(1), allocate nothing and search nothing. One shard thread owns it.
 //
-// `Nodes` gives `nodes(index)`: an object with the members of WheelNode. Index 0 is null. The caller owns the nodes,
-// sets due_ms and seq before Insert, and changes neither while the node is in the wheel.
+// `Items` gives `items(index)`: an object with the members of WheelItem. Index 0 is null. The caller owns the items,
+// sets due_ms and what order() returns before Insert, and changes neither while the item is in the wheel.
 //
-// How it avoids stalls. Each level covers the current and the next unit of the level above, so what is due in the next
-// second (minute, hour, day) can be moved down while the current one passes, a bounded piece at a time.
+// How it avoids stalls: each level covers the current and the next unit of the level above. So items that are due in
+// the next second (minute, hour, day) can be moved down while the current one passes, a bounded number at a time.
 //
 // Invariants
-//  1. Every node has due_ms >= cursor_; whatever was due before has been handed over.
-//  2. A node is in the bucket of its due time at some level whose window holds it. Only a node more than 3700 days
+//  1. Every item has due_ms >= cursor_; earlier items have expired.
+//  2. An item is in the bucket of its due time at some level whose window holds it. Only an item more than 3700 days
 //     ahead is in a nearer bucket, the farthest day; it is placed again when that day comes.
-//  3. Among nodes with the same due time, those in finer levels came in before those in coarser ones, and a bucket
-//     keeps the order in which its nodes came in. So a new node goes behind nodes that still wait to be moved down, and
-//     nodes that come in with rising seq never need sorting. (Beyond 3700 days the mark of invariant 4 does this.)
-//  4. A millisecond bucket not marked in unsorted_ is in the order of seq.
+//  3. Among items with the same due time, those in finer levels came in before those in coarser ones, and a bucket
+//     keeps the order in which its items came in. So a new item goes behind items that still wait to be moved down, and
+//     items that come in with rising order() never need sorting. (Beyond 3700 days the mark of invariant 4 does this.)
+//  4. A millisecond bucket not marked in unsorted_ is sorted by order().
 #pragma once
 
 #include <algorithm>
@@ -33,22 +33,25 @@ namespace tocsin::journal {
 
 constexpr uint16_t kNoBucket = 0xFFFF;
 
-struct WheelNode {
+struct WheelItem {
   uint32_t prev = 0;
   uint32_t next = 0;
   int64_t due_ms = 0;
-  uint64_t seq = 0;             // breaks ties of due_ms; unique in a wheel
+  uint64_t seq = 0;
   uint16_t bucket = kNoBucket;  // kNoBucket: not in the wheel, and prev and next are free for other lists
+
+  /// Breaks ties of due_ms; unique in a wheel.
+  uint64_t order() const { return seq; }
 };
 
-template <class Nodes>
+template <class Items>
 class Wheel {
  public:
-  explicit Wheel(Nodes nodes, Time now = {}) : nodes_(std::move(nodes)) { Reset(now); }
+  explicit Wheel(Items items, Time now = {}) : items_(std::move(items)) { Reset(now); }
   Wheel(const Wheel&) = delete;
   Wheel& operator=(const Wheel&) = delete;
 
-  /// Sets the time of an empty wheel. To have a backlog handed over in order, reset to before its oldest due time.
+  /// Sets the time of an empty wheel. For a backlog to expire in order, reset to before its oldest due time.
   void Reset(Time now) {
     TOCSIN_CHECK(size_ == 0 && now >= Time{});
     cursor_ = std::min(ToMs(now), kTimeMaxMs) + 1;
@@ -57,37 +60,30 @@ class Wheel {
 
   size_t size() const { return size_; }
 
-  /// False, and nothing happens, when the wheel has passed due_ms already: the caller makes the node ready itself,
-  /// which keeps the order, since whatever is still in the wheel is due later.
+  /// False, and nothing happens, when the wheel has passed due_ms already. The caller then makes the item ready itself;
+  /// that keeps the order, because everything in the wheel is due later.
   [[nodiscard]] bool Insert(uint32_t index) {
-    const auto& node = nodes_(index);
-    TOCSIN_CHECK(index != 0 && node.bucket == kNoBucket);
-    if (node.due_ms < cursor_) return false;
+    const auto& item = items_(index);
+    TOCSIN_CHECK(index != 0 && item.bucket == kNoBucket);
+    if (item.due_ms < cursor_) return false;
     Place(index, kLevels);
     ++size_;
     return true;
   }
 
-  /// False when the node is not in the wheel.
+  /// False when the item is not in the wheel.
   bool Remove(uint32_t index) {
-    if (nodes_(index).bucket == kNoBucket) return false;
+    if (items_(index).bucket == kNoBucket) return false;
     Take(index);
     --size_;
     return true;
   }
 
-  /// Remove and Insert. False where Insert would refuse; the node is then out of the wheel, with its new due time.
-  [[nodiscard]] bool Reschedule(uint32_t index, Time due) {
-    Remove(index);
-    nodes_(index).due_ms = ToMs(due);
-    return Insert(index);
-  }
-
-  /// Calls expired(index) for nodes due at or before `now`, out of the wheel by then, in the order of (due, seq) over
-  /// all calls; then moves nodes of the coming units down. Does at most `budget` units of work, an expiry or a move
-  /// each. Only buckets filled out of the order of seq are sorted: those that the budget empties cost about as much
-  /// again, and at most one larger one is sorted whole. True when there is more to do right now. `expired` may insert,
-  /// remove and reschedule.
+  /// Takes items due at or before `now` out of the wheel and calls expired(index) for each, sorted by (due, order())
+  /// over all calls; then moves items of the coming units down. Does at most `budget` units of work, an expiry or a
+  /// move each. Only buckets filled out of order are sorted: those that the budget empties cost about as much again,
+  /// and at most one larger one is sorted whole. True when there is more to do right now. `expired` may insert and
+  /// remove items.
   template <class F>
   bool Advance(Time now, size_t budget, F&& expired) {
     const int64_t now_ms = std::min(ToMs(now), kTimeMaxMs);
@@ -113,7 +109,7 @@ class Wheel {
   }
 
   /// The earliest time at which Advance has something to do: `now` if it has already, kNever if the wheel is empty.
-  /// Exact while the earliest node is at the millisecond level; otherwise the start of the unit before its own, which
+  /// Exact while the earliest item is at the millisecond level; otherwise the start of the unit before its own, which
   /// is when moving it down begins. Never later than the earliest due time.
   Time NextWork(Time now) const {
     if (size_ == 0) return kNever;
@@ -136,7 +132,7 @@ class Wheel {
   // The first bucket of each level: multiples of 64, so that a level has bitmap words of its own.
   static constexpr std::array<uint32_t, kLevels + 1> kFirst = {0, 2048, 2176, 2304, 2368, 6080};
   static constexpr int64_t kNoUnit = std::numeric_limits<int64_t>::max();
-  // Time stops here, so that no sum of a time and a unit can overflow. Later nodes are never due.
+  // Time stops here, so that no sum of a time and a unit can overflow. Later items are never due.
   static constexpr int64_t kTimeMaxMs = std::numeric_limits<int64_t>::max() / 2;
 
   struct Found {
@@ -207,9 +203,9 @@ class Wheel {
     return level;
   }
 
-  // Puts a node into a level below `below`, behind everything with its due time that is there.
+  // Puts an item into a level below `below`, behind everything with its due time that is there.
   void Place(uint32_t index, int below) {
-    const int64_t due_ms = nodes_(index).due_ms;
+    const int64_t due_ms = items_(index).due_ms;
     const int level = LevelFor(due_ms);
     for (int waiting = below - 1; waiting > level; --waiting) {
       const Units& units = units_[waiting];
@@ -223,23 +219,23 @@ class Wheel {
 
   void Append(uint32_t bucket, uint32_t index) {
     List& list = buckets_[bucket];
-    auto& node = nodes_(index);
+    auto& item = items_(index);
     if (list.empty()) {
       occupied_.Set(bucket);
       if (bucket < kFirst[1]) unsorted_.Clear(bucket);
-    } else if (bucket < kFirst[1] && node.seq < nodes_(list.back()).seq) {
+    } else if (bucket < kFirst[1] && item.order() < items_(list.back()).order()) {
       unsorted_.Set(bucket);
     }
-    node.bucket = static_cast<uint16_t>(bucket);
-    list.PushBack(nodes_, index);
+    item.bucket = static_cast<uint16_t>(bucket);
+    list.PushBack(items_, index);
   }
 
   void Take(uint32_t index) {
-    auto& node = nodes_(index);
-    List& list = buckets_[node.bucket];
-    list.Unlink(nodes_, index);
-    if (list.empty()) occupied_.Clear(node.bucket);
-    node.bucket = kNoBucket;
+    auto& item = items_(index);
+    List& list = buckets_[item.bucket];
+    list.Unlink(items_, index);
+    if (list.empty()) occupied_.Clear(item.bucket);
+    item.bucket = kNoBucket;
   }
 
   // The first occupied bucket of a level, in the order of time.
@@ -254,7 +250,7 @@ class Wheel {
     return {from_unit + kRing[level] + static_cast<int64_t>(bucket) - at, static_cast<uint32_t>(bucket)};
   }
 
-  // What comes first in time. At the same time a coarser level goes first: it may hold nodes due in that very
+  // The first bucket in time. At the same time a coarser level goes first: it may hold items due in that very
   // millisecond.
   Work NextBucket() const {
     const Found first = FindFirst(0, cursor_);
@@ -314,17 +310,17 @@ class Wheel {
   // Sorts copies of the keys: following the links of a large bucket once costs far less than merging lists.
   void Sort(uint32_t bucket) {
     std::vector<std::pair<uint64_t, uint32_t>> order;
-    for (uint32_t index = buckets_[bucket].front(); index != 0; index = nodes_(index).next) {
-      order.emplace_back(nodes_(index).seq, index);
+    for (uint32_t index = buckets_[bucket].front(); index != 0; index = items_(index).next) {
+      order.emplace_back(items_(index).order(), index);
     }
     std::ranges::sort(order);
     List list;
-    for (const auto& [seq, index] : order) list.PushBack(nodes_, index);
+    for (const auto& [key, index] : order) list.PushBack(items_, index);
     buckets_[bucket] = list;
     unsorted_.Clear(bucket);
   }
 
-  Nodes nodes_;
+  Items items_;
   size_t size_ = 0;
   int64_t cursor_ = 0;                // the first millisecond not yet passed
   std::array<Units, kLevels> units_;  // [0] is unused: at the millisecond level, cursor_ is the unit

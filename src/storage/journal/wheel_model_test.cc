@@ -11,15 +11,15 @@
 namespace tocsin::journal {
 namespace {
 
-struct VectorNodes {
-  std::vector<WheelNode>* nodes;
-  WheelNode& operator()(uint32_t index) { return (*nodes)[index]; }
+struct VectorItems {
+  std::vector<WheelItem>* items;
+  WheelItem& operator()(uint32_t index) { return (*items)[index]; }
 };
 
 class History {
  public:
   explicit History(uint64_t seed)
-      : random_(seed), nodes_(1), now_(Random(0, 40'000'000'000'000)), wheel_(VectorNodes{&nodes_}, FromMs(now_)) {}
+      : random_(seed), items_(1), now_(Random(0, 40'000'000'000'000)), wheel_(VectorItems{&items_}, FromMs(now_)) {}
 
   void Run(int steps) {
     for (int step = 0; step < steps && !testing::Test::HasFatalFailure(); ++step) {
@@ -59,12 +59,12 @@ class History {
 
   void Add(uint32_t index) {
     // Mostly rising, as submits are; sometimes an old one comes back.
-    nodes_[index].seq = Random(0, 9) == 0 ? old_seq_-- : seq_++;
-    const bool passed = nodes_[index].due_ms <= passed_;
+    items_[index].seq = Random(0, 9) == 0 ? old_seq_-- : seq_++;
+    const bool passed = items_[index].due_ms <= passed_;
     const bool in = wheel_.Insert(index);
     if (passed) ASSERT_FALSE(in);
-    if (nodes_[index].due_ms > now_) ASSERT_TRUE(in);
-    if (in) model_.emplace(nodes_[index].due_ms, nodes_[index].seq, index);
+    if (items_[index].due_ms > now_) ASSERT_TRUE(in);
+    if (in) model_.emplace(items_[index].due_ms, items_[index].seq, index);
     if (!in) free_.push_back(index);
   }
 
@@ -72,38 +72,40 @@ class History {
     const int64_t due_ms = now_ + Span() - Random(0, 5);
     for (int64_t count = Random(1, Random(1, 30)); count > 0; --count) {
       if (free_.empty()) {
-        free_.push_back(static_cast<uint32_t>(nodes_.size()));
-        nodes_.emplace_back();
+        free_.push_back(static_cast<uint32_t>(items_.size()));
+        items_.emplace_back();
       }
       const uint32_t index = free_.back();
       free_.pop_back();
-      nodes_[index].due_ms = due_ms + Random(0, Random(0, 3));
+      items_[index].due_ms = due_ms + Random(0, Random(0, 3));
       Add(index);
     }
   }
 
   uint32_t Any() {
-    const auto any = static_cast<uint32_t>(Random(1, static_cast<int64_t>(nodes_.size()) - 1));
-    return nodes_[any].bucket == kNoBucket ? 0 : any;
+    const auto any = static_cast<uint32_t>(Random(1, static_cast<int64_t>(items_.size()) - 1));
+    return items_[any].bucket == kNoBucket ? 0 : any;
   }
 
   void Remove() {
-    if (nodes_.size() == 1) return;
+    if (items_.size() == 1) return;
     const uint32_t index = Any();
     if (index == 0) return;
-    model_.erase({nodes_[index].due_ms, nodes_[index].seq, index});
+    model_.erase({items_[index].due_ms, items_[index].seq, index});
     ASSERT_TRUE(wheel_.Remove(index));
     free_.push_back(index);
   }
 
   void Reschedule() {
-    if (nodes_.size() == 1) return;
+    if (items_.size() == 1) return;
     const uint32_t index = Any();
     if (index == 0) return;
-    model_.erase({nodes_[index].due_ms, nodes_[index].seq, index});
+    model_.erase({items_[index].due_ms, items_[index].seq, index});
     const int64_t due_ms = now_ + Span();
-    if (wheel_.Reschedule(index, FromMs(due_ms))) {
-      model_.emplace(due_ms, nodes_[index].seq, index);
+    wheel_.Remove(index);
+    items_[index].due_ms = due_ms;
+    if (wheel_.Insert(index)) {
+      model_.emplace(due_ms, items_[index].seq, index);
     } else {
       ASSERT_LE(due_ms, now_);
       free_.push_back(index);
@@ -125,8 +127,8 @@ class History {
       ++count;
       ASSERT_FALSE(model_.empty());
       ASSERT_EQ(std::get<2>(*model_.begin()), index);
-      ASSERT_LE(nodes_[index].due_ms, now_ms);
-      passed_ = nodes_[index].due_ms - 1;
+      ASSERT_LE(items_[index].due_ms, now_ms);
+      passed_ = items_[index].due_ms - 1;
       model_.erase(model_.begin());
       free_.push_back(index);
     });
@@ -149,14 +151,14 @@ class History {
   }
 
   std::mt19937_64 random_;
-  std::vector<WheelNode> nodes_;
+  std::vector<WheelItem> items_;
   std::vector<uint32_t> free_;
   std::set<std::tuple<int64_t, uint64_t, uint32_t>> model_;
   uint64_t seq_ = uint64_t{1} << 40;
   uint64_t old_seq_ = seq_ - 1;
   int64_t now_;
   int64_t passed_ = -1;  // every due time up to here is over
-  Wheel<VectorNodes> wheel_;
+  Wheel<VectorItems> wheel_;
 };
 
 TEST(WheelModelTest, AgreesWithASortedSet) {

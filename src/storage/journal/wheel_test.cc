@@ -16,33 +16,38 @@ constexpr int64_t kYear = 365 * kDay;
 constexpr int64_t kStart = 20'000 * kDay;  // an hour, a minute and a second begin here too
 constexpr size_t kPlenty = 1'000'000'000;
 
-// Counts how often the wheel looks at a node: what its work really costs.
-struct CountingNodes {
-  std::vector<WheelNode>* nodes;
+// Counts how often the wheel looks at an item: what its work really costs.
+struct CountingItems {
+  std::vector<WheelItem>* items;
   size_t* looks;
-  WheelNode& operator()(uint32_t index) {
+  WheelItem& operator()(uint32_t index) {
     ++*looks;
-    return (*nodes)[index];
+    return (*items)[index];
   }
 };
 
 class WheelTest : public testing::Test {
  protected:
   uint32_t New(int64_t due_ms, uint64_t seq) {
-    nodes.push_back({.due_ms = due_ms, .seq = seq});
-    return static_cast<uint32_t>(nodes.size() - 1);
+    items.push_back({.due_ms = due_ms, .seq = seq});
+    return static_cast<uint32_t>(items.size() - 1);
   }
-  uint32_t New(int64_t due_ms) { return New(due_ms, nodes.size()); }
+  uint32_t New(int64_t due_ms) { return New(due_ms, items.size()); }
   uint32_t Add(int64_t due_ms) {
     const uint32_t index = New(due_ms);
     EXPECT_TRUE(wheel.Insert(index));
     return index;
   }
+  bool Reschedule(uint32_t index, int64_t due_ms) {
+    wheel.Remove(index);
+    items[index].due_ms = due_ms;
+    return wheel.Insert(index);
+  }
   bool Advance(int64_t now_ms, size_t budget = kPlenty) {
     now = now_ms;
     return wheel.Advance(FromMs(now_ms), budget, [&](uint32_t index) {
-      EXPECT_LE(nodes[index].due_ms, now_ms);
-      EXPECT_EQ(nodes[index].bucket, kNoBucket);
+      EXPECT_LE(items[index].due_ms, now_ms);
+      EXPECT_EQ(items[index].bucket, kNoBucket);
       fired.push_back(index);
     });
   }
@@ -57,17 +62,17 @@ class WheelTest : public testing::Test {
   }
   void ExpectOrdered() const {
     for (size_t i = 1; i < fired.size(); ++i) {
-      const WheelNode& a = nodes[fired[i - 1]];
-      const WheelNode& b = nodes[fired[i]];
+      const WheelItem& a = items[fired[i - 1]];
+      const WheelItem& b = items[fired[i]];
       ASSERT_LT(std::pair(a.due_ms, a.seq), std::pair(b.due_ms, b.seq)) << "at " << i;
     }
   }
 
-  std::vector<WheelNode> nodes = std::vector<WheelNode>(1);
+  std::vector<WheelItem> items = std::vector<WheelItem>(1);
   size_t looks = 0;
   int64_t now = kStart;
   std::vector<uint32_t> fired;
-  Wheel<CountingNodes> wheel{CountingNodes{&nodes, &looks}, FromMs(kStart)};
+  Wheel<CountingItems> wheel{CountingItems{&items, &looks}, FromMs(kStart)};
 };
 
 TEST_F(WheelTest, EmptyWheelHasNothingToDo) {
@@ -115,7 +120,7 @@ TEST_F(WheelTest, SleepsBetweenTheUnitsOfALongTimer) {
     ASSERT_LE(++wakes, 8U);
   }
   EXPECT_EQ(fired, std::vector{index});
-  EXPECT_EQ(now, nodes[index].due_ms);
+  EXPECT_EQ(now, items[index].due_ms);
 }
 
 TEST_F(WheelTest, WakesOneUnitBeforeToMoveDown) {
@@ -126,7 +131,7 @@ TEST_F(WheelTest, WakesOneUnitBeforeToMoveDown) {
   EXPECT_FALSE(Advance(kStart + 5 * kHour - kMinute));
   EXPECT_EQ(wheel.NextWork(FromMs(now)), FromMs(kStart + 5 * kHour - kSecond));
   EXPECT_FALSE(Advance(kStart + 5 * kHour - kSecond));
-  EXPECT_EQ(wheel.NextWork(FromMs(now)), FromMs(nodes[index].due_ms));
+  EXPECT_EQ(wheel.NextWork(FromMs(now)), FromMs(items[index].due_ms));
 }
 
 TEST_F(WheelTest, ATimerWrittenBehindTheReadCursorIsRefusedNotForgotten) {
@@ -134,7 +139,7 @@ TEST_F(WheelTest, ATimerWrittenBehindTheReadCursorIsRefusedNotForgotten) {
   for (const int64_t due : {kStart + 1500, kStart + 1499, kStart, int64_t{0}, int64_t{-1}}) {
     const uint32_t index = New(due);
     EXPECT_FALSE(wheel.Insert(index)) << due;
-    EXPECT_EQ(nodes[index].bucket, kNoBucket);
+    EXPECT_EQ(items[index].bucket, kNoBucket);
   }
   EXPECT_EQ(wheel.size(), 0U);
   const uint32_t index = Add(kStart + 1501);
@@ -171,7 +176,7 @@ TEST_F(WheelTest, CancelIsNotLostWhenALongTimerMovesToAFinerLevel) {
       }
       ASSERT_TRUE(wheel.Remove(index));
       ASSERT_FALSE(wheel.Remove(index));
-      ASSERT_EQ(RunUntilFired(other), nodes[other].due_ms);
+      ASSERT_EQ(RunUntilFired(other), items[other].due_ms);
       ASSERT_EQ(fired, std::vector{other});
       ASSERT_EQ(wheel.size(), 0U);
     }
@@ -196,12 +201,12 @@ TEST_F(WheelTest, ADelayBeyondTheRangeNeverFiresEarly) {
 TEST_F(WheelTest, RescheduleMovesBothWays) {
   const uint32_t index = Add(kStart + 3 * kDay);
   const uint32_t other = Add(kStart + 100);
-  EXPECT_TRUE(wheel.Reschedule(index, FromMs(kStart + 50)));
-  EXPECT_TRUE(wheel.Reschedule(other, FromMs(kStart + 2 * kHour)));
+  EXPECT_TRUE(Reschedule(index, kStart + 50));
+  EXPECT_TRUE(Reschedule(other, kStart + 2 * kHour));
   EXPECT_EQ(RunUntilFired(index), kStart + 50);
-  EXPECT_FALSE(wheel.Reschedule(other, FromMs(kStart + 50)));
+  EXPECT_FALSE(Reschedule(other, kStart + 50));
   EXPECT_EQ(wheel.size(), 0U);
-  EXPECT_TRUE(wheel.Reschedule(other, FromMs(kStart + 51)));
+  EXPECT_TRUE(Reschedule(other, kStart + 51));
   EXPECT_EQ(RunUntilFired(other), kStart + 51);
 }
 
@@ -214,7 +219,7 @@ TEST_F(WheelTest, ExpiredMayInsertRemoveAndReschedule) {
     order.push_back(index);
     if (index != first) return;
     EXPECT_TRUE(wheel.Remove(cancelled));
-    EXPECT_TRUE(wheel.Reschedule(moved, FromMs(kStart + 12)));
+    EXPECT_TRUE(Reschedule(moved, kStart + 12));
     EXPECT_TRUE(wheel.Insert(New(kStart + 10)));
     EXPECT_FALSE(wheel.Insert(New(kStart + 9)));
   };
@@ -222,7 +227,7 @@ TEST_F(WheelTest, ExpiredMayInsertRemoveAndReschedule) {
   EXPECT_EQ(order, (std::vector{first, uint32_t{4}, moved}));
 }
 
-TEST_F(WheelTest, AJumpCostsNodesAndNotElapsedTime) {
+TEST_F(WheelTest, AJumpCostsItemsAndNotElapsedTime) {
   for (int64_t year = 1; year <= 9; ++year) Add(kStart + year * kYear + year * 1'234'567);
   looks = 0;
   EXPECT_FALSE(Advance(kStart + 10 * kYear));
@@ -240,13 +245,13 @@ TEST_F(WheelTest, BacklogOfYearsIsHandedOverInOrder) {
 }
 
 TEST_F(WheelTest, AMillionInOneMillisecondDrainWithoutAStall) {
-  constexpr size_t kNodes = 1'000'000;
+  constexpr size_t kItems = 1'000'000;
   constexpr size_t kBudget = 1'000;
   const int64_t due = kStart + 3 * kHour + 30 * kMinute;
-  for (size_t i = 0; i < kNodes; ++i) Add(due);
+  for (size_t i = 0; i < kItems; ++i) Add(due);
   size_t latecomers = 0;
-  for (size_t calls = 0; fired.size() < kNodes + latecomers; ++calls) {
-    ASSERT_LE(calls, 6 * kNodes / kBudget);
+  for (size_t calls = 0; fired.size() < kItems + latecomers; ++calls) {
+    ASSERT_LE(calls, 6 * kItems / kBudget);
     // Jobs that come in while the others are on their way down must not put a bucket out of order.
     if (calls % 100 == 0 && now < due) {
       Add(due);
@@ -262,23 +267,23 @@ TEST_F(WheelTest, AMillionInOneMillisecondDrainWithoutAStall) {
 }
 
 TEST_F(WheelTest, WorkIsBoundedByTheBudgetAndOneSort) {
-  constexpr uint64_t kNodes = 5'000;
+  constexpr uint64_t kItems = 5'000;
   constexpr size_t kBudget = 64;
   // Four buckets in falling order of seq, and one more at a coarse level.
-  for (uint64_t i = 0; i < 5 * kNodes; ++i) {
+  for (uint64_t i = 0; i < 5 * kItems; ++i) {
     const uint64_t place = i % 5;
     const int64_t due = place < 4 ? kStart + 100 + static_cast<int64_t>(place) : kStart + 5 * kSecond;
-    ASSERT_TRUE(wheel.Insert(New(due, 5 * kNodes - i)));
+    ASSERT_TRUE(wheel.Insert(New(due, 5 * kItems - i)));
   }
   size_t sorts = 0;
   for (bool more = true; more;) {
     looks = 0;
     more = Advance(kStart + 6 * kSecond, kBudget);
-    ASSERT_LE(looks, 10 * kBudget + 6 * kNodes);
+    ASSERT_LE(looks, 10 * kBudget + 6 * kItems);
     if (looks > 10 * kBudget) ++sorts;
   }
   EXPECT_EQ(sorts, 5U);
-  EXPECT_EQ(fired.size(), 5 * kNodes);
+  EXPECT_EQ(fired.size(), 5 * kItems);
   ExpectOrdered();
 }
 

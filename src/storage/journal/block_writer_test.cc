@@ -1,4 +1,4 @@
-#include "storage/journal/group_writer.h"
+#include "storage/journal/block_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace tocsin::journal {
 namespace {
 
-class GroupWriterTest : public testing::Test {
+class BlockWriterTest : public testing::Test {
  protected:
   void SetUp() override {
     auto made = fs_.Open("f", OpenMode::kCreate);
@@ -23,10 +23,10 @@ class GroupWriterTest : public testing::Test {
   }
 
   SimFileSystem fs_;
-  GroupWriter writer_{2 * kBlock};
+  BlockWriter writer_{2 * kBlock};
 };
 
-TEST_F(GroupWriterTest, PadsTheLastBlockAndGoesOnInIt) {
+TEST_F(BlockWriterTest, PadsTheLastBlockAndGoesOnInIt) {
   ASSERT_TRUE(writer_.Append("one"));
   ASSERT_TRUE(writer_.Flush());
   EXPECT_EQ(Stored(kBlock, 5), std::string("one\0\0", 5));
@@ -36,7 +36,7 @@ TEST_F(GroupWriterTest, PadsTheLastBlockAndGoesOnInIt) {
   EXPECT_EQ(Stored(kBlock, 7), std::string("onetwo\0", 7));
 }
 
-TEST_F(GroupWriterTest, WritesGroupsThatAreLargerThanItsBuffer) {
+TEST_F(BlockWriterTest, WritesGroupsThatAreLargerThanItsBuffer) {
   std::string group;
   for (size_t i = 0; group.size() < 5 * kBlock + 100; ++i) group += std::to_string(i);
   ASSERT_TRUE(writer_.Append(group));
@@ -47,15 +47,15 @@ TEST_F(GroupWriterTest, WritesGroupsThatAreLargerThanItsBuffer) {
   EXPECT_EQ(Stored(kBlock, group.size() + 3), group + "end");
 }
 
-TEST_F(GroupWriterTest, ContinuesBehindATail) {
-  GroupWriter other(2 * kBlock);
+TEST_F(BlockWriterTest, ContinuesBehindATail) {
+  BlockWriter other(2 * kBlock);
   other.Attach(*fs_.Open("f", OpenMode::kWriteDirect), 3 * kBlock + 4, "tail");
   ASSERT_TRUE(other.Append("more"));
   ASSERT_TRUE(other.Flush());
   EXPECT_EQ(Stored(3 * kBlock, 9), std::string("tailmore\0", 9));
 }
 
-TEST_F(GroupWriterTest, SaysThatAWriteFailed) {
+TEST_F(BlockWriterTest, SaysThatAWriteFailed) {
   fs_.FailNth(SimOp::kWrite, 1);
   ASSERT_TRUE(writer_.Append("one"));
   EXPECT_FALSE(writer_.Flush());

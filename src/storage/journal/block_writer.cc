@@ -1,4 +1,4 @@
-#include "storage/journal/group_writer.h"
+#include "storage/journal/block_writer.h"
 
 #include <cstring>
 
@@ -6,12 +6,11 @@
 
 namespace tocsin::journal {
 
-GroupWriter::GroupWriter(size_t buffer_bytes)
-    : buffer_bytes_(buffer_bytes), buffer_(static_cast<char*>(std::aligned_alloc(kBlock, buffer_bytes))) {
+BlockWriter::BlockWriter(size_t buffer_bytes) : buffer_bytes_(buffer_bytes), buffer_(MakeAligned(buffer_bytes)) {
   std::memset(buffer_.get(), 0, buffer_bytes_);
 }
 
-void GroupWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail) {
+void BlockWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail) {
   file_ = std::move(file);
   start_ = offset - tail.size();
   TOCSIN_CHECK(start_ % kBlock == 0 && tail.size() < kBlock);
@@ -19,7 +18,7 @@ void GroupWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::strin
   filled_ = tail.size();
 }
 
-Status GroupWriter::Append(std::string_view bytes) {
+Status BlockWriter::Append(std::string_view bytes) {
   while (!bytes.empty()) {
     if (filled_ == buffer_bytes_) TOCSIN_TRY(WriteBuffer());
     const size_t part = std::min(bytes.size(), buffer_bytes_ - filled_);
@@ -30,7 +29,7 @@ Status GroupWriter::Append(std::string_view bytes) {
   return {};
 }
 
-Status GroupWriter::Flush() {
+Status BlockWriter::Flush() {
   if (filled_ == 0) return {};
   const size_t padded = (filled_ + kBlock - 1) / kBlock * kBlock;
   std::memset(buffer_.get() + filled_, 0, padded - filled_);
@@ -42,7 +41,7 @@ Status GroupWriter::Flush() {
   return {};
 }
 
-Status GroupWriter::WriteBuffer() {
+Status BlockWriter::WriteBuffer() {
   TOCSIN_TRY(file_->Write(start_, {buffer_.get(), buffer_bytes_}));
   start_ += buffer_bytes_;
   filled_ = 0;
