@@ -4,7 +4,7 @@
 
 namespace tocsin {
 
-void LoneNode::Describe(Loop&, Done<ClusterReport> done) {
+void SingleNode::Describe(Loop&, Done<ClusterReport> done) {
   ClusterReport report{.store = store_,
                        .node = self_.id,
                        .members = {{.member = self_, .self = true, .groups = kGroups, .slots = {}}},

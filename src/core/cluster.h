@@ -1,5 +1,5 @@
-// Cluster: what a node knows of itself and of the others on the same store, for people and tools. Implemented by what
-// stands behind the store (src/server); a node that shares its store with no other is a LoneNode.
+// Cluster: what a node knows about itself and the other nodes on the same store, for people and tools. The server
+// (src/server) implements it for shared stores; a node with a store of its own is a SingleNode.
 //
 // Threads: Describe is called on the thread of `caller`, one of the shards' loops, and `done` runs there.
 #pragma once
@@ -40,10 +40,10 @@ class Cluster {
   virtual void Describe(Loop& caller, Done<ClusterReport> done) = 0;
 };
 
-class LoneNode final : public Cluster {
+class SingleNode final : public Cluster {
  public:
   /// `clock` outlives this; without one the node was last heard of when it joined.
-  explicit LoneNode(std::string store = "memory", Member self = {}, const Clock* clock = nullptr)
+  explicit SingleNode(std::string store = "memory", Member self = {}, const Clock* clock = nullptr)
       : store_(std::move(store)), self_(std::move(self)), clock_(clock) {}
 
   void Describe(Loop& caller, Done<ClusterReport> done) override;

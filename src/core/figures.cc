@@ -5,11 +5,12 @@
 #include <utility>
 
 namespace tocsin {
-std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards) {
+std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards, std::string_view only) {
   std::map<std::string_view, TopicFigures> sums;
   for (const auto& shard : shards) {
     if (shard == nullptr) continue;
     for (const TopicFigures& part : *shard) {
+      if (!only.empty() && part.topic.name != only) continue;
       TopicFigures& sum = sums[part.topic.name];
       if (sum.topic.name.empty() || part.topic.version > sum.topic.version) sum.topic = part.topic;
       Add(sum, part);

@@ -59,8 +59,9 @@ inline void Add(TopicFigures& sum, const TopicFigures& part) {
 
 using ShardFigures = std::vector<TopicFigures>;
 
-/// One entry for each topic, by name, with the settings of the highest version.
-std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards);
+/// One element for each topic, by name, with the settings of the highest version. All topics, or only the named one.
+std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards,
+                              std::string_view only = {});
 
 /// recovered + accepted - scheduled - leased - dead - acked - cancelled - purged: 0, or a job was lost or invented.
 int64_t ConservationDifference(const TopicFigures& figures);

@@ -1,4 +1,4 @@
-// NodeInfo: what a node says of itself, over every front end. A value.
+// NodeInfo: what a node reports about itself, through every front end. A value.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct NodeInfo {
   std::chrono::steady_clock::time_point started;
   std::shared_ptr<const std::atomic<size_t>> connections =  // open, over all front ends
       std::make_shared<const std::atomic<size_t>>(0);
-  std::shared_ptr<Cluster> cluster = std::make_shared<LoneNode>();
+  std::shared_ptr<Cluster> cluster = std::make_shared<SingleNode>();
 };
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// RateLimit: a bucket that fills with a steady rate and holds a tenth of a second's worth, one at least. A value; time
-// is an argument.
+// RateLimit: a token bucket that fills at a steady rate and holds a tenth of a second's worth, at least one. A value;
+// time is an argument.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@ class RateLimit {
     at_ = now;
     return static_cast<size_t>(held_ + kRounding);
   }
-  /// They went. No more than Room has said.
+  /// Takes `count`, at most what Room has returned.
   void Take(size_t count) { held_ -= static_cast<double>(count); }
 
-  /// When it is worth asking again after there was no room: for a hundredth of a second's worth, so that a high rate is
-  /// not used up one by one.
+  /// When to ask again after Room returned 0: when there is a hundredth of a second's worth, so that a high rate is not
+  /// used up one by one.
   TimePoint NextAt() const {
     const double wanted = std::max(1.0, per_second_ / 100);
     const std::chrono::duration<double> wait((wanted - held_) / per_second_);

@@ -129,17 +129,16 @@ void Service::TakeTopicChanges() {
   TopicChanges changes = first.shared_store() == nullptr ? TopicChanges{} : first.shared_store()->TakeTopicChanges();
   if (changes.changed.empty() && changes.dropped.empty() && !registry_->Owes()) return;
   // As calls: the shard is not quiet before they are done.
-  const auto taken = [&first] { first.CloseCall(); };
-  for (std::string& topic : changes.dropped) {
+  const auto taken = [&first](Result<void>) { first.CloseCall(); };
+  for (const std::string& topic : changes.dropped) {
     first.OpenCall();
-    registry_->TakeDropped(std::move(topic), taken);
+    registry_->TakeDropped(topic, taken);
   }
-  std::vector<Topic> owed = registry_->TakeOwed();
-  for (auto* const list : {&owed, &changes.changed}) {
-    for (Topic& topic : *list) {
-      first.OpenCall();
-      registry_->Take(std::move(topic), taken);
-    }
+  const std::vector<Topic> owed = registry_->TakeOwed();
+  changes.changed.insert(changes.changed.begin(), owed.begin(), owed.end());
+  for (const Topic& topic : changes.changed) {
+    first.OpenCall();
+    registry_->Take(topic, taken);
   }
 }
 
@@ -167,32 +166,26 @@ void Service::Topics(Loop& caller, std::string only, Done<Report> done) {
   auto call = Admit(caller, done);
   if (!call) return;
   auto read = std::make_shared<std::vector<std::shared_ptr<const ShardFigures>>>(node_->shards.size());
-  const auto look = [read, only = std::move(only)](Shard& shard, Done<void> looked) {
-    auto figures = shard.Figures();
-    if (!only.empty()) {
-      auto one = std::make_shared<ShardFigures>();
-      std::ranges::copy_if(*figures, std::back_inserter(*one),
-                           [&](const auto& each) { return each.topic.name == only; });
-      figures = std::move(one);
-    }
-    (*read)[shard.index()] = std::move(figures);
+  const auto look = [read](Shard& shard, Done<void> looked) {
+    (*read)[shard.index()] = shard.Figures();
     looked({});
   };
   Shard& origin = *call->caller;
-  OnEveryShard(*node_, origin, look, [&origin, read, call = std::move(*call)](Result<void>) mutable {
-    Report report;
-    metrics::Histogram::Snapshot all;
-    for (TopicFigures& figures : Sum(*read)) {
-      TopicReport& topic = report.topics.emplace_back(std::move(figures));
-      const TopicEntry* entry = origin.topics().Find(topic.figures.topic.name);
-      if (entry == nullptr || topic.figures.delivered == 0) continue;
-      const auto lateness = entry->lateness->Read();
-      all.Add(lateness);
-      topic.lateness = LatenessOf(lateness);
-    }
-    report.lateness = LatenessOf(all);
-    call(std::move(report));
-  });
+  OnEveryShard(*node_, origin, look,
+               [&origin, read, only = std::move(only), call = std::move(*call)](Result<void>) mutable {
+                 Report report;
+                 metrics::Histogram::Snapshot all;
+                 for (TopicFigures& figures : Sum(*read, only)) {
+                   TopicReport& topic = report.topics.emplace_back(std::move(figures));
+                   const TopicEntry* entry = origin.topics().Find(topic.figures.topic.name);
+                   if (entry == nullptr || topic.figures.delivered == 0) continue;
+                   const auto lateness = entry->lateness->Read();
+                   all.Add(lateness);
+                   topic.lateness = LatenessOf(lateness);
+                 }
+                 report.lateness = LatenessOf(all);
+                 call(std::move(report));
+               });
 }
 
 void Service::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {

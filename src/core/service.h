@@ -4,8 +4,8 @@
 // Threads: every call names the caller's Loop (one of the shards'), is made on that loop's thread, and `done` runs
 // there, exactly once: later, or before the call returns. Calls are split by slot, at most one message for each shard
 // through its bounded mailbox. A full mailbox answers kOverloaded, and nothing was done for that part: for its jobs
-// alone if the answer has an outcome for each, otherwise, or if no part got through, for the whole call. With one shard
-// there are no messages at all.
+// if the answer has an outcome for each; otherwise, or if no part got through, for the whole call. With one shard there
+// are no messages at all.
 //
 // After a store has answered kStorageFailed every call answers that: what is on disk is unknown until a restart reads
 // it. Any other failure of a store passes: the call that met it answers it, reserves stay parked, the scans go on.

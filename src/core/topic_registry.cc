@@ -20,31 +20,15 @@ std::optional<Topic> FindTopic(const Store& store, std::string_view name) {
 
 }  // namespace
 
-void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
-  auto changing = std::make_shared<Changing>();
-  changing->topic = std::move(topic);
-  changing->done = [done = std::move(done)](Result<ChangedTopic> result) mutable {
-    if (!result) return done(std::unexpected(std::move(result).error()));
-    done(std::move(result->topic));
+template <class T, class Step>
+void TopicRegistry::Enqueue(const std::string& topic, Done<T> done, Step step) {
+  Done<T> finish = [this, topic, done = std::move(done)](Result<T> result) mutable {
+    done(std::move(result));
+    queues_.find(topic)->second.busy = false;
+    Drain(topic);
   };
-  Begin(std::move(changing));
-}
-
-void TopicRegistry::Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done) {
-  Begin(std::make_shared<Changing>(std::move(topic), change, if_unknown, true, std::move(done)));
-}
-
-void TopicRegistry::Begin(std::shared_ptr<Changing> changing) {
-  const std::string topic = changing->topic;
-  Enqueue(topic, [this, changing = std::move(changing)] { RunChange(changing); });
-}
-
-void TopicRegistry::Drop(std::string topic, Done<void> done) {
-  Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunDrop(topic, kTriesMax, std::move(done)); });
-}
-
-void TopicRegistry::Enqueue(const std::string& topic, Step step) {
-  queues_[topic].waiting.push_back(std::move(step));
+  queues_[topic].waiting.push_back(
+      [step = std::move(step), finish = std::move(finish)]() mutable { step(std::move(finish)); });
   Drain(topic);
 }
 
@@ -53,7 +37,7 @@ void TopicRegistry::Drain(const std::string& topic) {
   if (queue.draining) return;
   queue.draining = true;
   while (!queue.busy && !queue.waiting.empty()) {
-    Step next = std::move(queue.waiting.front());
+    Task next = std::move(queue.waiting.front());
     queue.waiting.pop_front();
     queue.busy = true;
     next();
@@ -62,35 +46,57 @@ void TopicRegistry::Drain(const std::string& topic) {
   if (!queue.busy) queues_.erase(topic);
 }
 
+void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
+  Begin({.topic = std::move(topic), .done = [done = std::move(done)](Result<ChangedTopic> result) mutable {
+           if (!result) return done(std::unexpected(std::move(result).error()));
+           done(std::move(result->topic));
+         }});
+}
+
+void TopicRegistry::Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done) {
+  Begin({std::move(topic), std::move(change), if_unknown, true, std::move(done)});
+}
+
+void TopicRegistry::Begin(Changing changing) {
+  Done<ChangedTopic> done = std::move(changing.done);
+  auto shared = std::make_shared<Changing>(std::move(changing));
+  Enqueue<ChangedTopic>(shared->topic, std::move(done), [this, shared](Done<ChangedTopic> finish) {
+    shared->done = std::move(finish);
+    RunChange(shared);
+  });
+}
+
+void TopicRegistry::Drop(std::string topic, Done<void> done) {
+  Enqueue<void>(topic, std::move(done),
+                [this, topic](Done<void> finish) { RunDrop(topic, kTriesMax, std::move(finish)); });
+}
+
 void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<void> done) {
   const auto at = topics_.find(topic);
-  if (at == topics_.end() && !half_dropped_.contains(topic)) {
-    return Finish<void>(topic, NoSuchTopic(topic), std::move(done));
-  }
+  if (at == topics_.end() && !half_dropped_.contains(topic)) return done(NoSuchTopic(topic));
   if (at != topics_.end()) topics_.erase(at);
   half_dropped_.insert(topic);
   DropEverywhere(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
     if (!result) return DropFailed(topic, std::move(result).error(), tries, std::move(done));
     half_dropped_.erase(topic);
-    Finish<void>(topic, {}, std::move(done));
+    done({});
   });
 }
 
 void TopicRegistry::DropFailed(const std::string& topic, Error error, int tries, Done<void> done) {
   if (error.code == Code::kConflict && tries > 1) {
     return AdoptNewest(topic, kTriesMax, [this, topic, tries, done = std::move(done)](Result<void> adopted) mutable {
-      if (adopted) return RunDrop(topic, tries - 1, std::move(done));
-      Finish<void>(topic, std::unexpected(std::move(adopted).error()), std::move(done));
+      if (!adopted) return done(std::move(adopted));
+      RunDrop(topic, tries - 1, std::move(done));
     });
   }
-  auto finish = [this, topic, error = std::move(error), done = std::move(done)]() mutable {
-    Finish<void>(topic, std::unexpected(std::move(error)), std::move(done));
-  };
   // It may not have been dropped at all: then other nodes go on with it, and so must this one.
   const auto held = Held(topic);
-  if (!held) return finish();
+  if (!held) return done(std::unexpected(std::move(error)));
   topics_.insert_or_assign(topic, *held);
-  KnowEverywhere(*held, std::move(finish));
+  KnowEverywhere(*held, [error = std::move(error), done = std::move(done)](Result<void>) mutable {
+    done(std::unexpected(std::move(error)));
+  });
 }
 
 Status TopicRegistry::CheckSink(const Topic& topic) const {
@@ -108,7 +114,7 @@ Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* befo
   Topic after = before != nullptr ? *before : DefaultTopic(changing.topic);
   Apply(changing.change, after);
   TOCSIN_TRY(Validate(after));
-  // Other settings can be changed, and a topic paused, though its sink could not be made now.
+  // Only if the change names a delivery: a topic can be paused even if its sink could not be made now.
   if (changing.change.delivery) TOCSIN_TRY(CheckSink(after));
   if (before != nullptr && after.slots != before->slots) {
     return FailField(Code::kConflict, "slots", "slots is {}: the topic has {}, fixed when it was created", after.slots,
@@ -122,62 +128,54 @@ void TopicRegistry::RunChange(const std::shared_ptr<Changing>& changing) {
   const auto at = topics_.find(changing->topic);
   const Topic* const before = at == topics_.end() ? nullptr : &at->second;
   Result<Topic> after = Changed(*changing, before);
-  if (!after) {
-    return Finish<ChangedTopic>(changing->topic, std::unexpected(std::move(after).error()), std::move(changing->done));
-  }
+  if (!after) return changing->done(std::unexpected(std::move(after).error()));
   if (before != nullptr && *after == *before && !changing->confirm) {
-    return Finish<ChangedTopic>(changing->topic, ChangedTopic{*std::move(after), false}, std::move(changing->done));
+    return changing->done(ChangedTopic{*std::move(after), false});
   }
   Store(changing, *after, before == nullptr);
 }
 
 void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created) {
   PutEverywhere(after, [this, changing, after, created](Result<void> result) {
-    const auto refuse = [&](std::unexpected<Error> error) {
-      Finish<ChangedTopic>(changing->topic, std::move(error), std::move(changing->done));
-    };
-    if (!result && result.error().code != Code::kConflict) return refuse(std::unexpected(std::move(result).error()));
+    if (!result && result.error().code != Code::kConflict) {
+      return changing->done(std::unexpected(std::move(result).error()));
+    }
     if (!result && ++changing->tries == kTriesMax) {
-      return refuse(FailField(Code::kConflict, "topic", "topic {} is being changed through other nodes; try again",
-                              changing->topic));
+      return changing->done(FailField(Code::kConflict, "topic",
+                                      "topic {} is being changed through other nodes; try again", changing->topic));
     }
     if (!result) {
       return AdoptNewest(changing->topic, kTriesMax, [this, changing](Result<void> adopted) {
-        if (adopted) return RunChange(changing);
-        Finish<ChangedTopic>(changing->topic, std::unexpected(std::move(adopted).error()), std::move(changing->done));
+        if (!adopted) return changing->done(std::unexpected(std::move(adopted).error()));
+        RunChange(changing);
       });
     }
     half_dropped_.erase(after.name);
     topics_.insert_or_assign(after.name, after);
-    KnowEverywhere(after, [this, changing, after, created] {
-      Finish<ChangedTopic>(changing->topic, ChangedTopic{after, created}, std::move(changing->done));
-    });
+    KnowEverywhere(after, [changing, after, created](Result<void>) { changing->done(ChangedTopic{after, created}); });
   });
 }
 
-void TopicRegistry::Take(Topic topic, Task done) {
-  const std::string name = topic.name;
-  Enqueue(name, [this, topic = std::move(topic), done = std::move(done)]() mutable {
+void TopicRegistry::Take(const Topic& topic, Done<void> done) {
+  Enqueue<void>(topic.name, std::move(done), [this, topic](Done<void> finish) {
     const auto at = topics_.find(topic.name);
-    if (at != topics_.end() && at->second.version >= topic.version) return Finish(topic.name, std::move(done));
-    Adopt(topic, kTriesMax, [this, topic, done = std::move(done)](Result<void> result) mutable {
+    if (at != topics_.end() && at->second.version >= topic.version) return finish({});
+    Adopt(topic, kTriesMax, [this, topic, finish = std::move(finish)](Result<void> result) mutable {
       if (!result) owed_.push_back(topic);
-      Finish(topic.name, std::move(done));
+      finish({});
     });
   });
 }
 
-void TopicRegistry::TakeDropped(std::string topic, Task done) {
-  Enqueue(topic, [this, topic, done = std::move(done)]() mutable { RunTakeDropped(topic, std::move(done)); });
-}
-
-void TopicRegistry::RunTakeDropped(const std::string& topic, Task done) {
-  std::erase_if(owed_, [&](const Topic& each) { return each.name == topic; });
-  const auto at = topics_.find(topic);
-  // The same as the store has: it was made again through this node, and the word of the drop is old.
-  if (at == topics_.end() || Held(topic) == at->second) return Finish(topic, std::move(done));
-  topics_.erase(at);
-  ForgetEverywhere(topic, [this, topic, done = std::move(done)]() mutable { Finish(topic, std::move(done)); });
+void TopicRegistry::TakeDropped(const std::string& topic, Done<void> done) {
+  Enqueue<void>(topic, std::move(done), [this, topic](Done<void> finish) {
+    std::erase_if(owed_, [&](const Topic& each) { return each.name == topic; });
+    const auto at = topics_.find(topic);
+    // If it equals what the store has, this node has made it again, and the news of the drop is old.
+    if (at == topics_.end() || Held(topic) == at->second) return finish({});
+    topics_.erase(at);
+    ForgetEverywhere(topic, std::move(finish));
+  });
 }
 
 void TopicRegistry::Adopt(const Topic& topic, int tries, Done<void> done) {
@@ -188,7 +186,7 @@ void TopicRegistry::Adopt(const Topic& topic, int tries, Done<void> done) {
     if (!result) return done(std::move(result));
     half_dropped_.erase(topic.name);
     topics_.insert_or_assign(topic.name, topic);
-    KnowEverywhere(topic, [done = std::move(done)]() mutable { done({}); });
+    KnowEverywhere(topic, std::move(done));
   });
 }
 
@@ -211,12 +209,12 @@ void TopicRegistry::PutEverywhere(const Topic& topic, Done<void> done) {
   OnEveryShard(node_, *node_.shards[0], put, std::move(done));
 }
 
-void TopicRegistry::KnowEverywhere(const Topic& topic, Task done) {
+void TopicRegistry::KnowEverywhere(const Topic& topic, Done<void> done) {
   const auto know = [topic](Shard& shard, Done<void> known) {
     shard.KnowTopic(topic);
     known({});
   };
-  OnEveryShard(node_, *node_.shards[0], know, [done = std::move(done)](Result<void>) mutable { done(); });
+  OnEveryShard(node_, *node_.shards[0], know, std::move(done));
 }
 
 void TopicRegistry::DropEverywhere(const std::string& topic, Done<void> done) {
@@ -236,32 +234,21 @@ void TopicRegistry::DropEverywhere(const std::string& topic, Done<void> done) {
   });
 }
 
-void TopicRegistry::ForgetEverywhere(const std::string& topic, Task done) {
+void TopicRegistry::ForgetEverywhere(const std::string& topic, Done<void> done) {
   const auto forget = [topic](Shard& shard, Done<void> forgotten) {
     shard.ForgetTopic(topic);
     if (shard.shared_store() != nullptr) shard.shared_store()->ForgetTopic(topic);
     shard.Figures();
     forgotten({});
   };
-  OnEveryShard(node_, *node_.shards[0], forget, [this, topic, done = std::move(done)](Result<void>) mutable {
+  OnEveryShard(node_, *node_.shards[0], forget, [this, topic, done = std::move(done)](Result<void> result) mutable {
     node_.metrics.DropSeries("topic", topic);
-    done();
+    done(std::move(result));
   });
 }
 
 std::optional<Topic> TopicRegistry::Held(const std::string& topic) const {
   return FindTopic(node_.shards[0]->store(), topic);
-}
-
-template <class T>
-void TopicRegistry::Finish(const std::string& topic, Result<T> result, Done<T> done) {
-  done(std::move(result));
-  queues_.find(topic)->second.busy = false;
-  Drain(topic);
-}
-
-void TopicRegistry::Finish(const std::string& topic, Task done) {
-  Finish<void>(topic, {}, [done = std::move(done)](Result<void>) mutable { done(); });
 }
 
 }  // namespace tocsin

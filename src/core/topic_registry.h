@@ -42,18 +42,16 @@ class TopicRegistry {
   void Drop(std::string topic, Done<void> done);
 
   /// Another node has made or changed the topic. If a store cannot take it now, it is owed.
-  void Take(Topic topic, Task done);
+  void Take(const Topic& topic, Done<void> done);
   /// Another node has dropped it.
-  void TakeDropped(std::string topic, Task done);
+  void TakeDropped(const std::string& topic, Done<void> done);
   bool Owes() const { return !owed_.empty(); }
   /// Hands over those that are owed, to be taken again.
   std::vector<Topic> TakeOwed() { return std::exchange(owed_, {}); }
 
  private:
-  /// What is to be done with one topic; whoever runs it calls Finish.
-  using Step = std::move_only_function<void()>;
   struct Queue {
-    std::deque<Step> waiting;
+    std::deque<Task> waiting;
     bool busy = false;      // a change of the topic is under way
     bool draining = false;  // Drain is on the stack: changes that finish at once must not deepen it
   };
@@ -61,37 +59,36 @@ class TopicRegistry {
     std::string topic;
     TopicChange change;
     IfUnknown if_unknown = IfUnknown::kCreate;
-    bool confirm = false;  // ask the stores also if it alters nothing: what is known here may be old
+    bool confirm = false;  // ask the stores also if nothing changes: this node may know an old version
     Done<ChangedTopic> done;
     int tries = 0;
   };
 
-  void Enqueue(const std::string& topic, Step step);
+  /// Runs `step(finish)` when the changes of the topic before it are finished. `finish` answers `done` and lets the
+  /// next one run.
+  template <class T, class Step>
+  void Enqueue(const std::string& topic, Done<T> done, Step step);
   void Drain(const std::string& topic);
-  void Begin(std::shared_ptr<Changing> changing);
+  void Begin(Changing changing);
   void RunChange(const std::shared_ptr<Changing>& changing);
   Status CheckSink(const Topic& topic) const;
   Result<Topic> Changed(const Changing& changing, const Topic* before) const;
   void Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created);
   void RunDrop(const std::string& topic, int tries, Done<void> done);
   void DropFailed(const std::string& topic, Error error, int tries, Done<void> done);
-  void RunTakeDropped(const std::string& topic, Task done);
   /// The stores have this version, or take it; then every table does.
   void Adopt(const Topic& topic, int tries, Done<void> done);
   void AdoptNewest(const std::string& topic, int tries, Done<void> done);
-  template <class T>
-  void Finish(const std::string& topic, Result<T> result, Done<T> done);
-  void Finish(const std::string& topic, Task done);
 
   // On all shards.
   /// Into every store; ok when all are durable. kConflict if another node was faster.
   void PutEverywhere(const Topic& topic, Done<void> done);
   /// Into every table.
-  void KnowEverywhere(const Topic& topic, Task done);
+  void KnowEverywhere(const Topic& topic, Done<void> done);
   /// Out of every table and every store. kConflict if another node has made it again.
   void DropEverywhere(const std::string& topic, Done<void> done);
-  /// Out of every table, and out of the memory of every store; what is stored stays.
-  void ForgetEverywhere(const std::string& topic, Task done);
+  /// Out of every table and the memory of every store. The stored topic stays.
+  void ForgetEverywhere(const std::string& topic, Done<void> done);
   /// As the store of shard 0 knows it now, which is the first to hear of other nodes.
   std::optional<Topic> Held(const std::string& topic) const;
 

@@ -33,7 +33,7 @@ Status OptionalName(std::string_view field, std::string_view name) {
 
 Status CheckWhen(Timeline timeline, Millis delay, Time due, Moment now) {
   if (timeline == Timeline::kSteady) return InRange("delay", delay, kDelayMax);
-  // Before 1970 is a mistake in somebody's arithmetic, not a job that is late.
+  // A time before 1970 is a mistake of the caller, not a late job.
   return InRange("due", ToMs(due), int64_t{0}, ToMs(now.utc + kDelayMax), " ms");
 }
 
@@ -75,8 +75,8 @@ bool WhenFits(Timeline timeline, Millis delay, Time due, Moment now) {
   return ToMs(due) >= 0 && due <= now.utc + kDelayMax;
 }
 
-/// Most jobs have no names and no headers, and nothing is wrong with them: that takes a few comparisons, not as many
-/// results. What this lets pass, Validate would too.
+/// Most jobs are valid and have no names and no headers. This finds that with a few comparisons instead of as many
+/// results. Every job that it accepts is valid.
 bool IsPlain(const NewJob& job, const Limits& limits, Moment now) {
   return job.id.empty() && job.key.empty() && job.headers.empty() && job.count <= kCountMax &&
          job.max_attempts <= kAttemptsMax && job.payload.size() <= limits.payload_bytes &&

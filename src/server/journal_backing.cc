@@ -34,7 +34,7 @@ std::string Recovery(const journal::NodeStore& node) {
 
 JournalBacking::JournalBacking(BackingParts parts)
     : parts_(std::move(parts)),
-      cluster_(std::make_shared<LoneNode>("journal", parts_.self, &parts_.clock)),
+      cluster_(std::make_shared<SingleNode>("journal", parts_.self, &parts_.clock)),
       metrics_(parts_.metrics),
       file_system_(MakePosixFileSystem()) {}
 

@@ -126,4 +126,23 @@ void IdTable::EraseAt(Page& page, uint32_t hole) {
   --page.count;
 }
 
+bool IdTable::AddPages() {
+  Chunk chunk = source_.Take(kChunkBytes, PageSize::kHuge);
+  if (!chunk) return false;
+  for (size_t at = kChunkBytes; at > 0; at -= kPageBytes) {
+    spare_.push_back(static_cast<uint32_t>(pages_.size()));
+    pages_.push_back({.slots = reinterpret_cast<Slot*>(chunk.get() + at - kPageBytes)});
+  }
+  chunks_.push_back(std::move(chunk));
+  return true;
+}
+
+uint32_t IdTable::NewPage() {
+  if (spare_.empty() && !AddPages()) return 0;
+  const uint32_t id = spare_.back();
+  spare_.pop_back();
+  pages_[id].depth = 0;
+  return id;
+}
+
 }  // namespace tocsin::journal
