@@ -339,7 +339,7 @@ CALLS = [
     (["submit", "t", "x", "--in", "4000d"], USAGE, 'tocsin: --in: "4000d" is too large'),
     (["submit", "t", "x", "--id", "n" * 257], USAGE, "tocsin: invalid_argument: id "),
     (["submit", "a b", "x"], USAGE, "tocsin: invalid_argument: topic "),
-    (["submit", "t", "x", "--trigger", "either"], USAGE, "tocsin: invalid_argument: trigger either needs "),
+    (["submit", "t", "x", "--trigger", "either"], USAGE, "tocsin: invalid_argument: a job with the trigger either needs "),
     (["submit", "t", "x", "--header", "h=" + "v" * 9000], USAGE, "tocsin: too_large: headers "),
     (["reserve", "t", "--max", "0"], USAGE, "tocsin: invalid_argument: max is 0"),
     (["reserve", "t", "--lease", "13h"], USAGE, "tocsin: invalid_argument: lease_ms is 46800000"),
