@@ -133,7 +133,7 @@ class ThreadsTest : public testing::Test {
 
   void CheckRecovered(uint32_t shards, size_t expected) {
     RealClock clock;
-    auto node = Node::Open(*fs_, With(shards), clock);
+    auto node = NodeStore::Open(*fs_, With(shards), clock);
     ASSERT_TRUE(node) << node.error().message;
     std::deque<WaitingLoop> loops(shards);
     for (uint32_t shard = 0; shard < shards; ++shard) (*node)->Bind(shard, loops[shard]);
@@ -154,7 +154,7 @@ class ThreadsTest : public testing::Test {
 TEST_F(ThreadsTest, EveryJobIsAccountedFor) {
   constexpr uint32_t kShards = 2;
   RealClock clock;
-  auto node = Node::Open(*fs_, With(kShards), clock);
+  auto node = NodeStore::Open(*fs_, With(kShards), clock);
   ASSERT_TRUE(node) << node.error().message;
   std::deque<WaitingLoop> loops(kShards);
   std::deque<Worker> workers;
