@@ -30,9 +30,8 @@ std::string OnRedis(std::vector<std::string> arguments) {
 
 TEST(Check, TheEmbeddedStoreHasNoUseForOptionsOfRedis) {
   EXPECT_EQ(ErrorOf({}), "no error");
-  EXPECT_EQ(
-      ErrorOf({"--redis-endpoints", "10.0.0.1:6379"}),
-      "redis.endpoints: redis.endpoints is set, but has no effect with store = journal: add store = redis");
+  EXPECT_EQ(ErrorOf({"--redis-endpoints", "10.0.0.1:6379"}),
+            "redis.endpoints: redis.endpoints is set, but has no effect with store = journal: add store = redis");
   for (const char* flag : {"--redis-tls=true", "--coordination=zookeeper", "--session-timeout=3s",
                            "--zookeeper-path=/x", "--redis-checks=warn"}) {
     EXPECT_THAT(ErrorOf({flag}), HasSubstr("store = journal")) << flag;
@@ -51,8 +50,7 @@ TEST(Check, RedisHasNoUseForOptionsOfTheEmbeddedStore) {
 }
 
 TEST(Check, ShardsOnRedisAreAPowerOfTwo) {
-  EXPECT_EQ(OnRedis({"--shards", "3"}),
-            "shards: shards is 3: with store = redis it takes a power of two from 1 to 64");
+  EXPECT_EQ(OnRedis({"--shards", "3"}), "shards: shards is 3: with store = redis it takes a power of two from 1 to 64");
   EXPECT_EQ(OnRedis({"--shards", "64"}), "no error");
   EXPECT_EQ(ErrorOf({"--shards", "3"}), "no error");
   EXPECT_EQ(LoadWith({"--store", "redis"}, 6)->config.shards, 2) << "half of the cores, rounded down";

@@ -48,9 +48,9 @@ void DecodeAll(std::string_view body) {
   CheckError(document);
   if (!document) return;
   CheckSubmit(DecodeSubmit("t", *document, kFewJobs));
-  for (const auto [verb, kind] : {std::pair(api::VerbId::kAckJobs, SettleKind::kAck),
-                                  std::pair(api::VerbId::kNackJobs, SettleKind::kNack),
-                                  std::pair(api::VerbId::kExtendJobs, SettleKind::kExtend)}) {
+  for (const auto [verb, kind] :
+       {std::pair(api::VerbId::kAckJobs, SettleKind::kAck), std::pair(api::VerbId::kNackJobs, SettleKind::kNack),
+        std::pair(api::VerbId::kExtendJobs, SettleKind::kExtend)}) {
     CheckError(DecodeSettle(VerbOf(verb), kind, "t", *document, kFewJobs));
   }
   CheckError(DecodeTopicChange(**document));
