@@ -15,7 +15,7 @@ check() { # what it is, command
 # clang-tidy reads the precompiled headers that the compiler wrote; ccache in the commands would only confuse it.
 tidy() {
   cmake --preset dev -B build/lint -DCCACHE=OFF >/dev/null &&
-    cmake --build build/lint --target tocsin_pch tocsin_test_pch >/dev/null &&
+    cmake --build build/lint --target tocsin_pch tocsin_test_pch tocsin_net_pch tocsin_net_test_pch >/dev/null &&
     tools/tidy.py "$@"
 }
 

@@ -17,13 +17,13 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Moment Now() const = 0;
-  /// Monotonic time for socket deadlines and long polls; real even where Now() is virtual.
+  /// Monotonic time for socket deadlines and long polls; real even if Now() is virtual.
   virtual IoTime IoNow() const { return std::chrono::steady_clock::now(); }
-  /// How much later than Now() it may be already.
+  /// How much later than Now() the true time may be.
   virtual Millis Granularity() const { return Millis(0); }
-  /// A delay that counts from Now() and is never too short: "in 5 ms" is not after 4.2.
+  /// A delay that counts from Now() and is never too short: "in 5 ms" never means 4.2.
   Millis RoundUp(Millis delay) const { return delay > Millis(0) ? delay + Granularity() : delay; }
-  /// Called once at start with the last moment that the store knows of, before anything reads Now().
+  /// Called once at start, before anything reads Now(), with the last moment that the store knows.
   virtual void Restore(Moment last) = 0;
 };
 
@@ -49,13 +49,13 @@ class VirtualClock final : public Clock {
   void Restore(Moment last) override;
   IoTime IoNow() const override;
 
-  /// The wall clock is set to utc: for a new process, whose virtual clock has no other past than the restored one.
+  /// Sets the wall clock to utc. A new process calls it after Restore: its virtual clock has no other past.
   void CatchUp();
   /// Time passes: both timelines advance.
   void Advance(Millis by);
   /// The wall clock is set: only utc is affected, and it never goes back.
   void Step(Millis by);
-  /// Simulations have socket deadlines and long polls follow this clock too.
+  /// For simulations: socket deadlines and long polls follow this clock, too.
   void DriveIo(bool on) { drive_io_ = on; }
 
  private:

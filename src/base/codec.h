@@ -1,5 +1,5 @@
-// Little-endian integers and varints over byte strings: the alphabet of every stored format.
-// A Reader never reads past its end: a read that would makes ok() false and returns zero.
+// Little-endian integers and varints in byte strings, for every stored format. A Reader never reads past its end:
+// instead, it returns zero and ok() becomes false.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
-// Checksums and hashes. Crc32c guards stored records; Crc32 (IEEE, as in zlib) places keys on slots, the same on every
-// store and every client; Hash64 feeds the id table and is stored as a fingerprint of a job's content. All three are
-// part of stored formats: their values never change (hash_test.cc pins them).
+// Checksums and hashes. Crc32c protects stored records. Crc32 (IEEE, as in zlib) maps keys to slots, in the same way in
+// every store and client. Hash64 is used by the id table and stored as a fingerprint of a job's content. All three are
+// part of stored formats, so their values never change (hash_test.cc pins them).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Server ids: 64-bit snowflakes, (milliseconds since 2020 << 12 | sequence) << 10 | slot. Unique and rising within a
-// slot of a topic; the slot inside makes a lookup by id need no key. As text: 'j' and 13 digits of Crockford's base 32.
+// slot of a topic. They contain the slot, so a lookup by id needs no key. As text: 'j' and 13 digits of Crockford's
+// base 32.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ constexpr uint32_t kSlotsMax = 1U << kSlotBits;
 constexpr uint32_t SlotOf(Uid uid) { return static_cast<uint32_t>(uid & (kSlotsMax - 1)); }
 
 std::string UidText(Uid uid);
-/// Nothing where `text` does not have the form of a server id.
+/// Nothing if `text` does not have the form of a server id.
 std::optional<Uid> ParseUid(std::string_view text);
 
-/// Gives out rising ids. Time is the steady timeline, so a stepped wall clock cannot repeat one; more than 4096 ids in
-/// a millisecond borrow from the next ones.
+/// Gives out rising ids. They follow the steady timeline, so a stepped wall clock cannot repeat one. More than 4096 ids
+/// in a millisecond use up the numbers of the next milliseconds.
 class UidSource {
  public:
   Uid Next(Time now, uint32_t slot);

@@ -9,7 +9,6 @@
 namespace tocsin {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames{"debug", "info", "warn", "error", "off"};
 constexpr std::array kSpdlogLevels{spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err,
                                    spdlog::level::off};
 
@@ -26,13 +25,6 @@ spdlog::logger& Logger() {
 }
 
 }  // namespace
-
-std::optional<LogLevel> ParseLogLevel(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<LogLevel>(i);
-  }
-  return std::nullopt;
-}
 
 void SetLogLevel(LogLevel level) { enabled_from.store(level, std::memory_order_relaxed); }
 

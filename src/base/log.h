@@ -1,9 +1,8 @@
-// The log: lines on stderr for operators. Never payloads, headers or secrets; ids and topics only where a line is about
-// one of them. Thread-safe. Nothing is formatted for a level that is off.
+// The log: lines on stderr for operators. Never payloads, headers or secrets; ids and topics only if the line is about
+// them. Thread-safe. A line of a level that is off is not formatted.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -12,8 +11,6 @@ namespace tocsin {
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarn, kError, kOff };
 
-/// "debug", "info", "warn", "error" or "off".
-std::optional<LogLevel> ParseLogLevel(std::string_view name);
 void SetLogLevel(LogLevel level);
 bool LogEnabled(LogLevel level);
 void WriteLog(LogLevel level, std::string_view line);

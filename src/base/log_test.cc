@@ -17,11 +17,5 @@ TEST(Log, WritesOnlyTheLevelsThatAreOn) {
   SetLogLevel(LogLevel::kInfo);
 }
 
-TEST(Log, LevelsHaveNames) {
-  EXPECT_EQ(ParseLogLevel("debug"), LogLevel::kDebug);
-  EXPECT_EQ(ParseLogLevel("off"), LogLevel::kOff);
-  EXPECT_FALSE(ParseLogLevel("loud"));
-}
-
 }  // namespace
 }  // namespace tocsin

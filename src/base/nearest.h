@@ -1,4 +1,4 @@
-// The nearest of some known names to one that is unknown, for messages such as: unknown key "http.listn"; did you mean
+// Finds the known name that is nearest to an unknown one, for messages such as: unknown key "http.listn"; did you mean
 // "http.listen"?
 #pragma once
 
@@ -26,10 +26,10 @@ inline size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// `; did you mean "x"?` for the nearest name, or nothing where none is near. `names` is a range of strings.
+/// `; did you mean "x"?` for the nearest name, or nothing if none is near. `names` is a range of strings.
 template <class Names>
 std::string DidYouMean(std::string_view unknown, const Names& names) {
-  constexpr size_t kLongest = 64;  // what is longer is no slip of a finger, and would cost quadratic time
+  constexpr size_t kLongest = 64;  // a longer name is no typing error, and the search takes quadratic time
   if (unknown.size() > kLongest) return "";
   std::string_view nearest;
   size_t least = unknown.size() / 2 + 1;

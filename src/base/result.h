@@ -1,5 +1,5 @@
 // Result<T>: a value, or an Error with a code of the one table (base/errors.h), a message for people, and the name of
-// the field at fault where there is one. Exceptions and statuses of libraries become Errors where they enter.
+// the field at fault if there is one. Code that calls a library converts its exceptions and statuses to Errors.
 #pragma once
 
 #include <expected>
@@ -17,7 +17,7 @@ struct Error {
   std::string message;
   std::string field;
 
-  /// "context: message", for callers who know more about what was being done.
+  /// "context: message", for callers that know more about the operation.
   [[nodiscard]] Error Prefixed(std::string_view context) && {
     message = fmt::format("{}: {}", context, message);
     return std::move(*this);
@@ -28,8 +28,8 @@ template <class T>
 class [[nodiscard]] Result : public std::expected<T, Error> {
  public:
   using std::expected<T, Error>::expected;
-  Result(std::expected<T, Error> other)
-      : std::expected<T, Error>(std::move(other)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Result(std::expected<T, Error> other) : std::expected<T, Error>(std::move(other)) {}
 };
 
 using Status = Result<void>;

@@ -1,8 +1,8 @@
-// Secrets: keys and passwords that settings name and never hold. A secret is the file of its name in the folder of
-// secrets or, where there is no such file, an environment variable. It is read when it is asked for, so that a file
-// may be replaced while the server runs.
+// Secrets: keys and passwords. Settings name them and never hold them. A secret is the file of its name in the folder
+// of secrets or, if there is no such file, an environment variable. Every call reads it again, so an operator can
+// replace the file while the server runs.
 //
-// Thread-safe. Errors name the secret, where it was looked for, and nothing of what it holds.
+// Thread-safe. Errors name the secret and where we looked for it, never its value.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ namespace tocsin {
 
 class Secrets {
  public:
-  /// `folder` empty: the environment alone.
+  /// `folder` empty: only the environment.
   explicit Secrets(std::string folder) : folder_(std::move(folder)) {}
 
-  /// A newline at the end of the file is not part of it. kInvalidArgument where the name is none or nothing has it.
+  /// A newline at the end of the file is not part of it. kInvalidArgument if the name is invalid or unknown.
   Result<std::string> Find(std::string_view name) const;
 
-  /// TOCSIN_SECRET_<name in capitals>, where what is neither a letter nor a digit is an underscore.
+  /// TOCSIN_SECRET_<name in capitals>, with an underscore for everything that is neither a letter nor a digit.
   static std::string VariableOf(std::string_view name);
 
  private:

@@ -1,4 +1,4 @@
-// Bytes as texts carry them: UTF-8, base64, percent escapes. Appends to the caller's string; no state.
+// Bytes as text: UTF-8, base64, percent escapes. Appends to the caller's string; no state.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ namespace tocsin {
 
 /// Whether every sequence of `bytes` is well-formed (RFC 3629).
 bool IsUtf8(std::string_view bytes);
-/// A name that a client gave, for an error: cut short, never within a character; \\xHH for bytes that are no UTF-8.
+/// A name from a client, for an error message: cut short between characters, with \\xHH for bytes that are not UTF-8.
 std::string Shown(std::string_view name);
 
 /// RFC 4648, with padding.
 void AppendBase64(std::string& out, std::string_view bytes);
-/// Nothing where `text` is not what AppendBase64 writes for some bytes.
+/// Nothing if `text` is not what AppendBase64 writes for some bytes.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
-/// As one segment of a path or one value of a query: everything but letters, digits and -._~ becomes %XX.
+/// For a segment of a path or a value of a query: everything except letters, digits and -._~ becomes %XX.
 void AppendPercent(std::string& out, std::string_view text);
-/// %XX becomes its byte; `plus_is_space` as in a query. Nothing where an escape is malformed.
+/// %XX becomes its byte; `plus_is_space` as in a query. Nothing if an escape is malformed.
 std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_space);
 
 }  // namespace tocsin

@@ -1,5 +1,5 @@
-// Time as the project speaks of it. Millisecond points and spans are std::chrono types; only what crosses a wire or
-// goes to disk is a raw integer, and then its name ends in _ms.
+// The types of time. Points and spans in milliseconds are std::chrono types. Only values on a wire or on disk are raw
+// integers, and their names end in _ms.
 //
 // There are two timelines, both counted in ms since 1970 and equal until somebody steps the machine's clock:
 //   utc     the wall clock, made monotonic: if the wall clock goes back, utc stands still until it has caught up. Jobs
@@ -30,7 +30,7 @@ struct Moment {
 constexpr int64_t ToMs(Time time) { return time.time_since_epoch().count(); }
 constexpr Time FromMs(int64_t ms) { return Time(Millis(ms)); }
 
-/// Never reached: the due time of a job that waits for a count alone.
+/// Never reached: the due time of a job that waits only for a count.
 constexpr Time kNever = Time(Millis::max());
 
 /// Shows a time of `timeline` to users as UTC.

@@ -49,12 +49,6 @@ double Histogram::Snapshot::Quantile(double q) const {
   return static_cast<double>(kLargestUs) / 1e6;
 }
 
-uint64_t Histogram::Snapshot::CountUpTo(uint64_t us) const {
-  uint64_t sum = 0;
-  for (size_t i = 0; i <= BucketOf(us); ++i) sum += buckets[i];
-  return sum;
-}
-
 Histogram::~Histogram() {
   for (auto& cell : cells_) delete cell.load(std::memory_order_relaxed);
 }

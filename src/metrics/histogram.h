@@ -31,10 +31,8 @@ class Histogram {
     double sum_seconds = 0;
 
     void Add(const Snapshot& other);
-    /// In seconds; 0 where nothing was recorded. `q` from 0 to 1.
+    /// In seconds; 0 if nothing was recorded. `q` from 0 to 1.
     double Quantile(double q) const;
-    /// How many were recorded that took at most `us`, a power of two.
-    uint64_t CountUpTo(uint64_t us) const;
   };
 
   Histogram() = default;

@@ -1,6 +1,6 @@
 // Assignment: which node serves which group of slots. Rendezvous hashing: a group belongs to the member with the
-// highest hash of (member, group), so a member that joins or leaves moves no group but those that it gains or had.
-// Every node computes it alike.
+// highest hash of (member, group). If a member joins or leaves, only the groups that it gains or loses move. Every node
+// computes the same assignment.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace tocsin {
 
-/// Slots are owned, scanned and fenced in groups, of which there is a fixed number however many topics there are. A
+/// Nodes own, scan and fence slots in groups. The number of groups does not depend on the number of topics. It is a
 /// multiple of every number of shards that a node on a shared store may have.
 constexpr uint32_t kGroups = 64;
 
-/// The next slots of a topic are in the next groups; agrees with Placement where the number of shards divides kGroups.
+/// The next slots of a topic are in the next groups; agrees with Placement if the number of shards divides kGroups.
 constexpr uint32_t GroupOf(uint64_t topic_hash, uint32_t slot) {
   return static_cast<uint32_t>((topic_hash % kGroups + slot) % kGroups);
 }

@@ -1,4 +1,4 @@
-// What states and outcomes are called on every wire, and which of them are errors. Pure.
+// The names of states and outcomes on every wire, and which outcomes are errors. Pure functions.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ constexpr std::string_view kStateNames[] = {"scheduled", "leased", "dead", "done
 constexpr std::string_view kTriggerNames[] = {"time", "count", "either"};
 
 std::string_view NameOf(SubmitOutcome outcome);
-/// `done`: what kDone is called here.
+/// `done`: the name of kDone for this call.
 std::string_view NameOf(AmendOutcome outcome, std::string_view done);
 std::string_view NameOf(CountOutcome outcome);
 std::string_view NameOf(SettleOutcome outcome);
 
 /// Accepted, or stored already.
 bool IsStored(SubmitOutcome outcome);
-/// The error that stands for an outcome which is not stored.
+/// The error for an outcome that stored nothing.
 Code CodeOf(SubmitOutcome outcome);
-/// The error that stands for an outcome which says nothing of the job.
+/// The error for an outcome that says nothing about the job.
 std::optional<Error> RefusalOf(AmendOutcome outcome);
 
 }  // namespace tocsin

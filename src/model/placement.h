@@ -1,6 +1,5 @@
-// Placement: which shard serves which slot. Slot 0 of a topic lives on its home shard, the next slots on the next
-// shards, round and round; so a topic with few slots is served by few shards, and different topics begin on different
-// ones.
+// Placement: which shard serves which slot. Slot 0 of a topic is on its home shard, the next slots on the next shards,
+// modulo the number of shards. So few shards serve a topic with few slots, and topics start on different shards.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// Template: a text with marks that stand for what a job has, such as ready_{topic}. Sinks name topics, keys, exchanges
-// and routing keys with it. A pure value; parsed once, used for every job.
+// Template: a text with placeholders for parts of a job, such as ready_{topic}. Sinks use it for the names of topics,
+// keys, exchanges and routing keys. A plain value; parsed once, used for every job.
 //
 //   {topic}        the topic's name
-//   {key}          the job's key; nothing where it has none
+//   {key}          the job's key; nothing if it has none
 //   {id}           the job's id
-//   {header:NAME}  the value of the job's first header of that name; nothing where it has none
+//   {header:NAME}  the value of the job's first header of that name; nothing if it has none
 //   {{ and }}      a brace
 #pragma once
 
@@ -23,10 +23,10 @@ class Template {
   /// `field` is what an error names: "delivery.kafka_topic".
   static Result<Template> Parse(std::string_view field, std::string_view text);
 
-  /// The text for this job, behind what `out` holds.
+  /// Appends the text for this job to `out`.
   void Append(std::string& out, std::string_view topic, const JobView& job) const;
 
-  /// Whether it is another text for other jobs of the same topic.
+  /// Whether jobs of the same topic can have different texts.
   bool DependsOnJob() const;
 
  private:

@@ -337,7 +337,7 @@ def test_every_metric_of_a_node_on_redis_is_explained_and_no_other(node, redis_s
     ack(client, server, *reserve(client, server))
     client.get(server.url + "/v1/topics")
     served = re.findall(r"^# TYPE (\w+) (\w+)$", client.get(server.url + "/metrics").text, re.MULTILINE)
-    rows = metric_rows((ROOT / "docs/operations.md").read_text())
+    rows = metric_rows((ROOT / "docs/metrics.md").read_text())
     journal = [row for row in rows if row[0].startswith(("tocsin_journal_", "tocsin_memory_"))]
     assert sorted(set(rows) - set(journal)) == sorted(served)
 

@@ -112,22 +112,21 @@ void Allowances::Allow(std::shared_ptr<Request> request, const ReplyView& reply)
 
 void Allowances::Register(const StoredTopic& topic, Next next) {
   auto gather = Join(std::move(next));
-  for (uint32_t slot = 0; slot < topic.slots; ++slot) {
-    Command command = AtSlot(topic, slot);
-    command.Add(int64_t{0}).Add("").Add("");
-    ++gather->left;
-    call_(std::move(command), [this, topic, slot, gather](Result<Reply> reply) {
-      if (!reply) return gather->Fail(std::move(reply).error());
-      if (reply->root()[0].integer() < 0) return gather->Leave();  // a newer era has begun
-      Command record = AtHome(Lua<"record_allowance">(), topic);
-      record.Add(int64_t{slot}).Add(reply->root()[0].integer()).Add(reply->root()[1].integer()).Add("");
-      call_(std::move(record), [gather](Result<Reply> recorded) {
-        if (!recorded) return gather->Fail(std::move(recorded).error());
-        gather->Leave();
-      });
-    });
-  }
+  for (uint32_t slot = 0; slot < topic.slots; ++slot) Lower(topic, slot, std::nullopt, OneMore(gather));
   gather->Leave();
+}
+
+void Allowances::Lower(const StoredTopic& topic, uint32_t slot, std::optional<int64_t> serial, Answered answered) {
+  Command lower = AtSlot(topic, slot);
+  lower.Add(serial.value_or(0)).Add("").Add("");
+  call_(std::move(lower), [this, topic, slot, serial, answered = std::move(answered)](Result<Reply> reply) {
+    // Below 0: a newer era has begun.
+    if (!reply || reply->root()[0].integer() < 0) return answered(std::move(reply));
+    Command record = AtHome(Lua<"record_allowance">(), topic);
+    record.Add(int64_t{slot}).Add(reply->root()[0].integer()).Add(reply->root()[1].integer());
+    record.Add(serial ? fmt::format("{}", *serial) : "");
+    call_(std::move(record), answered);
+  });
 }
 
 void Allowances::TakeBack(const StoredTopic& topic, Next next) {
@@ -151,32 +150,16 @@ void Allowances::TakeBackRound(const StoredTopic& topic) {
     returns.all_asked_at = now;
     for (uint32_t slot = 0; slot < topic.slots; ++slot) slots.insert(slot);
   }
-  for (const uint32_t slot : slots) {
-    ++gather->left;
-    TakeBackFrom(topic, slot, gather);
-  }
+  for (const uint32_t slot : slots) TakeBackFrom(topic, slot, OneMore(gather));
   gather->Leave();
 }
 
-void Allowances::TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather) {
-  Command mark = AtHome(Lua<"next_serial">(), topic);
-  mark.Add(int64_t{slot});
-  call_(std::move(mark), [this, topic, slot, gather](Result<Reply> marked) {
-    if (!marked) return gather->Fail(std::move(marked).error());
-    const int64_t serial = marked->root().integer();
-    if (serial < 0) return gather->Leave();
-    Command lower = AtSlot(topic, slot);
-    lower.Add(serial).Add("").Add("");
-    call_(std::move(lower), [this, topic, slot, serial, gather](Result<Reply> lowered) {
-      if (!lowered) return gather->Fail(std::move(lowered).error());
-      if (lowered->root()[0].integer() < 0) return gather->Leave();
-      Command record = AtHome(Lua<"record_allowance">(), topic);
-      record.Add(int64_t{slot}).Add(lowered->root()[0].integer()).Add(lowered->root()[1].integer()).Add(serial);
-      call_(std::move(record), [gather](Result<Reply> recorded) {
-        if (!recorded) return gather->Fail(std::move(recorded).error());
-        gather->Leave();
-      });
-    });
+void Allowances::TakeBackFrom(const StoredTopic& topic, uint32_t slot, Answered answered) {
+  Command next = AtHome(Lua<"next_serial">(), topic);
+  next.Add(int64_t{slot});
+  call_(std::move(next), [this, topic, slot, answered = std::move(answered)](Result<Reply> reply) {
+    if (!reply || reply->root().integer() < 0) return answered(std::move(reply));
+    Lower(topic, slot, reply->root().integer(), answered);
   });
 }
 

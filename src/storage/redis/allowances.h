@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,7 @@ class Allowances {
  private:
   struct Request;
   using Next = Done<void>;
+  using Answered = std::function<void(Result<Reply>)>;
   /// How a topic's unused room goes back to its home: one round at a time. Requests meanwhile wait for the next one.
   struct Returns {
     std::set<uint32_t> freed;                              // slots to ask in the next round
@@ -70,7 +72,9 @@ class Allowances {
   /// Slots give the room that they do not use back to the home.
   void TakeBack(const StoredTopic& topic, Next next);
   void TakeBackRound(const StoredTopic& topic);
-  void TakeBackFrom(const StoredTopic& topic, uint32_t slot, std::shared_ptr<Gather<char>> gather);
+  /// Sets the slot's allowance to what it holds, and tells the home. Without a serial it registers the slot.
+  void Lower(const StoredTopic& topic, uint32_t slot, std::optional<int64_t> serial, Answered answered);
+  void TakeBackFrom(const StoredTopic& topic, uint32_t slot, Answered answered);
 
   const std::string prefix_;
   const Clock& clock_;

@@ -45,6 +45,15 @@ inline std::shared_ptr<Gather<char>> Join(Done<void> done) {
   });
 }
 
+/// Makes `gather` wait for one more answer, of any type, to what this returns.
+inline auto OneMore(const std::shared_ptr<Gather<char>>& gather) {
+  ++gather->left;
+  return [gather](auto answer) {
+    if (!answer) return gather->Fail(std::move(answer).error());
+    gather->Leave();
+  };
+}
+
 /// Kept, with the arguments of each item, until all of it is answered: a script that has read enough answers only for
 /// the first items, and one that found no room may find some later.
 template <class Outcome, size_t N>

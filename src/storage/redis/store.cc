@@ -32,15 +32,6 @@ constexpr auto kDropped = {Part::kNext,    Part::kChore, Part::kMeta,  Part::kSt
                            Part::kPrepare, Part::kDead,  Part::kEnded, Part::kId,    Part::kNote,
                            Part::kCount,   Part::kEvent, Part::kRoom,  Part::kClaim};
 
-/// Makes `gather` wait for one more answer.
-Done<void> OneMore(const std::shared_ptr<Gather<char>>& gather) {
-  ++gather->left;
-  return [gather](Result<void> part) {
-    if (!part) return gather->Fail(std::move(part).error());
-    gather->Leave();
-  };
-}
-
 }  // namespace
 
 TopicFigures TopicSlots::Figures() const {
@@ -334,10 +325,7 @@ void RedisStore::DropSlots(const std::string& topic, Done<void> done) {
     const Slot slot(options_.prefix, topic, number);
     Command command = slot.keys.Call(Lua<"drop_slot">(), kDropped);
     command.Add(slot.name).Add(static_cast<int64_t>(dropping.birth));
-    Send(std::move(command), [answered = OneMore(gather)](Result<Reply> reply) mutable {
-      if (!reply) return answered(std::unexpected(std::move(reply).error()));
-      answered({});
-    });
+    Send(std::move(command), OneMore(gather));
   }
   gather->Leave();
 }

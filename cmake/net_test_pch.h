@@ -1,0 +1,4 @@
+#pragma once
+
+#include "net_pch.h"
+#include "test_pch.h"
