@@ -49,12 +49,6 @@ double Histogram::Snapshot::Quantile(double q) const {
   return static_cast<double>(kLargestUs) / 1e6;
 }
 
-uint64_t Histogram::Snapshot::CountUpTo(uint64_t us) const {
-  uint64_t sum = 0;
-  for (size_t i = 0; i <= BucketOf(us); ++i) sum += buckets[i];
-  return sum;
-}
-
 Histogram::~Histogram() {
   for (auto& cell : cells_) delete cell.load(std::memory_order_relaxed);
 }
@@ -88,7 +82,7 @@ Histogram::Cell& Histogram::OwnCell() {
   if (cell != nullptr) return *cell;
   auto* fresh = new Cell;
   if (slot.compare_exchange_strong(cell, fresh, std::memory_order_acq_rel)) return *fresh;
-  delete fresh;  // a thread that shares this cell was quicker
+  delete fresh;  // another thread that shares this cell was faster
   return *cell;
 }
 
