@@ -30,14 +30,14 @@ int64_t ConservationDifference(const TopicFigures& figures) {
 }
 
 FiguresBoard::FiguresBoard(size_t shards, metrics::Registry& metrics)
-    : shards_(shards), registration_(metrics.AddCollector([this](metrics::Sink& sink) { Collect(sink); })) {}
+    : shards_(shards), registration_(metrics.AddCollector([this](metrics::Samples& samples) { Collect(samples); })) {}
 
 void FiguresBoard::Publish(size_t shard, std::shared_ptr<const ShardFigures> figures) {
   const std::lock_guard lock(mutex_);
   shards_[shard].swap(figures);  // the old ones are freed after the lock
 }
 
-void FiguresBoard::Collect(metrics::Sink& sink) {
+void FiguresBoard::Collect(metrics::Samples& samples) {
   std::vector<std::shared_ptr<const ShardFigures>> shards;
   {
     const std::lock_guard lock(mutex_);
@@ -46,9 +46,9 @@ void FiguresBoard::Collect(metrics::Sink& sink) {
   for (const TopicFigures& figures : Sum(shards)) {
     const metrics::Labels labels{{"topic", figures.topic.name}};
     for (const FigureColumn& column : kFigureColumns) {
-      sink.Sample(column.kind, column.metric, column.help, labels, static_cast<double>(figures.*column.value));
+      samples.Add(column.kind, column.metric, column.help, labels, static_cast<double>(figures.*column.value));
     }
-    sink.Sample(metrics::Kind::kGauge, "tocsin_conservation_difference",
+    samples.Add(metrics::Kind::kGauge, "tocsin_conservation_difference",
                 "Jobs that came in minus jobs accounted for: always 0.", labels,
                 static_cast<double>(ConservationDifference(figures)));
   }

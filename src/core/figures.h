@@ -73,7 +73,7 @@ class FiguresBoard {
   void Publish(size_t shard, std::shared_ptr<const ShardFigures> figures);
 
  private:
-  void Collect(metrics::Sink& sink);
+  void Collect(metrics::Samples& samples);
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<const ShardFigures>> shards_;

@@ -6,7 +6,8 @@
 
 namespace tocsin {
 
-Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, Sinks* the_sinks)
+Node::Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits,
+           SinkFactory* the_sinks)
     : clock(the_clock),
       metrics(the_metrics),
       limits(the_limits),

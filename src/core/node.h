@@ -23,7 +23,7 @@ namespace tocsin {
 class Shard;
 
 struct Node {
-  Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, Sinks* the_sinks);
+  Node(size_t shard_count, Clock& the_clock, metrics::Registry& the_metrics, Limits the_limits, SinkFactory* the_sinks);
   ~Node();
 
   /// A store has failed for good. The first failure is reported to the server.
@@ -41,7 +41,7 @@ struct Node {
   Clock& clock;
   metrics::Registry& metrics;
   const Limits limits;
-  Sinks* const sinks;  // null: none
+  SinkFactory* const sinks;  // null: none
   const Placement placement;
   FiguresBoard board;
   std::vector<std::unique_ptr<Shard>> shards;

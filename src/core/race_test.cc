@@ -82,7 +82,7 @@ class ThreadLoop final : public Loop {
 };
 
 /// Confirms everything a turn later, and shows it to `seen` on the loop's thread.
-class PostingSinks final : public Sinks {
+class PostingSinks final : public SinkFactory {
  public:
   using Seen = std::function<void(const JobBatch&)>;
   explicit PostingSinks(Seen seen) : seen_(std::move(seen)) {}

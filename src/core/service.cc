@@ -28,7 +28,7 @@ Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
 }  // namespace
 
 Service::Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Registry& metrics, Limits limits,
-                 Sinks* sinks)
+                 SinkFactory* sinks)
     : node_(std::make_unique<Node>(parts.size(), clock, metrics, limits, sinks)),
       registry_(std::make_unique<TopicRegistry>(*node_)),
       missing_(parts.size()),

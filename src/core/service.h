@@ -46,7 +46,7 @@ class Service {
   /// Knows the topics that the stores hold from the start. What is passed outlives the service. Without `sinks` a topic
   /// cannot be given one.
   Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Registry& metrics, Limits limits = {},
-          Sinks* sinks = nullptr);
+          SinkFactory* sinks = nullptr);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -64,7 +64,7 @@ class Service {
   /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
   void ClockMoved(Loop& caller, Task done);
 
-  /// Creates a topic or changes its settings. kConflict if it exists with another number of slots. Sinks::Check checks
+  /// Creates a topic or changes its settings. kConflict if it exists with another number of slots. SinkFactory::Check checks
   /// a delivery that the change names.
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);

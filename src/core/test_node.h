@@ -225,7 +225,7 @@ class FaultyStore final : public Store, public SharedStore {
 
 class TestNode {
  public:
-  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}, Sinks* sinks = nullptr)
+  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}, SinkFactory* sinks = nullptr)
       : limits_(limits), sinks_(sinks) {
     clock.DriveIo(true);
     for (size_t i = 0; i < shards; ++i) {
@@ -333,7 +333,7 @@ class TestNode {
 
  private:
   const Limits limits_;
-  Sinks* const sinks_;
+  SinkFactory* const sinks_;
 };
 
 }  // namespace tocsin

@@ -15,7 +15,7 @@
 
 namespace tocsin {
 
-class TestSinks final : public Sinks {
+class TestSinks final : public SinkFactory {
  public:
   struct Job {
     std::string topic;

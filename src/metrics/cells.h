@@ -1,6 +1,6 @@
-// Cells: the reason why recording a figure takes no lock and shares no cache line. Each thread has a cell number; a
-// figure keeps one cell for each number and reading sums them. Threads beyond kCells share cells, which is slower,
-// never wrong.
+// Cells let threads record a figure without a lock and without sharing a cache line. Each thread has a cell number; a
+// figure keeps one cell for each number, and reading sums them. Threads beyond kCells share cells, which is slower but
+// correct.
 #pragma once
 
 #include <atomic>

@@ -82,7 +82,7 @@ Histogram::Cell& Histogram::OwnCell() {
   if (cell != nullptr) return *cell;
   auto* fresh = new Cell;
   if (slot.compare_exchange_strong(cell, fresh, std::memory_order_acq_rel)) return *fresh;
-  delete fresh;  // a thread that shares this cell was quicker
+  delete fresh;  // another thread that shares this cell was faster
   return *cell;
 }
 

@@ -1,9 +1,9 @@
-// Histogram: how long something took, in fixed log-linear buckets: every power of two of microseconds is cut into eight
-// equal steps, so that a quantile is off by an eighth at most. From 1 us to 72 minutes; what takes longer counts as
-// that.
+// Histogram: durations in fixed log-linear buckets: every power of two of microseconds is divided into eight equal
+// steps, so a quantile is off by at most an eighth. From 1 us to 72 minutes; longer durations count as 72 minutes.
 //
-// Threads: Record is lock-free and for any thread; it touches only the thread's own cell (metrics/cells.h), which is
-// allocated when the thread first records. Read may run at any time and sees every Record that happened before it.
+// Threads: any thread may call Record, which is lock-free; it touches only the thread's own cell (metrics/cells.h),
+// which is allocated when the thread first records. Read may run at any time and sees every Record that happened before
+// it.
 #pragma once
 
 #include <array>

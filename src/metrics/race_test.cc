@@ -48,7 +48,7 @@ TEST(RegistryRace, ScrapesGoOnWhileSeriesComeAndGo) {
   std::jthread registrar([&] {
     start.arrive_and_wait();
     for (int i = 0; i < 2000; ++i) {
-      auto registration = registry.AddCollector([](Sink& sink) { sink.Sample(Kind::kGauge, "g", "G.", {}, 1); });
+      auto registration = registry.AddCollector([](Samples& samples) { samples.Add(Kind::kGauge, "g", "G.", {}, 1); });
     }
   });
   start.arrive_and_wait();

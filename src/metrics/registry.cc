@@ -44,7 +44,7 @@ void AppendEscaped(std::string& out, std::string_view text, bool quotes) {
   }
 }
 
-/// a="x",b="y": how a series is told from the others of its family.
+/// a="x",b="y": identifies a series in its family.
 void AppendLabels(std::string& out, const Labels& labels) {
   bool first = true;
   for (const Label& label : labels) {
@@ -80,7 +80,7 @@ void AppendNumber(std::string& out, double value) {
   }
 }
 
-/// name{labels} and a blank: what stands before a value.
+/// name{labels} and a blank, before the value.
 void AppendSeries(std::string& out, std::string_view name, std::string_view labels) {
   out += name;
   if (!labels.empty()) {
@@ -137,11 +137,11 @@ struct Collected {
 };
 using CollectedFamilies = std::map<std::string, Collected, std::less<>>;
 
-class TextSink final : public Sink {
+class TextSamples final : public Samples {
  public:
-  TextSink(CollectedFamilies& families, size_t series_max) : families_(families), series_max_(series_max) {}
+  TextSamples(CollectedFamilies& families, size_t series_max) : families_(families), series_max_(series_max) {}
 
-  void Sample(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) override {
+  void Add(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) override {
     auto at = families_.find(name);
     if (at == families_.end()) at = families_.emplace(name, Collected{kind, std::string(help), {}}).first;
     Collected& family = at->second;
@@ -157,7 +157,7 @@ class TextSink final : public Sink {
  private:
   CollectedFamilies& families_;
   const size_t series_max_;
-  std::string labels_;  // kept, so that a sample allocates nothing
+  std::string labels_;  // a member, so that a sample allocates nothing
 };
 
 void AppendFamily(std::string& out, std::string_view name, Kind kind, std::string_view help) {
@@ -275,13 +275,13 @@ std::string Registry::RenderPrometheus() {
   CollectedFamilies collected;
   {
     const std::lock_guard collecting(collect_mutex_);
-    TextSink sink(collected, series_max_);
-    for (auto& [number, collector] : collectors_) collector(sink);
+    TextSamples samples(collected, series_max_);
+    for (auto& [number, collector] : collectors_) collector(samples);
   }
   std::string out;
   out.reserve(last_bytes_.load(std::memory_order_relaxed));
   auto next = collected.begin();
-  const auto append_up_to = [&](std::string_view name) {  // the collected ones that come before it
+  const auto append_up_to = [&](std::string_view name) {  // the collected families before this name
     for (; next != collected.end() && (name.empty() || next->first < name); ++next) {
       AppendFamily(out, next->first, next->second.kind, next->second.help);
       out += next->second.lines;

@@ -1,11 +1,11 @@
 // Registry: every figure that the server shows, by name and labels, and their Prometheus text. Owned by the composition
-// root, which outlives all who record.
+// root, which outlives all users.
 //
-// Threads: all of it is thread-safe. Get*, DropSeries and rendering take a lock and are for set-up and scrapes; hot
-// paths keep what Get* returned and record into it without one (metrics/cells.h).
+// Thread-safe. Get*, DropSeries and rendering take a lock and are for set-up and scrapes; hot paths keep what Get*
+// returned and record into it without a lock (metrics/cells.h).
 //
-// Invariants: one object for a name and labels, as long as the series is not dropped. A family holds at most
-// `series_max` series; what asks for more shares one whose label values are all "other".
+// Invariants: one object for each name and labels, until the series is dropped. A family holds at most `series_max`
+// series; further ones share a series whose label values are all "other".
 #pragma once
 
 #include <atomic>
@@ -30,16 +30,16 @@ using Labels = std::vector<Label>;
 
 enum class Kind : uint8_t { kCounter, kGauge, kHistogram };
 
-/// Where a collector puts what it knows at the moment of a scrape.
-class Sink {
+/// Where a collector puts its figures at the moment of a scrape.
+class Samples {
  public:
-  virtual ~Sink() = default;
+  virtual ~Samples() = default;
   /// `kind` is kCounter or kGauge. Every sample of a name has the same kind and help, and labels of its own.
-  virtual void Sample(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) = 0;
+  virtual void Add(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) = 0;
 };
 
 /// Runs on the scraping thread; must not call the registry.
-using Collector = std::move_only_function<void(Sink&)>;
+using Collector = std::move_only_function<void(Samples&)>;
 
 class Registry {
  public:
@@ -53,7 +53,7 @@ class Registry {
   std::shared_ptr<Gauge> GetGauge(std::string_view name, std::string_view help, const Labels& labels = {});
   std::shared_ptr<Histogram> GetHistogram(std::string_view name, std::string_view help, const Labels& labels = {});
 
-  /// Forgets every series that has this label (a topic that was dropped). Who holds one may still record into it.
+  /// Removes every series with this label (of a dropped topic). Whoever holds one may still record into it.
   void DropSeries(std::string_view label, std::string_view value);
 
   /// Calls `collector` at each scrape until the registration is destroyed, which waits for a scrape under way. The
@@ -73,14 +73,14 @@ class Registry {
   };
   [[nodiscard]] Registration AddCollector(Collector collector);
 
-  /// The text exposition format, version 0.0.4; families by name, series by labels, those of collectors as they came.
-  /// Takes long where there are thousands of series (metrics/scraper.h), but no lock for long.
+  /// The text exposition format, version 0.0.4; families by name, series by labels, those of collectors in their order.
+  /// Slow with thousands of series (metrics/scraper.h), but holds no lock for long.
   std::string RenderPrometheus();
 
  private:
   struct Series;
   struct Family;
-  /// A family as it is at one moment, so that rendering it needs no lock.
+  /// A copy of a family, so that rendering needs no lock.
   struct FamilyView {
     std::string name;
     Kind kind;
@@ -94,7 +94,7 @@ class Registry {
   const size_t series_max_;
   std::atomic<size_t> last_bytes_ = 0;  // of the last rendering, with some room to grow
 
-  std::mutex mutex_;  // guards families_; taken after collect_mutex_ where both are
+  std::mutex mutex_;  // guards families_; taken after collect_mutex_ by whoever takes both
   std::map<std::string, Family, std::less<>> families_;
 
   std::mutex collect_mutex_;  // guards the rest, and is held while collectors run

@@ -88,9 +88,9 @@ TEST(Registry, CollectorsFillFiguresAtTheScrape) {
   Registry registry;
   double value = 1;
   {
-    auto registration = registry.AddCollector([&](Sink& sink) {
-      sink.Sample(Kind::kGauge, "depth", "Depth.", {{"topic", "t"}}, value);
-      sink.Sample(Kind::kCounter, "in_total", "In.", {}, 12);
+    auto registration = registry.AddCollector([&](Samples& samples) {
+      samples.Add(Kind::kGauge, "depth", "Depth.", {{"topic", "t"}}, value);
+      samples.Add(Kind::kCounter, "in_total", "In.", {}, 12);
     });
     EXPECT_THAT(registry.RenderPrometheus(), HasSubstr("depth{topic=\"t\"} 1\n"));
     value = 2;

@@ -1,8 +1,9 @@
 // Scraper: renders the registry on a thread of its own, because ten thousand topics make tens of megabytes of text and
-// a shard's thread has due jobs to serve. What else is to be done with a text, packing it above all, is done there too.
-// Owned by the composition root; destroyed before the loops that it answers on.
+// the shards' threads have due jobs to serve. Further work on the text, such as compression, runs there too. Owned by
+// the composition root; destroyed before the loops that it answers on.
 //
-// Thread-safe. At most kWaitingMax scrapes wait: their texts are large, and one scraper asks every few seconds.
+// Thread-safe. At most kWaitingMax scrapes wait, because their texts are large and Prometheus asks only every few
+// seconds.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +24,7 @@ class Scraper {
   static constexpr size_t kWaitingMax = 4;
 
   explicit Scraper(Registry& registry);
-  /// What still waits is dropped.
+  /// Drops the scrapes that still wait.
   ~Scraper();
   Scraper(const Scraper&) = delete;
   Scraper& operator=(const Scraper&) = delete;
@@ -31,7 +32,7 @@ class Scraper {
   using Take = std::move_only_function<void(std::string text)>;
   using Done = std::move_only_function<void(Status)>;
 
-  /// `take` runs on the scraper's thread, then `done` on `loop`; `done` alone, with kOverloaded, where too many wait.
+  /// `take` runs on the scraper's thread, then `done` on `loop`. If too many wait, only `done` runs, with kOverloaded.
   void Scrape(Loop& loop, Take take, Done done);
 
  private:

@@ -40,7 +40,7 @@ TEST(Scraper, RefusesMoreThanAFewAtOnceAndDropsWhatWaitsAtTheEnd) {
   std::latch rendering(1);
   std::latch go(1);
   std::atomic<int> rendered = 0;
-  const auto registration = registry.AddCollector([&](Sink&) {
+  const auto registration = registry.AddCollector([&](Samples&) {
     if (rendered++ > 0) return;
     rendering.count_down();
     go.wait();

@@ -3,8 +3,8 @@
 namespace tocsin::net {
 
 Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
-    : bytes_max_(bytes_max), registration_(metrics.AddCollector([this](metrics::Sink& sink) {
-        sink.Sample(metrics::Kind::kGauge, "tocsin_transfer_memory_bytes",
+    : bytes_max_(bytes_max), registration_(metrics.AddCollector([this](metrics::Samples& samples) {
+        samples.Add(metrics::Kind::kGauge, "tocsin_transfer_memory_bytes",
                     "Bytes of large requests that are not answered yet, and of answers that are not sent yet.", {},
                     static_cast<double>(bytes()));
       })) {}

@@ -84,6 +84,5 @@ class SinkFactory {
   /// sink.
   virtual Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) = 0;
 };
-using Sinks = SinkFactory;
 
 }  // namespace tocsin

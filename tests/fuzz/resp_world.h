@@ -12,6 +12,7 @@
 #include "net/asio_loop.h"
 #include "net/budget.h"
 #include "spi/contract/memory_store.h"
+#include "world.h"
 
 namespace tocsin::resp {
 

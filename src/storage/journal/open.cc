@@ -47,11 +47,11 @@ void NodeStore::Observe(metrics::Registry& metrics) {
   journal_->OnSync(
       [histogram = metrics.GetHistogram("tocsin_journal_sync_seconds", "How long a sync of the journal took.")](
           std::chrono::nanoseconds took) { histogram->Record(took); });
-  shown_ = metrics.AddCollector([this](metrics::Sink& sink) {
+  shown_ = metrics.AddCollector([this](metrics::Samples& samples) {
     using metrics::Kind;
     const JournalFigures& figures = journal_->figures();
     const auto show = [&](Kind kind, std::string_view name, std::string_view help, uint64_t value) {
-      sink.Sample(kind, name, help, {}, static_cast<double>(value));
+      samples.Add(kind, name, help, {}, static_cast<double>(value));
     };
     show(Kind::kCounter, "tocsin_journal_syncs_total", "Syncs of the journal.", figures.syncs);
     show(Kind::kCounter, "tocsin_journal_records_total", "Records written to the journal.", figures.records);
