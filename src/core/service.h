@@ -64,8 +64,8 @@ class Service {
   /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
   void ClockMoved(Loop& caller, Task done);
 
-  /// Creates a topic or changes its settings. kConflict if it exists with another number of slots. SinkFactory::Check checks
-  /// a delivery that the change names.
+  /// Creates a topic or changes its settings. kConflict if it exists with another number of slots. SinkFactory::Check
+  /// checks a delivery that the change names.
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
   /// All topics, or only the one of that name, if it is known. The metrics show what this or the scans read last.
