@@ -36,9 +36,14 @@ targets_of() { # phase
   esac
 }
 
-build() { # phase
-  [ -z "$ahead" ] || wait "$ahead"
+stop_building_ahead() {
+  [ -z "$ahead" ] || { kill -- "-$ahead" 2>/dev/null; wait "$ahead"; }
   ahead=
+}
+
+# What was not built ahead is built here, no longer in the idle class.
+build() { # phase
+  stop_building_ahead
   # shellcheck disable=SC2046
   must tools/build.sh $(targets_of "$1")
 }
@@ -137,6 +142,7 @@ for phase in "${phases[@]}"; do
   esac
 done
 
+stop_building_ahead
 [ $failed_phases -eq 0 ] || echo "0 $failed_phases 0" >"$results/phases.count"
 printf '\n'
 exec /usr/bin/python3 tools/count_tests.py "$results"

@@ -40,6 +40,7 @@ def includes_of(path):
     return [file for name in names for file in (ROOT / "src" / name, path.parent / name) if file.is_file()]
 
 
+@functools.cache
 def reached_from(path):
     """The file itself and all project headers that it includes, directly or not."""
     reached, waiting = set(), [path]
@@ -70,7 +71,7 @@ def tidy(entry, stamp):
     if run.returncode == 0:
         stamp.touch()
         return None
-    return run.stdout + (run.stderr if not run.stdout else "")
+    return run.stdout or run.stderr or f"{entry['file']}: clang-tidy ended with status {run.returncode}"
 
 
 def git(*arguments):
@@ -104,7 +105,7 @@ def only_changed(entries):
     chosen = {}
     for path in map(ROOT.joinpath, changed_paths()):
         if path.suffix == ".h" and str(path.with_suffix(".cc")) not in by_file:
-            through = (file for file in by_file if path in includes_of(pathlib.Path(file)))
+            through = (file for file in by_file if path in reached_from(pathlib.Path(file)))
         else:
             through = iter([str(path.with_suffix(".cc"))] if path.suffix in (".h", ".cc") else [])
         if (file := next(through, None)) in by_file:

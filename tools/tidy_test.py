@@ -19,6 +19,7 @@ class Changed(unittest.TestCase):
         patched.start()
         self.addCleanup(patched.stop)
         tidy.includes_of.cache_clear()
+        tidy.reached_from.cache_clear()
 
     def git(self, *arguments):
         identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]

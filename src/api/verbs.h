@@ -73,6 +73,8 @@ struct Verb {
   bool HasTopic() const { return path.contains("{topic}"); }
   bool HasId() const { return path.contains("{id}"); }
   bool Changes() const { return method != "GET"; }
+  /// Whether the answer says what became of it.
+  bool AnswersOutcome() const { return (HasId() && Changes()) || id == VerbId::kDropTopic || id == VerbId::kTestTopic; }
 };
 
 /// In the order of VerbId.

@@ -22,9 +22,9 @@ using Bytes = std::shared_ptr<const void>;
 /// Bounds for every topic. The service refuses a request over them with the field and the limit.
 struct Limits {
   size_t payload_bytes = 1 << 20;
-  size_t headers = 32;            // of one job
+  size_t headers = kHeadersMax;   // of one job
   size_t header_bytes = 8 << 10;  // of one job, names and values together
-  size_t batch = kBatchMax;       // jobs, tokens or references in one call
+  size_t batch = 10'000;          // jobs, tokens or references in one call
   Millis wait_max = kWaitMax;     // of a long poll
   Millis lease_max = kLeaseMax;
   size_t waiters = 100'000;  // long polls parked at once, per shard

@@ -22,8 +22,9 @@ enum class OnConflict : uint8_t { kReject = 0, kReplace = 1, kKeep = 2 };
 
 constexpr Millis kDelayMax = std::chrono::days(3653);  // ten years
 constexpr size_t kReasonBytesMax = 1024;
-constexpr size_t kBatchMax = 10'000;  // jobs or tokens in one call
-constexpr Millis kWaitMax{60'000};    // of a long poll
+constexpr size_t kBatchMax = 100'000;  // jobs or tokens in one call, whatever limits.batch says
+constexpr size_t kHeadersMax = 32;
+constexpr Millis kWaitMax{60'000};  // of a long poll
 constexpr Millis kLeaseMax = std::chrono::hours(12);
 constexpr size_t kPageMax = 1000;  // jobs on a page of a list
 

@@ -29,6 +29,7 @@ def wire(shared_server):
         (["JOB.MSUBMIT", "t", "a", "b", "c"], "DELAY ms or AT ms has to stand behind the topic"),
         (["JOB.ACK", "t", "TOKEN"], "'TOKEN' is not a delivery token that a reserve gave out$"),
         (["JOB.NACK", "t", TOKEN, "IN", "5"], "nor an option; the options are DELAY, DEAD, REASON$"),
+        (["JOB.NACK", "t", TOKEN, "DELAY", "5", "BOGUS"], "'BOGUS' is not a delivery token that a reserve gave out, nor an option"),
         (["CLIENT", "LIST"], "unknown subcommand 'LIST'"),
         (["CLIENT", "ID", "x"], "does not take 1 argument$"),
         (["COMMAND", "GETKEYS"], "unknown subcommand 'GETKEYS'"),

@@ -32,12 +32,12 @@ void Use(const Reply& reply) {
   const auto map = tocsin::redis::SlotMap::Parse(reply, from);
   if (!map) return;
   size_t slots = 0;
-  for (const auto& node : map->nodes()) slots += node.hash_slots;
+  for (const auto& server : map->servers()) slots += server.hash_slots;
   size_t owned = 0;
   for (int slot = 0; slot < tocsin::redis::kHashSlots; ++slot) {
     const auto owner = map->OwnerOf(slot);
     if (!owner) continue;
-    TOCSIN_CHECK(*owner < map->nodes().size() && map->nodes()[*owner].master);
+    TOCSIN_CHECK(*owner < map->servers().size() && map->servers()[*owner].master);
     ++owned;
   }
   TOCSIN_CHECK(slots == owned);

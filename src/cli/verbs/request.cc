@@ -236,6 +236,9 @@ Result<json::object> Send(Context& context, const api::Verb& verb, const Request
                 "the server's clock is the real one: only that of tocsind --clock virtual can be moved");
   }
   if (!answer) return answer;
+  if (verb.AnswersOutcome() && !answer->contains("outcome")) {
+    return Fail(Code::kInternal, "the answer does not say what became of it: is this a Tocsin server?");
+  }
   const size_t tokens = ArrayOf(request.body, "tokens").size();
   if (const size_t results = ArrayOf(*answer, "results").size(); results != tokens) {
     return Fail(Code::kInternal, "the server was sent {} delivery tokens and answered for {}", tokens, results);

@@ -57,8 +57,10 @@ size_t SubmittedBytesMax(std::span<const std::string_view> own_ids) {
 }
 
 std::string EncodeDelivered(const JobBatch& batch) {
+  size_t bytes = 64 + batch.jobs.size() * 192;  // most jobs have short names and no headers
+  for (const JobView& job : batch.jobs) bytes += job.payload.size();
   JsonWriter out;
-  out.Reserve(shared::BytesMax(batch));
+  out.Reserve(bytes);
   out.Object(1);
   out.Name("jobs");
   out.Array(batch.jobs.size());

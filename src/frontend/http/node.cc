@@ -1,4 +1,4 @@
-// The node itself: health, figures, the cluster, the clock, and the description of the API.
+// The node itself: health, figures, metrics, and the description of the API.
 #include "frontend/http/call.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"

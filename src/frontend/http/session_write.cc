@@ -66,6 +66,7 @@ void Session::PackNext(Response response) {
 }
 
 void Session::SendAs(Response response, std::string_view encoding) {
+  answer_charge_.Lower(response.body.size());  // a handler may have asked for more room than it needed
   if (!answer_charge_.Reach(response.body.size())) {
     response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
     encoding = {};

@@ -29,6 +29,10 @@ Result<size_t> Choice(std::string_view word, std::string_view text, std::span<co
 }
 
 Status TakeHeader(Values values, Arguments& to) {
+  // Checked here and not only by Validate: the search below would be quadratic.
+  if (to.job.headers.size() == kHeadersMax) {
+    return FailField(Code::kTooLarge, "HEADER", "more than {} headers", kHeadersMax);
+  }
   for (const HeaderView& header : to.job.headers) {
     if (header.name != values[0]) continue;
     return FailField(Code::kInvalidArgument, "HEADER", "HEADER {} is given twice", Shown(values[0]));

@@ -58,6 +58,18 @@ TEST(OptionsTest, EachOnceExceptThoseThatRepeat) {
   EXPECT_TRUE(Read(arguments, {"HEADER", "a", "b", "HEADER", "c", "b"}));
 }
 
+TEST(OptionsTest, MoreHeadersThanAJobMayHaveAreNotRead) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i <= kHeadersMax; ++i) names.push_back(fmt::format("h{}", i));
+  std::vector<std::string_view> args;
+  for (const std::string& name : names) args.insert(args.end(), {"HEADER", name, "v"});
+  EXPECT_EQ(ErrorOf(args).code, Code::kTooLarge);
+  EXPECT_EQ(ErrorOf(args).field, "HEADER");
+  args.resize(args.size() - 3);
+  Arguments arguments;
+  EXPECT_TRUE(Read(arguments, args));
+}
+
 TEST(OptionsTest, AValueIsMissing) {
   EXPECT_EQ(ErrorOf({"KEEP", "DELAY"}).message, "DELAY needs a value");
   EXPECT_EQ(ErrorOf({"HEADER", "a"}).message, "HEADER needs 2 values, and has 1");

@@ -8,8 +8,9 @@
 namespace tocsin::resp {
 namespace {
 
+/// `word` as errors show it.
 Error NotAToken(std::string_view word, std::span<const api::Field> fields) {
-  std::string message = fmt::format("'{}' is not a delivery token that a reserve gave out", Shown(word));
+  std::string message = fmt::format("'{}' is not a delivery token that a reserve gave out", word);
   const auto options = api::RespWords(fields);
   if (!options.empty()) message += fmt::format(", nor an option; the options are {}", fmt::join(options, ", "));
   return {Code::kInvalidArgument, std::move(message), "token"};
@@ -28,7 +29,7 @@ void Settle(Call& call, SettleKind kind) {
   api::Arguments arguments;
   const auto fields = call.command.verb->fields;
   Status status = ReadWords(args, fields, arguments);
-  if (!status && status.error().code == Code::kUnknownField) return call.Fail(NotAToken(args.front(), fields));
+  if (!status && status.error().code == Code::kUnknownField) return call.Fail(NotAToken(status.error().field, fields));
   if (status) status = CheckTogether(fields, api::Wire::kResp, arguments);
   if (status && tokens.empty()) status = FailField(Code::kInvalidArgument, "token", "a delivery token is missing");
   if (status) status = CheckBatch(call, "tokens", tokens.size());

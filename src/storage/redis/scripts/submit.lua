@@ -36,10 +36,13 @@ local function remove(m, rec)
   stop_counting(count, event, m, chore, slot)
 end
 
-local function store_new(at, left, own, rec)
+local function next_member()
   local sequence = next_sequence(call('HGET', meta, 'seq'))
   call('HSET', meta, 'seq', sequence)
-  local m = pack(MEMBER_FORMAT, sequence)
+  return pack(MEMBER_FORMAT, sequence)
+end
+
+local function store_new(m, at, left, own, rec)
   local due = at == '' and -1 or moment_of(at)
   call('HSET', job, m, with_due(rec, math.max(due, 0)))
   if own ~= '' then call('HSET', id, own, m) end
@@ -63,9 +66,11 @@ local function submit(at, left, on_conflict, given, own, rec)
       or (max_bytes and size > freed and bytes - freed + size > max_bytes) then
     return result(SUBMIT_OVER_CAPACITY)
   end
+  -- The first write: a Redis that is full refuses it, and with it the script. After the removal it would refuse nothing.
+  local m = next_member()
   if old then remove(old, old_rec) end
   if replaces_live then live, bytes, cancelled = live - 1, bytes - freed, cancelled + 1 end
-  store_new(at, num(left), own, rec)
+  store_new(m, at, num(left), own, rec)
 end
 
 for i = 9, #ARGV, SUBMIT_ITEM do
