@@ -59,9 +59,8 @@ bool IsHelp(std::string_view word) { return word == "--help" || word == "-h"; }
 
 bool IsFamily(std::span<const Group> groups, std::string_view word) {
   const std::string prefix = std::string(word) + ' ';
-  return std::ranges::any_of(groups, [&](const Group& group) {
-    return std::ranges::any_of(group.commands, [&](const Command& one) { return one.name.starts_with(prefix); });
-  });
+  auto commands = CommandsOf(groups);
+  return std::ranges::any_of(commands, [&](const Command& one) { return one.name.starts_with(prefix); });
 }
 
 /// One pass over the words.
@@ -116,10 +115,8 @@ class Parser {
     if (parsed_.family.empty()) {
       return Fail(Code::kInvalidArgument, "{}\nusage: tocsin COMMAND [arguments]\nsee: tocsin --help", message);
     }
-    for (const Group& group : grammar_.groups) {
-      for (const Command& command : group.commands) {
-        if (command.name.starts_with(parsed_.family + ' ')) message += "\nusage: " + UsageOf(command);
-      }
+    for (const Command& command : CommandsOf(grammar_.groups)) {
+      if (command.name.starts_with(parsed_.family + ' ')) message += "\nusage: " + UsageOf(command);
     }
     return Fail(Code::kInvalidArgument, "{}\nsee: tocsin {} --help", message, parsed_.family);
   }
@@ -133,13 +130,10 @@ class Parser {
       return {};
     }
     std::vector<std::string> known;
-    for (const Group& group : grammar_.groups) {
-      for (const Command& command : group.commands) {
-        known.emplace_back(command.name);
-        const size_t space = command.name.find(' ');
-        if (parsed_.family.empty() && space != std::string_view::npos)
-          known.emplace_back(command.name.substr(0, space));
-      }
+    for (const Command& command : CommandsOf(grammar_.groups)) {
+      known.emplace_back(command.name);
+      const size_t space = command.name.find(' ');
+      if (parsed_.family.empty() && space != std::string_view::npos) known.emplace_back(command.name.substr(0, space));
     }
     return Wrong(fmt::format("unknown command \"{}\"{}", name, DidYouMean(name, known)));
   }
@@ -262,8 +256,6 @@ std::optional<Millis> Arguments::Duration(std::string_view name) const {
   return Number(name).transform([](int64_t ms) { return Millis(ms); });
 }
 
-std::optional<Time> Arguments::Moment(std::string_view name) const { return Number(name).transform(FromMs); }
-
 std::vector<std::string> Arguments::All(std::string_view name) const {
   std::vector<std::string> texts;
   if (const auto found = values_.find(name); found != values_.end()) {
@@ -321,9 +313,8 @@ std::string UsageOf(const Command& command) {
 }
 
 const Command* FindCommand(std::span<const Group> groups, std::string_view name) {
-  for (const Group& group : groups) {
-    const auto found = std::ranges::find(group.commands, name, &Command::name);
-    if (found != group.commands.end()) return &*found;
+  for (const Command& command : CommandsOf(groups)) {
+    if (command.name == name) return &command;
   }
   return nullptr;
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,9 +23,8 @@ class Arguments {
   bool Has(std::string_view name) const { return values_.contains(name); }
   /// The accessors below return nothing if the argument is absent; a flag with a fallback never is.
   std::optional<std::string> Text(std::string_view name) const;
-  std::optional<int64_t> Number(std::string_view name) const;  // also bytes of a size
+  std::optional<int64_t> Number(std::string_view name) const;  // also bytes of a size, ms of a moment
   std::optional<Millis> Duration(std::string_view name) const;
-  std::optional<Time> Moment(std::string_view name) const;
   /// Of a repeated argument, in the order given.
   std::vector<std::string> All(std::string_view name) const;
 
@@ -66,5 +66,10 @@ std::string_view ValueName(const Flag& flag);
 std::string UsageOf(const Command& command);
 
 const Command* FindCommand(std::span<const Group> groups, std::string_view name);
+
+/// The commands of all groups.
+inline auto CommandsOf(std::span<const Group> groups) {
+  return groups | std::views::transform(&Group::commands) | std::views::join;
+}
 
 }  // namespace tocsin::cli

@@ -75,7 +75,7 @@ TEST_F(ParseTest, FindsPositionalsAndFlagsInAnyOrder) {
   EXPECT_THAT(arguments.All("header"), ElementsAre("a=b", "c="));
   EXPECT_TRUE(arguments.Has("yes"));
   EXPECT_FALSE(arguments.Has("at"));
-  EXPECT_EQ(arguments.Moment("at"), std::nullopt);
+  EXPECT_EQ(arguments.Number("at"), std::nullopt);
   EXPECT_EQ(arguments.Number("count"), 7) << "the fallback";
 }
 
@@ -143,7 +143,7 @@ TEST_F(ParseTest, ValuesAreCheckedForTheirKind) {
   }
   EXPECT_THAT(ErrorOf({"submit", "t", "--count", "9223372036854775808"}), HasSubstr("is too large"));
   EXPECT_EQ(Must({"submit", "t", "--size", "64MiB"}).Number("size"), 64 << 20);
-  EXPECT_EQ(Must({"submit", "t", "--at", "@5"}).Moment("at"), FromMs(5));
+  EXPECT_EQ(Must({"submit", "t", "--at", "@5"}).Number("at"), 5);
 }
 
 TEST_F(ParseTest, HelpIsHeardAnywhere) {

@@ -19,9 +19,7 @@ std::string ValueFlags(std::span<const Group> groups, std::span<const Flag> glob
     if (flag.kind != Kind::kSwitch) names.insert(flag.name);
   };
   std::ranges::for_each(global_flags, add);
-  for (const Group& group : groups) {
-    for (const Command& command : group.commands) std::ranges::for_each(command.flags, add);
-  }
+  for (const Command& command : CommandsOf(groups)) std::ranges::for_each(command.flags, add);
   std::string text;
   for (const std::string_view name : names) text += fmt::format("{}--{}", text.empty() ? "" : "|", name);
   return text;
@@ -36,18 +34,16 @@ struct Word {
 /// commands has no summary.
 std::map<std::string, std::vector<Word>> WordsAfter(std::span<const Group> groups) {
   std::map<std::string, std::vector<Word>> words;
-  for (const Group& group : groups) {
-    for (const Command& command : group.commands) {
-      const size_t space = command.name.find(' ');
-      const std::string_view first = command.name.substr(0, space);
-      if (space == std::string_view::npos) {
-        words[""].push_back({first, command.summary});
-        continue;
-      }
-      auto& family = words[std::string(first)];
-      if (family.empty()) words[""].push_back({first, ""});
-      family.push_back({command.name.substr(space + 1), command.summary});
+  for (const Command& command : CommandsOf(groups)) {
+    const size_t space = command.name.find(' ');
+    const std::string_view first = command.name.substr(0, space);
+    if (space == std::string_view::npos) {
+      words[""].push_back({first, command.summary});
+      continue;
     }
+    auto& family = words[std::string(first)];
+    if (family.empty()) words[""].push_back({first, ""});
+    family.push_back({command.name.substr(space + 1), command.summary});
   }
   return words;
 }
@@ -133,26 +129,22 @@ std::string BashWords(std::span<const Group> groups) {
     for (size_t i = 0; i < seconds.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : " ", seconds[i].name);
     text += "' ;;\n";
   }
-  for (const Group& group : groups) {
-    for (const Command& command : group.commands) {
-      if (command.positionals.empty() || command.positionals[0].words.empty()) continue;
-      text += fmt::format("    {}) echo '{}' ;;\n", Quoted(command.name), command.positionals[0].words);
-    }
+  for (const Command& command : CommandsOf(groups)) {
+    if (command.positionals.empty() || command.positionals[0].words.empty()) continue;
+    text += fmt::format("    {}) echo '{}' ;;\n", Quoted(command.name), command.positionals[0].words);
   }
   return text + "  esac\n}\n\n";
 }
 
 std::string BashFlags(std::span<const Group> groups) {
   std::string text = "# The flags of a command.\n_tocsin_flags() {\n  case $1 in\n";
-  for (const Group& group : groups) {
-    for (const Command& command : group.commands) {
-      if (command.flags.empty()) continue;
-      text += fmt::format("    {}) echo '", Quoted(command.name));
-      for (size_t i = 0; i < command.flags.size(); ++i) {
-        text += fmt::format("{}--{}", i == 0 ? "" : " ", command.flags[i].name);
-      }
-      text += "' ;;\n";
+  for (const Command& command : CommandsOf(groups)) {
+    if (command.flags.empty()) continue;
+    text += fmt::format("    {}) echo '", Quoted(command.name));
+    for (size_t i = 0; i < command.flags.size(); ++i) {
+      text += fmt::format("{}--{}", i == 0 ? "" : " ", command.flags[i].name);
     }
+    text += "' ;;\n";
   }
   return text + "  esac\n}\n\n";
 }
@@ -160,10 +152,8 @@ std::string BashFlags(std::span<const Group> groups) {
 std::string BashValueTable(std::span<const Group> groups, std::span<const Flag> global_flags) {
   std::string text =
       "# What compgen offers as the value of a command's flag.\n_tocsin_values() {\n  case \"$1 $2\" in\n";
-  for (const Group& group : groups) {
-    for (const Command& command : group.commands) {
-      AppendBashValues(text, fmt::format("{} ", command.name), command.flags);
-    }
+  for (const Command& command : CommandsOf(groups)) {
+    AppendBashValues(text, fmt::format("{} ", command.name), command.flags);
   }
   text += "  esac\n  case $2 in\n";
   AppendBashValues(text, "", global_flags);
@@ -240,13 +230,11 @@ std::string ZshCompletion(std::span<const Group> groups, std::span<const Flag> g
     }
     text += "      )\n      _describe command offer\n      ;;\n";
   }
-  for (const Group& group : groups) {
-    for (const Command& command : group.commands) {
-      if (command.flags.empty()) continue;
-      text += fmt::format("    ({})\n      _arguments $global \\\n", Quoted(command.name));
-      for (const Flag& flag : command.flags) text += fmt::format("        {} \\\n", ZshFlag(flag));
-      text += "        '*:argument:_files'\n      ;;\n";
-    }
+  for (const Command& command : CommandsOf(groups)) {
+    if (command.flags.empty()) continue;
+    text += fmt::format("    ({})\n      _arguments $global \\\n", Quoted(command.name));
+    for (const Flag& flag : command.flags) text += fmt::format("        {} \\\n", ZshFlag(flag));
+    text += "        '*:argument:_files'\n      ;;\n";
   }
   return text + "    (*) _arguments $global '*:argument:_files' ;;\n  esac\n}\n\n_tocsin \"$@\"\n";
 }

@@ -1,12 +1,19 @@
 #include "cli/transport/http_client.h"
 
+#include <functional>
 #include <future>
+#include <optional>
 #include <thread>
+#include <vector>
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
 #include <gmock/gmock.h>
 
 #include "base/clock.h"
-#include "cli/transport/scripted_server.h"
 
 namespace tocsin::cli {
 namespace {
@@ -16,6 +23,49 @@ using testing::HasSubstr;
 
 constexpr Millis kLimit{20'000};
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+
+/// Plays one connection after the other, each by its own script on one thread.
+class ScriptedServer {
+ public:
+  using Script = std::function<void(ScriptedServer&)>;
+
+  explicit ScriptedServer(std::vector<Script> scripts)
+      : acceptor_(io_, {boost::asio::ip::make_address("127.0.0.1"), 0}), thread_([this, scripts = std::move(scripts)] {
+          for (const Script& script : scripts) {
+            socket_.emplace(acceptor_.accept());
+            script(*this);
+            socket_.reset();
+          }
+        }) {}
+  ~ScriptedServer() { thread_.join(); }
+
+  Endpoint endpoint() const {
+    return ParseEndpoint(fmt::format("http://127.0.0.1:{}", acceptor_.local_endpoint().port())).value();
+  }
+
+  /// What the client sent, up to `end`, or until it closed.
+  std::string ReadUntil(std::string_view end) {
+    boost::asio::streambuf buffer;
+    boost::system::error_code ignored;
+    boost::asio::read_until(*socket_, buffer, std::string(end), ignored);
+    return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+  }
+  void Write(std::string_view text) {
+    boost::system::error_code ignored;  // a client that went away has seen enough
+    boost::asio::write(*socket_, boost::asio::buffer(text), ignored);
+  }
+  void AwaitClose() {
+    boost::system::error_code closed;
+    std::string ignored;
+    boost::asio::read(*socket_, boost::asio::dynamic_buffer(ignored), closed);
+  }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::optional<boost::asio::ip::tcp::socket> socket_;
+  std::thread thread_;
+};
 
 std::string Read(ScriptedServer& server) { return server.ReadUntil("\r\n\r\n"); }
 
