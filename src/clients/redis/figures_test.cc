@@ -20,7 +20,7 @@ TEST(Figures, AreExplainedToOperators) {
   metrics::Registry registry;
   Figures figures(registry);
   figures.RecordScript(Script("claim", "return 1"), std::chrono::milliseconds(1));
-  const std::string page = ReadFile(TOCSIN_SOURCE_DIR "/docs/operations.md");
+  const std::string page = ReadFile(TOCSIN_SOURCE_DIR "/docs/metrics.md");
   const std::string text = registry.RenderPrometheus();
   const std::regex type("# TYPE (tocsin_redis_\\w+) (\\w+)\n");
   size_t families = 0;
