@@ -27,6 +27,15 @@ class TokenGuardTest : public ServerTest {
     last_ = auth::CreateToken(path_, grant, FromMs(0)).value();
     return std::string(auth::SplitToken(last_)->id);
   }
+  /// Sends a hangup, and runs until the guard has seen it.
+  void HangUp() {
+    boost::asio::signal_set hangup(io_, SIGHUP);
+    bool came = false;
+    hangup.async_wait([&came](const boost::system::error_code&, int) { came = true; });
+    ::raise(SIGHUP);
+    while (!came) io_.run_one();
+    io_.poll();  // the guard's handler is ready too
+  }
   /// Starts the guard, and runs its loop until it hands on another set.
   TokenGuard::Tokens NextOf(TokenGuard& guard) {
     TokenGuard::Tokens next;
@@ -88,13 +97,11 @@ TEST_F(TokenGuardTest, AFileThatBreaksChangesNothing) {
   size_t handed_on = 0;
   guard->Start([&](const TokenGuard::Tokens&) { ++handed_on; });
   ASSERT_EQ(::chmod(path_.c_str(), 0644), 0);
-  ::raise(SIGHUP);
-  io_.run_one();
+  HangUp();
   EXPECT_EQ(handed_on, 0);
   EXPECT_EQ(guard->tokens(), before);
   ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
-  ::raise(SIGHUP);
-  io_.run_one();
+  HangUp();
   EXPECT_EQ(handed_on, 1) << "once it can be read again";
 }
 
