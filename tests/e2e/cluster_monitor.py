@@ -14,7 +14,7 @@ import threading
 
 WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 GROUP = re.compile(rb"\{[^}]*\.(\d+)\}owner$")
-EPOCH_ARGUMENT, NODE_ARGUMENT = 3, 7  # of the script `chores`: ARGV[4], ARGV[8]
+EPOCH_ARGUMENT, NODE_ARGUMENT = 5, 9  # of the script `chores`: ARGV[6], ARGV[10]
 
 
 def words_of(line):
