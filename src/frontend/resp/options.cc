@@ -14,7 +14,6 @@ namespace {
 using api::Arguments;
 using api::Field;
 using api::FieldKind;
-using api::In;
 using api::Wire;
 
 constexpr std::string_view kSwitch[] = {"false", "true"};
