@@ -50,15 +50,13 @@ void RunShared(Call& call) {
                       .bytes = call.session.bytes()};
   if (verb.HasTopic()) shared.topic = call.topic();
   const Values rest = call.args.subspan(verb.HasTopic() ? 1 : 0);
-  Status status;
   if (verb.takes_settings) {
     auto change = ReadSettings(rest);
-    if (change) shared.change = *std::move(change);
-    if (!change) status = std::unexpected(change.error());
-  } else {
-    status = ReadArguments(rest, verb, shared.arguments);
+    if (!change) return call.Fail(change.error());
+    shared.change = *std::move(change);
+  } else if (const Status status = ReadArguments(rest, verb, shared.arguments); !status) {
+    return call.Fail(status.error());
   }
-  if (!status) return call.Fail(status.error());
   shared.reply = std::make_unique<RespReply>(call.session.pipeline().Hold(call));
   shared::HandlerOf(verb.id)(std::move(shared));
 }
