@@ -29,7 +29,7 @@ std::optional<Element> Next(std::string_view& in);
 /// Takes the head of an array. Dies if the answer is an error or something else.
 std::optional<size_t> NextArray(std::string_view& in, std::string_view command);
 
-/// Takes elements that nobody wants to see, with all that is inside of them. False if they are not whole.
+/// Skips elements with all that they contain. False if they are not complete.
 bool Skip(std::string_view& in, size_t elements);
 
 /// One command and its answer, on a connection of its own.

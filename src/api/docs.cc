@@ -8,27 +8,6 @@
 namespace tocsin::api {
 namespace {
 
-std::string_view ScopeOf(auth::Access access) {
-  switch (access) {
-    case auth::Access::kOpen:
-      return "none";
-    case auth::Access::kKnown:
-      return "any";
-    case auth::Access::kSubmit:
-      return "submit";
-    case auth::Access::kConsume:
-      return "consume";
-    case auth::Access::kSubmitOrConsume:
-      return "submit or consume";
-    case auth::Access::kTopicAdmin:
-    case auth::Access::kListTopics:
-      return "admin";
-    case auth::Access::kNodeAdmin:
-      return "admin, all topics";
-  }
-  return "";
-}
-
 /// The anchor that a heading such as `POST /v1/topics/{topic}/jobs` gets.
 std::string AnchorOf(const Verb& verb) {
   std::string anchor;
@@ -121,6 +100,27 @@ std::string Settings() {
 }
 
 }  // namespace
+
+std::string_view ScopeOf(auth::Access access) {
+  switch (access) {
+    case auth::Access::kOpen:
+      return "none";
+    case auth::Access::kKnown:
+      return "any";
+    case auth::Access::kSubmit:
+      return "submit";
+    case auth::Access::kConsume:
+      return "consume";
+    case auth::Access::kSubmitOrConsume:
+      return "submit or consume";
+    case auth::Access::kTopicAdmin:
+    case auth::Access::kListTopics:
+      return "admin";
+    case auth::Access::kNodeAdmin:
+      return "admin, all topics";
+  }
+  return "";
+}
 
 Result<std::string> DocTable(std::string_view which) {
   if (which == "calls") return Calls();

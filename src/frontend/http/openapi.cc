@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "api/docs.h"
 #include "api/verbs.h"
 #include "base/version.h"
 #include "core/figures.h"
@@ -183,27 +184,6 @@ json::object JobSchema(bool shared::JobMember::* wanted) {
   return Object(std::move(properties), std::move(required));
 }
 
-std::string_view ScopeOf(auth::Access access) {
-  switch (access) {
-    case auth::Access::kOpen:
-      return "Needs no access token.";
-    case auth::Access::kKnown:
-      return "Needs any access token.";
-    case auth::Access::kSubmit:
-      return "Needs the scope submit.";
-    case auth::Access::kConsume:
-      return "Needs the scope consume.";
-    case auth::Access::kSubmitOrConsume:
-      return "Needs the scope submit or consume.";
-    case auth::Access::kTopicAdmin:
-    case auth::Access::kListTopics:
-      return "Needs the scope admin.";
-    case auth::Access::kNodeAdmin:
-      return "Needs the scope admin of all topics.";
-  }
-  return "";
-}
-
 json::object RequestOf(const Verb& verb) {
   json::object schema = verb.takes_settings ? Reference("TopicSettings") : BodyOf(verb);
   bool required = std::ranges::any_of(verb.fields, &Field::required);
@@ -234,7 +214,8 @@ json::object AnswersOf(const Verb& verb) {
 
 json::object OperationOf(const Verb& verb) {
   json::object operation{{"operationId", verb.name}, {"summary", verb.summary}};
-  operation["description"] = fmt::format("{}{}{}", verb.details, verb.details.empty() ? "" : " ", ScopeOf(verb.access));
+  operation["description"] =
+      fmt::format("{}{}Scope: {}.", verb.details, verb.details.empty() ? "" : " ", api::ScopeOf(verb.access));
   json::array parameters;
   for (const auto& [name, there] : {std::pair("topic", verb.HasTopic()), std::pair("id", verb.HasId())}) {
     if (there) parameters.push_back(json::object{{"$ref", fmt::format("#/components/parameters/{}", name)}});
