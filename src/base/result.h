@@ -52,3 +52,14 @@ template <class... Args>
   do {                                                                                                      \
     if (auto tocsin_try = (expression); !tocsin_try) return std::unexpected(std::move(tocsin_try).error()); \
   } while (false)
+
+/// Declares a variable with the value of `expression`, or returns its error from the calling function:
+/// `TOCSIN_ASSIGN(const auto reply, client.Ask(command));`
+#define TOCSIN_ASSIGN(declaration, expression) \
+  TOCSIN_ASSIGN_AS(TOCSIN_NAME(tocsin_result, __LINE__), declaration, expression)
+#define TOCSIN_ASSIGN_AS(result, declaration, expression)           \
+  auto result = (expression);                                       \
+  if (!(result)) return std::unexpected(std::move(result).error()); \
+  declaration = *std::move(result)
+#define TOCSIN_NAME(prefix, line) TOCSIN_NAME_JOINED(prefix, line)
+#define TOCSIN_NAME_JOINED(prefix, line) prefix##line
