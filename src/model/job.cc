@@ -1,5 +1,6 @@
 #include "model/job.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -23,6 +24,12 @@ constexpr std::array<uint8_t, 256> kBase64Digits = [] {
 // 24 digits, so a token has one text and every text of 24 digits is one token.
 constexpr size_t kTokenBytes = 18;
 constexpr size_t kTokenDigits = 24;
+
+size_t CountedBytes(std::string_view id, const auto& job) {
+  size_t bytes = id.size() + job.key.size() + job.payload.size();
+  for (const HeaderView& header : job.headers) bytes += header.name.size() + header.value.size();
+  return bytes;
+}
 
 }  // namespace
 
@@ -61,6 +68,32 @@ std::optional<Token> ParseToken(std::string_view text) {
   token.slot = slot;
   if (slot >= kSlotsMax) return std::nullopt;
   return token;
+}
+
+size_t CountedBytes(const NewJob& job) { return CountedBytes(job.id, job); }
+
+size_t CountedBytes(const JobView& job) { return CountedBytes(job.own_id, job); }
+
+JobView ViewOf(const NewJob& job) {
+  return {.own_id = job.id, .key = job.key, .headers = job.headers, .payload = job.payload};
+}
+
+void Append(JobBatch& batch, JobView job) {
+  char* at = batch.bytes.emplace_back(new char[CountedBytes(job) + job.reason.size()]).get();
+  const auto keep = [&at](std::string_view& text) {
+    char* begin = at;
+    at = std::ranges::copy(text, at).out;
+    text = {begin, at};
+  };
+  keep(job.own_id);
+  keep(job.key);
+  keep(job.reason);
+  for (HeaderView& header : job.headers) {
+    keep(header.name);
+    keep(header.value);
+  }
+  keep(job.payload);
+  batch.jobs.push_back(std::move(job));
 }
 
 void KeepWithReason(JobBatch& batch, std::string_view text) {

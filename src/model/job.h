@@ -109,6 +109,16 @@ struct JobBatch {
   bool more = false;  // it ended early because its jobs are large, and there are more
 };
 
+/// The bytes that count against a topic's capacity: own id, key, headers and payload.
+size_t CountedBytes(const NewJob& job);
+size_t CountedBytes(const JobView& job);
+
+/// The texts that a new job brings, as a view of the same bytes.
+JobView ViewOf(const NewJob& job);
+
+/// Adds a copy of `job` whose texts the batch owns.
+void Append(JobBatch& batch, JobView job);
+
 /// Leaves the jobs whose reason has `text` within.
 void KeepWithReason(JobBatch& batch, std::string_view text);
 

@@ -42,11 +42,8 @@ void Parts(std::string_view bytes) {
   static_cast<void>(CheckRecord(bytes, 0));
   Nothing nothing;
   static_cast<void>(DecodeEntries(bytes, {FromMs(kNowMs), FromMs(kNowMs)}, nothing));
-  Body body;
-  if (DecodeBody(bytes, body)) {
-    std::vector<HeaderView> headers;
-    static_cast<void>(DecodeHeaders(body.headers, headers));
-  }
+  JobView view;
+  if (DecodeBody(bytes, view)) static_cast<void>(DecodeId(bytes));
 }
 
 /// A segment with one record for each piece of the input: type, lane and length come from the input, the checksum is

@@ -253,8 +253,7 @@ size_t BytesMax(const JobBatch& batch) {
   constexpr size_t kJobMax = 512;     // without the texts that are counted below
   size_t bytes = kFramingMax;
   for (const JobView& job : batch.jobs) {
-    bytes += kJobMax + job.payload.size() + job.own_id.size() + job.key.size() + job.reason.size();
-    for (const HeaderView& header : job.headers) bytes += kFramingMax + header.name.size() + header.value.size();
+    bytes += kJobMax + CountedBytes(job) + job.reason.size() + kFramingMax * job.headers.size();
   }
   return bytes;
 }

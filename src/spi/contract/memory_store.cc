@@ -11,13 +11,13 @@ std::pair<Timeline, Time> DueOf(Timeline timeline, Millis delay, Time due, Momen
   return {timeline, std::max(due, now.utc)};
 }
 
-}  // namespace
-
-uint64_t MemoryStore::Job::Bytes() const {
-  uint64_t bytes = own_id.size() + key.size() + payload.size();
-  for (const auto& [name, value] : headers) bytes += name.size() + value.size();
-  return bytes;
+std::shared_ptr<const JobBatch> Owned(JobView view) {
+  const auto batch = std::make_shared<JobBatch>();
+  Append(*batch, std::move(view));
+  return batch;
 }
+
+}  // namespace
 
 MemoryStore::Job* MemoryStore::TopicJobs::Find(const JobRef& ref) {
   if (const auto uid = ParseUid(ref.id)) {
@@ -42,7 +42,8 @@ bool MemoryStore::TopicJobs::HasReady(Moment now) const {
 }
 
 void MemoryStore::TopicJobs::Erase(const Job& job) {
-  if (!job.own_id.empty()) by_id.erase({job.key, job.own_id});
+  const JobView& texts = job.Texts();
+  if (!texts.own_id.empty()) by_id.erase({std::string(texts.key), std::string(texts.own_id)});
   jobs.erase(Uid{job.uid});
 }
 
@@ -120,10 +121,7 @@ void MemoryStore::Submit(std::string_view topic, std::span<const NewJob> jobs, M
 Submitted MemoryStore::SubmitOne(TopicJobs& held, const NewJob& asked, Moment now) {
   Job job;
   job.slot = asked.slot;
-  job.own_id = asked.id;
-  job.key = asked.key;
-  for (const HeaderView& header : asked.headers) job.headers.emplace_back(header.name, header.value);
-  job.payload = asked.payload;
+  job.texts = Owned(ViewOf(asked));
   job.fingerprint = Fingerprint(asked);
   job.trigger = asked.trigger;
   std::tie(job.timeline, job.due) = DueOf(asked.timeline, asked.delay, asked.due, now);
@@ -156,7 +154,7 @@ Submitted MemoryStore::SubmitOne(TopicJobs& held, const NewJob& asked, Moment no
   if (old != nullptr) held.Erase(*old);
   ++held.counts.accepted;
   job.uid = uids_.Next(now.steady, job.slot);
-  if (!job.own_id.empty()) held.by_id[{job.key, job.own_id}] = job.uid;
+  if (!asked.id.empty()) held.by_id[{std::string(asked.key), std::string(asked.id)}] = job.uid;
   const Uid uid = job.uid;
   return answer(SubmitOutcome::kAccepted, held.jobs[uid] = std::move(job));
 }
@@ -233,10 +231,12 @@ void MemoryStore::Amend(std::string_view topic, std::span<const Amendment> amend
 }
 
 bool MemoryStore::NewPayload(const TopicJobs& held, Job& job, std::string_view payload) {
-  const uint64_t bytes_after = held.LiveBytes() - job.payload.size() + payload.size();
-  const bool grows = payload.size() > job.payload.size();
+  JobView texts = job.Texts();
+  const uint64_t bytes_after = held.LiveBytes() - texts.payload.size() + payload.size();
+  const bool grows = payload.size() > texts.payload.size();
   if (grows && held.topic.capacity_bytes != 0 && bytes_after > held.topic.capacity_bytes) return false;
-  job.payload = payload;
+  texts.payload = payload;
+  job.texts = Owned(std::move(texts));
   return true;
 }
 
@@ -406,32 +406,22 @@ void MemoryStore::Reopen() {
 
 JobBatch MemoryStore::Show(const std::vector<const Job*>& jobs, Moment now, bool delivered) {
   JobBatch batch;
-  size_t size = 0;
-  for (const Job* job : jobs) size += job == nullptr ? 0 : job->Bytes() + job->reason.size();
-  batch.bytes.push_back(std::make_unique<char[]>(size));
-  char* at = batch.bytes.back().get();
-  const auto keep = [&](const std::string& bytes) {
-    char* begin = at;
-    at = std::ranges::copy(bytes, at).out;
-    return std::string_view(begin, bytes.size());
-  };
   for (const Job* job : jobs) {
-    JobView& view = batch.jobs.emplace_back();
-    if (job == nullptr) continue;
-    view.uid = job->uid;
-    view.own_id = keep(job->own_id);
-    view.key = keep(job->key);
-    view.state = job->state;
-    view.due = ShowAsUtc(job->due, job->timeline, now);
-    view.trigger = job->trigger;
-    view.count_left = job->count_left;
-    view.attempt = job->attempts + (delivered ? 1 : 0);
-    view.max_attempts = job->max_attempts;
-    view.reason = keep(job->reason);
-    for (const auto& [name, value] : job->headers) view.headers.push_back({keep(name), keep(value)});
-    view.payload = keep(job->payload);
-    if (delivered) view.token = {job->slot, job->uid, job->fence};
-    if (job->state == State::kLeased) view.lease_deadline = ShowAsUtc(job->lease_deadline, Timeline::kSteady, now);
+    JobView view;
+    if (job != nullptr) {
+      view = job->Texts();
+      view.uid = job->uid;
+      view.state = job->state;
+      view.due = ShowAsUtc(job->due, job->timeline, now);
+      view.trigger = job->trigger;
+      view.count_left = job->count_left;
+      view.attempt = job->attempts + (delivered ? 1 : 0);
+      view.max_attempts = job->max_attempts;
+      view.reason = job->reason;
+      if (delivered) view.token = {job->slot, job->uid, job->fence};
+      if (job->state == State::kLeased) view.lease_deadline = ShowAsUtc(job->lease_deadline, Timeline::kSteady, now);
+    }
+    Append(batch, std::move(view));
   }
   return batch;
 }

@@ -47,10 +47,7 @@ class MemoryStore final : public Store {
   struct Job {
     Uid uid = 0;
     uint32_t slot = 0;
-    std::string own_id;
-    std::string key;
-    std::vector<std::pair<std::string, std::string>> headers;
-    std::string payload;
+    std::shared_ptr<const JobBatch> texts;  // one view: own id, key, headers and payload; copies of the store share it
     uint64_t fingerprint = 0;
 
     State state = State::kScheduled;
@@ -69,7 +66,8 @@ class MemoryStore final : public Store {
 
     bool Live() const { return state != State::kDone && state != State::kCancelled; }
     bool Ready(Moment now) const { return state == State::kScheduled && due <= now.On(timeline); }
-    uint64_t Bytes() const;
+    const JobView& Texts() const { return texts->jobs.front(); }
+    uint64_t Bytes() const { return CountedBytes(Texts()); }
   };
 
   struct TopicJobs {

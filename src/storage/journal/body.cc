@@ -1,9 +1,15 @@
+// flags u8 · [own id: bytes · fingerprint u64] · [key: bytes] · [headers: bytes of (name bytes · value bytes)...] ·
+// payload: the rest                                  ("bytes" is a varint length and that many bytes)
 #include "storage/journal/body.h"
 
 #include <cstring>
 
 namespace tocsin::journal {
 namespace {
+
+constexpr uint8_t kOwnId = 1;
+constexpr uint8_t kKey = 2;
+constexpr uint8_t kHeaders = 4;
 
 size_t VarintSize(uint64_t value) {
   size_t size = 1;
@@ -45,6 +51,25 @@ class Out {
   char* at_;
 };
 
+BodyId ReadId(uint8_t flags, Reader& reader) {
+  BodyId id;
+  if (flags & kOwnId) {
+    id.own_id = reader.Bytes();
+    id.fingerprint = reader.Fixed<uint64_t>();
+  }
+  if (flags & kKey) id.key = reader.Bytes();
+  return id;
+}
+
+bool ReadHeaders(std::string_view encoded, std::vector<HeaderView>& headers) {
+  Reader reader(encoded);
+  while (reader.ok() && !reader.done()) {
+    const std::string_view name = reader.Bytes();
+    headers.push_back({name, reader.Bytes()});
+  }
+  return reader.ok();
+}
+
 }  // namespace
 
 size_t BodySize(const NewJob& job) {
@@ -60,8 +85,8 @@ size_t BodySize(const NewJob& job) {
 
 void EncodeBody(const NewJob& job, char* out) {
   Out at(out);
-  at.Byte(static_cast<uint8_t>((job.id.empty() ? 0 : kBodyOwnId) | (job.key.empty() ? 0 : kBodyKey) |
-                               (job.headers.empty() ? 0 : kBodyHeaders)));
+  at.Byte(static_cast<uint8_t>((job.id.empty() ? 0 : kOwnId) | (job.key.empty() ? 0 : kKey) |
+                               (job.headers.empty() ? 0 : kHeaders)));
   if (!job.id.empty()) {
     at.Bytes(job.id);
     at.Word(Fingerprint(job));
@@ -78,52 +103,35 @@ void EncodeBody(const NewJob& job, char* out) {
 }
 
 std::string WithPayload(std::string_view bytes, std::string_view payload) {
-  Body body;
-  DecodeBody(bytes, body);
-  std::string changed(bytes.substr(0, bytes.size() - body.payload.size()));
+  JobView old;
+  DecodeBody(bytes, old);
+  std::string changed(bytes.substr(0, bytes.size() - old.payload.size()));
   changed += payload;
   return changed;
 }
 
 size_t CountedBytes(std::string_view bytes) {
   if (bytes[0] == 0) return bytes.size() - 1;
-  Body body;
-  std::vector<HeaderView> headers;
-  DecodeBody(bytes, body);
-  DecodeHeaders(body.headers, headers);
-  size_t size = body.own_id.size() + body.key.size() + body.payload.size();
-  for (const HeaderView& header : headers) size += header.name.size() + header.value.size();
-  return size;
+  JobView view;
+  DecodeBody(bytes, view);
+  return CountedBytes(view);
 }
 
-size_t CountedBytes(const NewJob& job) {
-  size_t size = job.id.size() + job.key.size() + job.payload.size();
-  for (const HeaderView& header : job.headers) size += header.name.size() + header.value.size();
-  return size;
-}
-
-bool DecodeBody(std::string_view bytes, Body& body) {
+bool DecodeBody(std::string_view bytes, JobView& view) {
   Reader reader(bytes);
   const auto flags = reader.Fixed<uint8_t>();
-  if (flags & kBodyOwnId) {
-    body.own_id = reader.Bytes();
-    body.fingerprint = reader.Fixed<uint64_t>();
-  }
-  if (flags & kBodyKey) body.key = reader.Bytes();
-  if (flags & kBodyHeaders) body.headers = reader.Bytes();
-  if (!reader.ok() || flags > (kBodyOwnId | kBodyKey | kBodyHeaders)) return false;
-  body.payload = reader.Take(reader.left());
+  const BodyId id = ReadId(flags, reader);
+  view.own_id = id.own_id;
+  view.key = id.key;
+  if (flags & kHeaders && !ReadHeaders(reader.Bytes(), view.headers)) return false;
+  if (!reader.ok() || flags > (kOwnId | kKey | kHeaders)) return false;
+  view.payload = reader.Take(reader.left());
   return true;
 }
 
-bool DecodeHeaders(std::string_view encoded, std::vector<HeaderView>& headers) {
-  Reader reader(encoded);
-  while (reader.ok() && !reader.done()) {
-    const std::string_view name = reader.Bytes();
-    const std::string_view value = reader.Bytes();
-    if (reader.ok()) headers.push_back({name, value});
-  }
-  return reader.ok();
+BodyId DecodeId(std::string_view bytes) {
+  Reader reader(bytes);
+  return ReadId(reader.Fixed<uint8_t>(), reader);
 }
 
 }  // namespace tocsin::journal

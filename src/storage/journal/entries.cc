@@ -79,12 +79,6 @@ bool ReadMore(Reader& reader, PutEntry& entry, Details& details) {
   return true;
 }
 
-bool SoundBody(std::string_view bytes) {
-  Body body;
-  std::vector<HeaderView> headers;
-  return DecodeBody(bytes, body) && (body.headers.empty() || DecodeHeaders(body.headers, headers));
-}
-
 bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
   PutEntry entry;
   Details details;
@@ -96,7 +90,8 @@ bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
   entry.max_attempts = static_cast<uint32_t>(reader.Varint());
   if (flags & kMore && !ReadMore(reader, entry, details)) return false;
   entry.body = reader.Bytes();
-  if (!reader.ok() || !InRange(entry.due) || !SoundBody(entry.body)) return false;
+  JobView body;
+  if (!reader.ok() || !InRange(entry.due) || !DecodeBody(entry.body, body)) return false;
   visitor.OnPut(entry);
   return true;
 }

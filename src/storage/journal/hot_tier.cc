@@ -66,17 +66,13 @@ uint64_t HotTier::OwnHash(uint64_t topic_hash, std::string_view key, std::string
 bool HotTier::Link(Index index) {
   HotJob& hot = jobs_[index];
   if (!by_uid_.Insert(UidHash(hot.topic, hot.uid), index)) return false;
-  const std::string_view bytes = BodyOf(hot);
-  if (static_cast<uint8_t>(bytes[0]) & kBodyOwnId) {
-    Body body;
-    TOCSIN_CHECK(DecodeBody(bytes, body));
-    if (!by_own_.Insert(OwnHash(topics_[hot.topic].hash, body.key, body.own_id), index)) {
-      by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
-      return false;
-    }
+  const BodyId id = DecodeId(BodyOf(hot));
+  if (!id.own_id.empty() && !by_own_.Insert(OwnHash(topics_[hot.topic].hash, id.key, id.own_id), index)) {
+    by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
+    return false;
   }
   hot.flags |= kAdmitted;
-  topics_[hot.topic].figures.bytes += CountedBytes(bytes);
+  topics_[hot.topic].figures.bytes += CountedBytes(BodyOf(hot));
   ++topics_[hot.topic].jobs;
   return true;
 }
@@ -92,12 +88,8 @@ void HotTier::Erase(Index index) {
   Discharge(hot);
   --topics_[hot.topic].jobs;
   by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
-  const std::string_view bytes = BodyOf(hot);
-  if (static_cast<uint8_t>(bytes[0]) & kBodyOwnId) {
-    Body body;
-    TOCSIN_CHECK(DecodeBody(bytes, body));
-    by_own_.Erase(OwnHash(topics_[hot.topic].hash, body.key, body.own_id), index);
-  }
+  const BodyId id = DecodeId(BodyOf(hot));
+  if (!id.own_id.empty()) by_own_.Erase(OwnHash(topics_[hot.topic].hash, id.key, id.own_id), index);
   if (hot.flags & kHasDetails) details_.erase(index);
   Discard(index);
 }
@@ -297,8 +289,8 @@ Index HotTier::FindUid(uint16_t topic, Uid uid) const {
 Index HotTier::Find(uint16_t topic, JobRef job) const {
   const Index own = by_own_.Find(OwnHash(topics_[topic].hash, job.key, job.id), [&](Index index) {
     if (jobs_[index].topic != topic) return false;
-    Body body;
-    return DecodeBody(BodyOf(jobs_[index]), body) && body.own_id == job.id && body.key == job.key;
+    const BodyId id = DecodeId(BodyOf(jobs_[index]));
+    return id.own_id == job.id && id.key == job.key;
   });
   if (own != 0) return own;
   const auto uid = ParseUid(job.id);

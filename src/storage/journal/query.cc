@@ -64,13 +64,8 @@ void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const
   const Details* details = tier_.DetailsOf(index);
   const std::string_view stored = tier_.BodyOf(hot);
   std::memcpy(bytes, stored.data(), stored.size());
-  Body body;
-  TOCSIN_CHECK(DecodeBody({bytes, stored.size()}, body));
+  TOCSIN_CHECK(DecodeBody({bytes, stored.size()}, view));
   view.uid = hot.uid;
-  view.own_id = body.own_id;
-  view.key = body.key;
-  view.payload = body.payload;
-  if (!body.headers.empty()) TOCSIN_CHECK(DecodeHeaders(body.headers, view.headers));
   view.state = hot.state;
   view.trigger = hot.trigger();
   view.attempt = hot.attempts;

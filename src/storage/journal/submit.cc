@@ -33,10 +33,9 @@ std::optional<SubmitOutcome> ShardStore::SubmitAgain(const NewJob& job, Index st
     return std::nullopt;
   }
   if (job.on_conflict == OnConflict::kKeep) return SubmitOutcome::kDuplicate;
-  Body body;
-  TOCSIN_CHECK(DecodeBody(tier_.BodyOf(hot), body));
+  const BodyId id = DecodeId(tier_.BodyOf(hot));
   // A job with a server id has no fingerprint. Its submitter did not choose that id, so this is another job.
-  const bool same = !body.own_id.empty() && body.fingerprint == Fingerprint(job);
+  const bool same = !id.own_id.empty() && id.fingerprint == Fingerprint(job);
   return same ? SubmitOutcome::kDuplicate : SubmitOutcome::kConflict;
 }
 

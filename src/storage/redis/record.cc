@@ -37,13 +37,30 @@ bool Cut(std::string_view& rest, size_t size, std::string_view& out) {
   return true;
 }
 
-bool DecodeHeaders(std::string_view bytes, std::vector<HeaderView>& headers) {
+// Headers: u16 name size | u32 value size | name | value, each.
+
+size_t HeadersSize(const NewJob& job) {
+  size_t size = 0;
+  for (const HeaderView& header : job.headers) size += 6 + header.name.size() + header.value.size();
+  return size;
+}
+
+void PutHeaders(std::string& out, const NewJob& job) {
+  for (const HeaderView& header : job.headers) {
+    PutBig(out, header.name.size(), 2);
+    PutBig(out, header.value.size(), 4);
+    out += header.name;
+    out += header.value;
+  }
+}
+
+bool ReadHeaders(std::string_view bytes, JobView& view) {
   while (!bytes.empty()) {
     std::string_view sizes;
     HeaderView header;
     if (!Cut(bytes, 6, sizes)) return false;
     if (!Cut(bytes, Big(sizes, 0, 2), header.name) || !Cut(bytes, Big(sizes, 2, 4), header.value)) return false;
-    headers.push_back(header);
+    view.headers.push_back(header);
   }
   return true;
 }
@@ -139,8 +156,7 @@ void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::stri
   out.clear();
   uint64_t count = 0;
   if (job.trigger != Trigger::kTime) count = job.count != 0 ? job.count : topic.count_limit;
-  size_t headers = 0;
-  for (const HeaderView& header : job.headers) headers += 6 + header.name.size() + header.value.size();
+  const size_t headers = HeadersSize(job);
   out.reserve(record_at::kKey + job.key.size() + job.id.size() + headers + job.payload.size());
   const auto due = static_cast<uint64_t>(when);
   PutBig(out, when < kAbsoluteMin ? kDelayed + due : due, record_at::kVersion - record_at::kDue);
@@ -155,12 +171,7 @@ void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::stri
   PutBig(out, headers, record_at::kKey - record_at::kHeadersSize);
   out += job.key;
   out += job.id;
-  for (const HeaderView& header : job.headers) {
-    PutBig(out, header.name.size(), 2);
-    PutBig(out, header.value.size(), 4);
-    out += header.name;
-    out += header.value;
-  }
+  PutHeaders(out, job);
   out += job.payload;
 }
 
@@ -177,8 +188,7 @@ Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view no
   std::string_view headers;
   if (!Cut(rest, Field(record, record_at::kKeySize, record_at::kIdSize), view.key) ||
       !Cut(rest, Field(record, record_at::kIdSize, record_at::kHeadersSize), view.own_id) ||
-      !Cut(rest, Field(record, record_at::kHeadersSize, record_at::kKey), headers) ||
-      !DecodeHeaders(headers, view.headers)) {
+      !Cut(rest, Field(record, record_at::kHeadersSize, record_at::kKey), headers) || !ReadHeaders(headers, view)) {
     return Torn("record");
   }
   view.payload = rest;

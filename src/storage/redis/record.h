@@ -3,8 +3,7 @@
 // end first.
 //
 //   record  u56 due | u8 version | u8 trigger | u16 max attempts | u32 events to wait for | u64 fingerprint |
-//           u16 key size | u16 id size | u32 size of the headers | key | id | headers | payload
-//   headers each: u16 name size | u32 value size | name | value
+//           u16 key size | u16 id size | u32 size of the headers | key | id | headers (see record.cc) | payload
 //   due     ms since 1970, 0 for never; from 2^52 on a delay, which counts from the time in the job's sequence number:
 //           so the record of a job that is given a delay is stored as it was sent, and the clock is Redis' own
 //   note    u56 fence, 0 for none | u16 attempts used up | u8 flags | reason

@@ -43,19 +43,12 @@ bool Plain(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
                              [&](uint32_t at) { return jobs[at].id.empty() && jobs[at].trigger == Trigger::kTime; });
 }
 
-/// Keys and ids are short.
-size_t BytesOf(const NewJob& job) {
-  size_t bytes = job.payload.size();
-  for (const HeaderView& header : job.headers) bytes += header.name.size() + header.value.size();
-  return bytes;
-}
-
 /// How many of `places` go into one script.
 size_t Fitting(std::span<const NewJob> jobs, std::span<const uint32_t> places) {
   size_t bytes = 0;
   size_t count = 0;
   for (; count < places.size() && count < kScriptJobsMax; ++count) {
-    bytes += BytesOf(jobs[places[count]]);
+    bytes += CountedBytes(jobs[places[count]]);
     if (count > 0 && bytes > kScriptBytesMax) break;
   }
   return count;
