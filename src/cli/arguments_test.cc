@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/docs/help.h"
+#include "cli/docs/docs.h"
 
 namespace tocsin::cli {
 namespace {

@@ -1,13 +1,11 @@
-#include "cli/commands.h"
 
 #include <algorithm>
 #include <deque>
 
 #include "api/verbs.h"
-#include "cli/text/human_time.h"
-#include "cli/verbs/job_view.h"
-#include "cli/verbs/topic_view.h"
+#include "cli/text/human.h"
 #include "cli/verbs/verb_command.h"
+#include "cli/verbs/view.h"
 
 namespace tocsin::cli {
 namespace {
@@ -178,6 +176,12 @@ std::vector<Group> MakeGroups() {
 }
 
 }  // namespace
+
+Time ServerNow(Context& context) {
+  const auto stats = context.api.Get("/v1/stats");
+  const int64_t now_ms = stats ? IntegerOf(*stats, "now_ms") : 0;
+  return now_ms > 0 ? FromMs(now_ms) : context.clock.Now().utc;
+}
 
 std::span<const Group> Groups() {
   static const std::vector<Group> groups = MakeGroups();

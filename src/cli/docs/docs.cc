@@ -2,8 +2,10 @@
 
 #include <array>
 
+#include "api/docs.h"
+#include "base/nearest.h"
+#include "base/words.h"
 #include "cli/arguments.h"
-#include "cli/docs/help.h"
 
 namespace tocsin::cli {
 namespace {
@@ -75,6 +77,23 @@ std::string CommandRoff(const Command& command) {
   return text;
 }
 
+Result<int> Run(Context& context, const Arguments& arguments) {
+  const std::string name = *arguments.Text("PAGE");
+  std::vector<std::string_view> names;
+  for (const Page& page : Pages()) {
+    names.push_back(page.name);
+    if (page.name != name) continue;
+    context.out.Write(page.text(Groups(), GlobalFlags()));
+    return kExitOk;
+  }
+  if (const auto table = api::DocTable(name)) {
+    context.out.Write(*table);
+    return kExitOk;
+  }
+  return Fail(Code::kInvalidArgument, "PAGE: \"{}\" is not {}{}", name, fmt::join(names, ", "),
+              DidYouMean(name, names));
+}
+
 }  // namespace
 
 std::span<const Page> Pages() { return kPages; }
@@ -125,9 +144,7 @@ std::string ManPage(std::span<const Group> groups, std::span<const Flag> global_
   text += ".TP\n.B \\-\\-help\nPrint help, of the command before it if there is one.\n";
   text += ".TP\n.B \\-\\-version\nPrint the version.\n";
   for (const Group& group : groups) {
-    std::string title(group.title);
-    for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    text += fmt::format(".SH {}\n", title);
+    text += fmt::format(".SH {}\n", Capitals(group.title));
     for (const Command& command : group.commands) text += CommandRoff(command);
   }
   text += ".SH EXIT STATUS\n";
@@ -142,6 +159,20 @@ std::string ManPage(std::span<const Group> groups, std::span<const Flag> global_
          ".TP\n.B TOCSIN_TOKEN\nThe access token itself.\n"
          ".TP\n.B NO_COLOR\nIf it is set, output has no colours.\n"
          ".SH SEE ALSO\n.BR tocsind (1)\n";
+}
+
+Command Docs() {
+  return {
+      .name = "docs",
+      .summary = "prints a page about these commands, or a completion for a shell",
+      .positionals = {{.name = "PAGE",
+                       .doc = "cli (Markdown), man (a man page), bash or zsh (completions).",
+                       .words = "cli man bash zsh"}},
+      .examples = {{"docs bash > ~/.local/share/bash-completion/completions/tocsin",
+                    "Tab completes commands and flags in the next shell"}},
+      .offline = true,
+      .run = Run,
+  };
 }
 
 }  // namespace tocsin::cli

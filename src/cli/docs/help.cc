@@ -1,10 +1,9 @@
-#include "cli/docs/help.h"
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "cli/arguments.h"
+#include "cli/docs/docs.h"
 
 namespace tocsin::cli {
 namespace {

@@ -18,24 +18,6 @@ namespace {
 constexpr size_t kColumnMin = 8;
 constexpr size_t kLastMin = 16;
 
-std::string_view CodeOf(Colour colour) {
-  switch (colour) {
-    case Colour::kNone:
-      break;
-    case Colour::kBold:
-      return "1";
-    case Colour::kDim:
-      return "2";
-    case Colour::kRed:
-      return "31";
-    case Colour::kGreen:
-      return "32";
-    case Colour::kYellow:
-      return "33";
-  }
-  return "";
-}
-
 bool BeginsCodePoint(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
 
 /// The size of the code point at `at` of well-formed UTF-8 if a terminal may obey it: a control character of ISO 8859
@@ -56,8 +38,6 @@ unsigned CodePointOf(std::string_view bytes) {
   return code;
 }
 
-void AppendJson(std::string& out, const boost::json::value& value);
-
 /// Escapes characters that are valid in JSON but that a terminal may obey; a parser reads the same text.
 void AppendJsonText(std::string& out, std::string_view text) {
   const std::string quoted = boost::json::serialize(boost::json::string_view(text.data(), text.size()));
@@ -72,32 +52,24 @@ void AppendJsonText(std::string& out, std::string_view text) {
   }
 }
 
-void AppendJsonObject(std::string& out, const boost::json::object& object) {
-  out += '{';
-  for (const auto& member : object) {
-    if (out.back() != '{') out += ',';
-    AppendJsonText(out, member.key());
-    out += ':';
-    AppendJson(out, member.value());
-  }
-  out += '}';
-}
-
-void AppendJsonArray(std::string& out, const boost::json::array& array) {
-  out += '[';
-  for (size_t i = 0; i < array.size(); ++i) {
-    if (i > 0) out += ',';
-    AppendJson(out, array[i]);
-  }
-  out += ']';
-}
-
 /// Not json::serialize, which writes 0.5 as 5E-1.
 void AppendJson(std::string& out, const boost::json::value& value) {
   if (value.is_object()) {
-    AppendJsonObject(out, value.get_object());
+    out += '{';
+    for (const auto& [name, member] : value.get_object()) {
+      if (out.back() != '{') out += ',';
+      AppendJsonText(out, name);
+      out += ':';
+      AppendJson(out, member);
+    }
+    out += '}';
   } else if (value.is_array()) {
-    AppendJsonArray(out, value.get_array());
+    out += '[';
+    for (const boost::json::value& element : value.get_array()) {
+      if (out.back() != '[') out += ',';
+      AppendJson(out, element);
+    }
+    out += ']';
   } else if (value.is_string()) {
     AppendJsonText(out, value.get_string());
   } else if (value.is_double()) {
@@ -149,7 +121,7 @@ void Output::Json(const boost::json::value& value) {
 
 std::string Output::Paint(Colour colour, std::string_view text) const {
   if (!options_.colours || colour == Colour::kNone) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", CodeOf(colour), text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", std::to_underlying(colour), text);
 }
 
 Status Output::Flush() {
@@ -178,7 +150,8 @@ Table::Table(std::vector<std::string> headings) : headings_(std::move(headings))
 
 void Table::Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-void Table::Print(Output& out) const {
+void Table::Print(Output& out, std::string_view if_empty) const {
+  if (rows_.empty() && !if_empty.empty()) return out.Write(if_empty);
   std::vector<size_t> widths;
   for (size_t i = 0; i < headings_.size(); ++i) {
     size_t width = WidthOf(headings_[i]);

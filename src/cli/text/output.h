@@ -14,7 +14,8 @@
 
 namespace tocsin::cli {
 
-enum class Colour : uint8_t { kNone, kBold, kDim, kRed, kGreen, kYellow };
+/// The values are the codes of terminals.
+enum class Colour : uint8_t { kNone, kBold, kDim, kRed = 31, kGreen, kYellow };
 
 struct OutputOptions {
   bool json = false;      // --json
@@ -60,7 +61,8 @@ class Table {
   explicit Table(std::vector<std::string> headings);
   void Row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  void Print(Output& out) const;
+  /// `if_empty` instead, if there are no rows; without it, only the headings.
+  void Print(Output& out, std::string_view if_empty = "") const;
 
  private:
   std::vector<std::string> headings_;
@@ -74,5 +76,14 @@ std::string Printable(std::string_view text);
 
 /// How many columns `text` takes, roughly: its code points.
 size_t WidthOf(std::string_view text);
+
+/// A message to the user, apart from the output. From any thread; one text is one write. Writing never fails: if nobody
+/// can read a message, the exit status still tells what happened.
+inline void WriteStderr(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+template <class... Args>
+void PrintStderr(fmt::format_string<Args...> format, Args&&... args) {
+  WriteStderr(fmt::format(format, std::forward<Args>(args)...));
+}
 
 }  // namespace tocsin::cli

@@ -11,12 +11,8 @@
 
 #include "base/hash.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/text/file.h"
-#include "cli/text/progress.h"
-#include "cli/text/stderr.h"
-#include "cli/transfer/checkpoint.h"
+#include "cli/text/output.h"
 #include "cli/transfer/transfer.h"
 
 namespace tocsin::cli {
@@ -44,11 +40,7 @@ struct Line {
 /// Lines of a file or of stdin, with their numbers and offsets.
 class LineReader {
  public:
-  static Result<LineReader> Open(const std::string& path) {
-    auto file = OpenToRead(path);
-    if (!file) return std::unexpected(std::move(file).error());
-    return LineReader(*std::move(file));
-  }
+  explicit LineReader(FilePtr file) : file_(std::move(file)) {}
 
   /// Reads up to the line that ends at `offset`; false if none does.
   bool SkipTo(int64_t offset) {
@@ -90,8 +82,6 @@ class LineReader {
     void operator()(char* text) const { std::free(text); }
   };
 
-  explicit LineReader(FilePtr file) : file_(std::move(file)) {}
-
   FilePtr file_;
   std::unique_ptr<char, Free> line_;
   size_t room_ = 0;
@@ -120,18 +110,25 @@ class Importer {
         progress_(context.clock, "imported") {}
 
   Status Run() {
-    auto reader = LineReader::Open(file_);
-    if (!reader) return std::unexpected(std::move(reader).error());
-    TOCSIN_TRY(Resume(*reader));
-    while (reader->Next()) {
-      if (!reader->text().empty()) TOCSIN_TRY(AddLine(*reader));
+    TOCSIN_ASSIGN(FilePtr file, OpenToRead(file_));
+    LineReader reader(std::move(file));
+    TOCSIN_TRY(Resume(reader));
+    while (reader.Next()) {
+      if (!reader.text().empty()) TOCSIN_TRY(AddLine(reader));
     }
-    if (reader->failed()) return SystemError("read", file_);
-    TOCSIN_TRY(Flush(*reader));
+    if (reader.failed()) return SystemError("read", file_);
+    TOCSIN_TRY(Flush(reader));
     if (file_ != "-") TOCSIN_TRY(checkpoint_.Remove());
     return {};
   }
 
+  json::object Summary() const {
+    return {{"accepted", figures_.accepted},
+            {"duplicate", figures_.duplicate},
+            {"conflict", figures_.conflict},
+            {"refused", figures_.refused},
+            {"refused_lines", json::value_from(refused_lines_)}};
+  }
   const Figures& figures() const { return figures_; }
   const std::vector<int64_t>& refused_lines() const { return refused_lines_; }
   bool saved() const { return saved_; }
@@ -140,10 +137,9 @@ class Importer {
   Status Resume(LineReader& reader) {
     if (file_ == "-") return {};
     if (!reader.Lock()) return Fail(Code::kInUse, "another import of {} is running", file_);
-    const auto saved = checkpoint_.Load();
-    if (!saved) return std::unexpected(saved.error());
-    if (!*saved) return {};
-    const json::object& state = **saved;
+    TOCSIN_ASSIGN(const auto saved, checkpoint_.Load());
+    if (!saved) return {};
+    const json::object& state = *saved;
     TOCSIN_TRY(CheckSame("server", TextOf(state, "server"), server()));
     TOCSIN_TRY(CheckSame("--topic", TextOf(state, "topic"), topic_));
     if (!reader.SkipTo(IntegerOf(state, "bytes")) || reader.hash() != TextOf(state, "hash")) {
@@ -202,16 +198,13 @@ class Importer {
                    size > 0 ? static_cast<double>(reader.offset()) / static_cast<double>(size) : -1);
     if (file_ == "-") return {};
     saved_ = true;
-    return checkpoint_.Save({{"line", reader.number()},
-                             {"bytes", reader.offset()},
-                             {"hash", reader.hash()},
-                             {"server", server()},
-                             {"topic", topic_},
-                             {"accepted", figures_.accepted},
-                             {"duplicate", figures_.duplicate},
-                             {"conflict", figures_.conflict},
-                             {"refused", figures_.refused},
-                             {"refused_lines", json::value_from(refused_lines_)}});
+    json::object state = Summary();
+    state.insert({{"line", reader.number()},
+                  {"bytes", reader.offset()},
+                  {"hash", reader.hash()},
+                  {"server", server()},
+                  {"topic", topic_}});
+    return checkpoint_.Save(state);
   }
 
   /// Lines of one topic. If the server refuses the call because of one of them, submits halves to find out which.
@@ -309,11 +302,7 @@ std::string LinesText(const std::vector<int64_t>& lines) {
 void Print(Context& context, const Importer& importer) {
   const Figures& figures = importer.figures();
   if (context.out.json()) {
-    context.out.Json({{"accepted", figures.accepted},
-                      {"duplicate", figures.duplicate},
-                      {"conflict", figures.conflict},
-                      {"refused", figures.refused},
-                      {"refused_lines", json::value_from(importer.refused_lines())}});
+    context.out.Json(importer.Summary());
     return;
   }
   context.out.Print("{} accepted, {} duplicate, {} conflict, {} refused\n", figures.accepted, figures.duplicate,

@@ -1,7 +1,9 @@
 #include "cli/transport/http_client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <charconv>
 #include <optional>
 
 #include <boost/asio/io_context.hpp>
@@ -13,7 +15,7 @@
 #include <boost/beast/http.hpp>
 
 #include "base/version.h"
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 
 namespace tocsin::cli {
 namespace {
@@ -61,6 +63,32 @@ Error Explain(const Endpoint& endpoint, const Problem& problem, Millis limit) {
 }
 
 }  // namespace
+
+Result<Endpoint> ParseEndpoint(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  const auto bad = [&](std::string_view why) {
+    return Fail(Code::kInvalidArgument, "\"{}\" {}; write it as http://127.0.0.1:7420", url, why);
+  };
+  if (url.starts_with("https://")) return bad("is over TLS, which this version does not speak");
+  if (url.starts_with("resp://")) return bad("names the RESP port, which is for Redis clients; tocsin speaks HTTP");
+  if (!url.starts_with(kScheme)) return bad("does not begin with http://");
+  while (url.ends_with('/') && url.size() > kScheme.size()) url.remove_suffix(1);
+  Endpoint endpoint{.url = std::string(url)};
+  std::string_view rest = url.substr(kScheme.size());
+  if (rest.find_first_of("/?#@ ") != std::string_view::npos) return bad("has more than a host and a port");
+  const bool bracket = rest.starts_with('[');
+  const size_t host_end = bracket ? rest.find(']') : std::min(rest.find(':'), rest.size());
+  if (host_end == std::string_view::npos) return bad("has a bracket that is not closed");
+  endpoint.host = rest.substr(bracket ? 1 : 0, host_end - (bracket ? 1 : 0));
+  rest.remove_prefix(host_end + (bracket ? 1 : 0));
+  if (endpoint.host.empty()) return bad("has no host");
+  if (rest.empty()) return endpoint;
+  const auto [end, problem] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), endpoint.port);
+  if (rest[0] != ':' || problem != std::errc{} || end != rest.data() + rest.size() || endpoint.port == 0) {
+    return bad("has no port of 1 to 65535 after its host");
+  }
+  return endpoint;
+}
 
 /// One TCP connection, made when it is needed, and driven by an event loop of its own that runs only during a call.
 /// Every operation that Await begins ends by the time limit that was set last, or by an Abort.

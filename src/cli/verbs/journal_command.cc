@@ -1,8 +1,6 @@
 // `tocsin journal verify|repair`: checks, and salvages, a data folder that no server uses. Neither changes the folder.
 #include "base/file.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
 #include "storage/journal/inspect.h"
 
 namespace tocsin::cli {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 #include "model/delivery.h"
 #include "model/topic.h"
 
