@@ -274,6 +274,7 @@ Result<Parsed> Parse(const Grammar& grammar, const std::vector<std::string>& wor
 }
 
 std::string_view ValueName(const Flag& flag) {
+  // In the order of Kind.
   static constexpr std::string_view kOfKinds[] = {"TEXT", "", "N", "DURATION", "MOMENT", "SIZE", "WHAT"};
   return flag.value.empty() ? kOfKinds[std::to_underlying(flag.kind)] : flag.value;
 }

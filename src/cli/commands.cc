@@ -1,3 +1,4 @@
+#include "cli/commands.h"
 
 #include <algorithm>
 #include <deque>
@@ -191,22 +192,25 @@ std::span<const Group> Groups() {
 std::span<const Flag> GlobalFlags() {
   static const std::vector<Flag> flags{
       {.name = "server",
-       .value = "URL",
-       .fallback = "http://127.0.0.1:7420",
        .doc = "Where the server is: http://HOST:PORT.",
+       .fallback = "http://127.0.0.1:7420",
+       .value = "URL",
        .variable = "TOCSIN_SERVER"},
       {.name = "token-file",
-       .value = "FILE",
        .doc = "File that holds the access token, for a server that needs one. TOCSIN_TOKEN may hold the access token "
               "itself. The flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.",
+       .value = "FILE",
        .variable = "TOCSIN_TOKEN_FILE"},
-      {.name = "timeout",
-       .kind = Kind::kDuration,
-       .fallback = "30s",
-       .doc = "How long the server may take to answer, in addition to --wait."},
-      {.name = "json", .kind = Kind::kSwitch, .doc = "Print JSON as the server sends it, one object a line."},
+      {"timeout", Kind::kDuration, "How long the server may take to answer, in addition to --wait.", "30s"},
+      {"json", Kind::kSwitch, "Print JSON as the server sends it, one object a line."},
   };
   return flags;
+}
+
+int ExitStatusOf(Code code) {
+  if (code == Code::kInvalidArgument || code == Code::kUnknownField || code == Code::kTooLarge) return kExitUsage;
+  const bool no = code == Code::kNotFound || code == Code::kTopicNotFound || code == Code::kConflict;
+  return no ? kExitNo : kExitCannotRun;
 }
 
 std::string_view Keep(std::string text) {

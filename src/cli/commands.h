@@ -21,7 +21,7 @@ namespace tocsin::cli {
 
 class Arguments;
 
-// Exit statuses. docs/help.cc says what they mean.
+// Exit statuses. docs/docs.cc says what they mean.
 constexpr int kExitOk = 0;
 constexpr int kExitNo = 1;
 constexpr int kExitUsage = 2;
@@ -40,11 +40,11 @@ enum class Kind : uint8_t {
 struct Flag {
   std::string_view name;  // without its dashes
   Kind kind = Kind::kText;
-  std::string_view value;     // what stands for the value in texts; empty: that of its kind (ValueName)
-  std::string_view fallback;  // the value if the flag is missing; empty: none
-  std::string_view doc;
-  std::vector<std::string_view> choices;
-  std::string_view variable;  // the environment variable that holds the value if the flag is missing
+  std::string_view doc = {};
+  std::string_view fallback = {};  // the value if the flag is missing; empty: none
+  std::string_view value = {};     // what stands for the value in texts; empty: that of its kind (ValueName)
+  std::vector<std::string_view> choices = {};
+  std::string_view variable = {};  // the environment variable that holds the value if the flag is missing
   bool repeated = false;
   bool required = false;
 };
@@ -117,5 +117,8 @@ Command Demo();
 Command JournalVerify();
 Command JournalRepair();
 Command Docs();
+
+/// How the program ends after this error.
+int ExitStatusOf(Code code);
 
 }  // namespace tocsin::cli

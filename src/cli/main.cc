@@ -7,7 +7,6 @@
 #include "base/version.h"
 #include "cli/arguments.h"
 #include "cli/docs/docs.h"
-#include "cli/text/file.h"
 
 namespace tocsin::cli {
 namespace {
@@ -31,21 +30,6 @@ Result<std::string> ReadAccessToken(const Arguments& arguments) {
   }
   if (std::ranges::all_of(token, [](char c) { return c > ' ' && c < 0x7F; })) return token;
   return Fail(Code::kInvalidArgument, "the access token is not one line of printable characters");
-}
-
-int ExitStatusOf(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-    case Code::kUnknownField:
-    case Code::kTooLarge:
-      return kExitUsage;
-    case Code::kNotFound:
-    case Code::kTopicNotFound:
-    case Code::kConflict:
-      return kExitNo;
-    default:
-      return kExitCannotRun;
-  }
 }
 
 int Complain(const Error& error) {

@@ -14,7 +14,6 @@
 
 #include "cli/arguments.h"
 #include "cli/process/process.h"
-#include "cli/text/file.h"
 #include "cli/transport/api.h"
 
 namespace tocsin::cli {

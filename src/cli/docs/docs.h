@@ -17,8 +17,6 @@ struct Page {
 };
 std::span<const Page> Pages();
 
-std::string CliMarkdown(std::span<const Group> groups, std::span<const Flag> global_flags);
-std::string ManPage(std::span<const Group> groups, std::span<const Flag> global_flags);
 std::string BashCompletion(std::span<const Group> groups, std::span<const Flag> global_flags);
 std::string ZshCompletion(std::span<const Group> groups, std::span<const Flag> global_flags);
 
@@ -27,13 +25,5 @@ std::string HelpText(std::span<const Group> groups, std::span<const Flag> global
 /// Of the commands that begin with `family`.
 std::string FamilyHelp(std::span<const Group> groups, std::string_view family);
 std::string CommandHelp(const Command& command);
-
-/// "--in DURATION"
-std::string FlagLine(const Flag& flag);
-/// The flag's text with its choices, default and variable.
-std::string FlagDoc(const Flag& flag);
-
-/// The exit statuses, from 0, and what they mean.
-std::span<const std::string_view> ExitStatuses();
 
 }  // namespace tocsin::cli

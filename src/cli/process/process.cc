@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/text/file.h"
+#include "cli/text/output.h"
 
 namespace tocsin::cli {
 namespace {

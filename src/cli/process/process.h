@@ -1,4 +1,5 @@
-// Descriptors, signals, and Process: a program that a command started, with pipes to it. One thread uses it; several threads may each have one.
+// Descriptors, signals, and Process: a program that a command started, with pipes to it. One thread uses it; several
+// threads may each have one.
 //
 // It leads a session of its own: Ctrl-C on the terminal then reaches only us, and the program cannot wait for ever for
 // input from the terminal. It gets SIGTERM when the thread that started it dies. Destroying a Process kills it.

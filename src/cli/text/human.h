@@ -1,5 +1,5 @@
-// Times and sizes as people write and read them. Parsing is strict: it refuses what is ambiguous, and says how to write it.
-// Moments without a zone are in the local one, as the C library knows it (TZ).
+// Times and sizes as people write and read them. Parsing is strict: it refuses what is ambiguous, and says how to
+// write it. Moments without a zone are in the local one, as the C library knows it (TZ).
 #pragma once
 
 #include <cstdint>

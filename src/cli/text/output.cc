@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <system_error>
 
 #include <boost/json/serialize.hpp>
 #include <sys/ioctl.h>
@@ -200,5 +201,24 @@ std::string Printable(std::string_view text) {
 }
 
 size_t WidthOf(std::string_view text) { return static_cast<size_t>(std::ranges::count_if(text, BeginsCodePoint)); }
+
+std::unexpected<Error> SystemError(std::string_view verb, std::string_view name) {
+  return Fail(Code::kIo, "cannot {} {}: {}", verb, name, std::generic_category().message(errno));
+}
+
+Result<FilePtr> OpenToRead(const std::string& path) {
+  FilePtr file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return SystemError("read", path);
+  return file;
+}
+
+Result<std::string> ReadAll(const std::string& path) {
+  TOCSIN_ASSIGN(const FilePtr file, OpenToRead(path));
+  std::string bytes;
+  char part[1 << 16];
+  while (const size_t size = std::fread(part, 1, sizeof(part), file.get())) bytes.append(part, size);
+  if (std::ferror(file.get()) != 0) return SystemError("read", path);
+  return bytes;
+}
 
 }  // namespace tocsin::cli

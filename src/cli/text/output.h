@@ -1,8 +1,9 @@
 // The output of a command: texts and tables for people, or JSON, one object a line, for scripts. Owned by main; one
-// thread. Nothing that a server sends reaches a terminal unescaped (Printable).
+// thread. Nothing that a server sends reaches a terminal unescaped (Printable). Also the files that commands read.
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,5 +86,19 @@ template <class... Args>
 void PrintStderr(fmt::format_string<Args...> format, Args&&... args) {
   WriteStderr(fmt::format(format, std::forward<Args>(args)...));
 }
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin && file != stdout) std::fclose(file);
+  }
+};
+using FilePtr = std::unique_ptr<std::FILE, CloseFile>;
+
+/// kIo: "cannot VERB NAME: " and what errno means.
+std::unexpected<Error> SystemError(std::string_view verb, std::string_view name);
+
+/// The path "-" is stdin.
+Result<FilePtr> OpenToRead(const std::string& path);
+Result<std::string> ReadAll(const std::string& path);
 
 }  // namespace tocsin::cli

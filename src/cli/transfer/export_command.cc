@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
-#include "cli/text/file.h"
 #include "cli/transfer/transfer.h"
 #include "model/names.h"
 
@@ -198,17 +197,17 @@ Command Export() {
               "Jobs that change while they are listed may be missing or come twice: pause the topic for an exact "
               "copy. Used attempts are not kept. The field state is only for people.",
           .positionals = {{"TOPIC", "Name of the topic.", false}},
-          .flags = {{.name = "all", .kind = Kind::kSwitch, .doc = "All topics that the access token may see."},
+          .flags = {{"all", Kind::kSwitch, "All topics that the access token may see."},
                     {.name = "state",
                      .kind = Kind::kChoice,
-                     .value = "STATE",
                      .doc = "Only jobs in this state. Default: scheduled and leased.",
+                     .value = "STATE",
                      .choices = {std::begin(kStateNames), std::end(kStateNames)},
                      .repeated = true},
                     {.name = "output",
-                     .value = "FILE",
-                     .doc = "A new file to write to, instead of stdout. FILE.progress keeps the place until the end."},
-                    {.name = "resume", .kind = Kind::kSwitch, .doc = "Continue a FILE whose export was interrupted."}},
+                     .doc = "A new file to write to, instead of stdout. FILE.progress keeps the place until the end.",
+                     .value = "FILE"},
+                    {"resume", Kind::kSwitch, "Continue a FILE whose export was interrupted."}},
           .examples = {{"export orders --output orders.jsonl", "a copy"},
                        {"export orders --state dead | tocsin import --topic orders-again",
                         "dead letters to another topic"}},

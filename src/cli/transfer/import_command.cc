@@ -7,12 +7,9 @@
 
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "cli/arguments.h"
-#include "cli/text/file.h"
-#include "cli/text/output.h"
 #include "cli/transfer/transfer.h"
 
 namespace tocsin::cli {
@@ -90,10 +87,6 @@ class LineReader {
   int64_t offset_ = 0;
   uint64_t hash_ = 0;
 };
-
-bool IsFaultOfAJob(Code code) {
-  return code == Code::kInvalidArgument || code == Code::kUnknownField || code == Code::kTooLarge;
-}
 
 bool IsTemporary(Code code) {
   return code == Code::kIo || code == Code::kTimedOut || code == Code::kOverloaded || code == Code::kShuttingDown;
@@ -213,7 +206,7 @@ class Importer {
     for (const Line& line : lines) jobs.push_back(line.parsed.job);
     const auto reply = Post(lines[0].parsed.topic, {{"jobs", std::move(jobs)}});
     if (reply) return Count(lines, ArrayOf(*reply, "jobs"));
-    if (!IsFaultOfAJob(reply.error().code)) return std::unexpected(reply.error());
+    if (ExitStatusOf(reply.error().code) != kExitUsage) return std::unexpected(reply.error());
     if (lines.size() == 1) {
       Refuse(lines[0].number, reply.error().message);
       return {};
@@ -338,8 +331,8 @@ Command Import() {
           "and the others submitted; done and cancelled jobs are refused too. If the topic or the disk is full, the "
           "import stops and keeps the place.",
       .positionals = {{"FILE", "The file; - or nothing is stdin.", false}},
-      .flags = {{.name = "topic", .value = "TOPIC", .doc = "Into this topic, whatever the lines say."},
-                {.name = "batch", .kind = Kind::kNumber, .fallback = "1000", .doc = "Jobs in one call, up to 10000."}},
+      .flags = {{.name = "topic", .doc = "Into this topic, whatever the lines say.", .value = "TOPIC"},
+                {"batch", Kind::kNumber, "Jobs in one call, up to 10000.", "1000"}},
       .examples = {{"import orders.jsonl", "a file that export wrote"},
                    {"import --topic orders jobs.jsonl", "lines without a topic, or with another one"}},
       .no = "a line was refused, or another job has its id",

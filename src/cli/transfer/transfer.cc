@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "cli/text/file.h"
 #include "cli/text/output.h"
 
 namespace tocsin::cli {

@@ -42,24 +42,21 @@ std::string Lower(std::string text) {
   return text;
 }
 
-Error Explain(const Endpoint& endpoint, const Problem& problem, Millis limit) {
+std::unexpected<Error> Explain(const Endpoint& endpoint, const Problem& problem, Millis limit) {
   if (problem.code == beast::error::timeout) {
     return Fail(Code::kTimedOut, "{} did not answer within {}{}", endpoint.url, ExactDuration(limit),
-                problem.sent ? "; whether it did what was asked is not known" : "")
-        .error();
+                problem.sent ? "; whether it did what was asked is not known" : "");
   }
   if (problem.code == http::error::body_limit) {
-    return Fail(Code::kTooLarge, "the answer of {} is over {} bytes", endpoint.url, kAnswerBytesMax).error();
+    return Fail(Code::kTooLarge, "the answer of {} is over {} bytes", endpoint.url, kAnswerBytesMax);
   }
   if (!problem.sent) {
     const bool refused = problem.code == asio::error::connection_refused;
     return Fail(Code::kIo, "cannot reach {}: {}{}", endpoint.url, Lower(problem.code.message()),
-                refused ? "; is the server running? start it with `make run`" : "")
-        .error();
+                refused ? "; is the server running? start it with `make run`" : "");
   }
   return Fail(Code::kIo, "{} broke off before it answered ({}); whether it did what was asked is not known",
-              endpoint.url, Lower(problem.code.message()))
-      .error();
+              endpoint.url, Lower(problem.code.message()));
 }
 
 }  // namespace
@@ -205,9 +202,10 @@ Result<HttpAnswer> HttpClient::Call(std::string_view method, std::string_view ta
   if (again) answer = connection_->Try(endpoint_, request, limit);
   if (answer) return *std::move(answer);
   if (connection_->aborted()) return Fail(Code::kShuttingDown, "interrupted");
-  Error error = Explain(endpoint_, answer.error(), limit);
-  if (!kept && IsDrop(answer.error().code)) error.message += "; is this the RESP port? --server takes the HTTP one";
-  return std::unexpected(std::move(error));
+  auto error = Explain(endpoint_, answer.error(), limit);
+  if (!kept && IsDrop(answer.error().code))
+    error.error().message += "; is this the RESP port? --server takes the HTTP one";
+  return error;
 }
 
 void HttpClient::Abort() { connection_->Abort(); }

@@ -45,8 +45,8 @@ Command Row(std::string_view name, std::string_view summary) {
   return {.name = name,
           .summary = summary,
           .positionals = PositionalsOf(VerbNamed("list")),
-          .flags = {{.name = "limit", .kind = Kind::kNumber, .fallback = "100", .doc = "The most jobs to show."},
-                    {.name = "all", .kind = Kind::kSwitch, .doc = "Show all of them, however many."},
+          .flags = {{"limit", Kind::kNumber, "The most jobs to show.", "100"},
+                    {"all", Kind::kSwitch, "Show all of them, however many."},
                     {.name = "reason", .doc = "Only jobs whose reason contains this text."}},
           .no = "there is no such topic"};
 }
@@ -131,7 +131,7 @@ Command DeadList() {
 Command Reserve() {
   return VerbCommand(
       "reserve", {.details = "A job that is not acknowledged before its lease ends is delivered again.",
-                  .flags = {{.name = "ack", .kind = Kind::kSwitch, .doc = "Acknowledge at once, after printing."}},
+                  .flags = {{"ack", Kind::kSwitch, "Acknowledge at once, after printing."}},
                   .examples = {{"reserve demo --wait 10s", "the next job, if one is due within ten seconds"},
                                {"reserve demo --max 100 --ack --json", "up to a hundred, a line each, and done with"}},
                   .no = "nothing was due, the topic pushes its jobs, or there is no such topic",

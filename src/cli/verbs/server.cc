@@ -153,9 +153,7 @@ Command Cluster() {
       {.details =
            "The slots are divided into 64 groups, each with one owner. Every node serves every job, whoever owns "
            "its group.",
-       .flags = {{.name = "groups",
-                  .kind = Kind::kSwitch,
-                  .doc = "Also show each group's owner, epoch and next due time."}},
+       .flags = {{"groups", Kind::kSwitch, "Also show each group's owner, epoch and next due time."}},
        .examples = {{"cluster", "which nodes there are, and whether Redis is reachable"},
                     {"cluster --groups", "which node owns which group"}},
        .no = "this node is not a member, or the coordinator or a server of the store cannot be reached",

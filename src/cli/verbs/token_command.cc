@@ -2,15 +2,14 @@
 // server notices the change within a second.
 #include "auth/token_file.h"
 #include "cli/arguments.h"
-#include "cli/text/output.h"
 
 namespace tocsin::cli {
 namespace {
 
 Flag TokenFileFlag() {
   return {.name = "file",
-          .value = "FILE",
           .doc = "The file of access tokens; the server's auth.token_file.",
+          .value = "FILE",
           .variable = "TOCSIN_AUTH_TOKEN_FILE"};
 }
 
@@ -81,16 +80,16 @@ Command TokenCreate() {
               "Creates the file if there is none, with mode 0600. The file holds a digest of the access token, never "
               "the token itself. A running server notices the change within a second.",
           .flags = {TokenFileFlag(),
-                    {.name = "name", .value = "NAME", .doc = "Who has the access token, for you to know later."},
+                    {.name = "name", .doc = "Who has the access token, for you to know later.", .value = "NAME"},
                     {.name = "scope",
                      .kind = Kind::kChoice,
-                     .value = "SCOPE",
                      .doc = "What it may do: submit, consume, or admin, which includes both.",
+                     .value = "SCOPE",
                      .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
                      .repeated = true},
                     {.name = "topic-prefix",
-                     .value = "PREFIX",
-                     .doc = "Only for topics whose names begin with this. Default: all topics."}},
+                     .doc = "Only for topics whose names begin with this. Default: all topics.",
+                     .value = "PREFIX"}},
           .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
                        {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
                         "for a producer of the topics shop.orders, shop.carts..."}},

@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "cli/text/file.h"
 #include "cli/text/human.h"
 #include "cli/verbs/topic_flags.h"
 #include "cli/verbs/view.h"
@@ -35,21 +34,11 @@ std::string ShownName(const Field& field) {
 }
 
 Kind KindOf(FieldKind kind) {
-  switch (kind) {
-    case FieldKind::kNumber:
-      return Kind::kNumber;
-    case FieldKind::kMillis:
-      return Kind::kDuration;
-    case FieldKind::kMoment:
-      return Kind::kMoment;
-    case FieldKind::kFlag:
-      return Kind::kSwitch;
-    case FieldKind::kChoice:
-    case FieldKind::kBareChoice:
-      return Kind::kChoice;
-    default:
-      return Kind::kText;
-  }
+  if (kind == FieldKind::kNumber) return Kind::kNumber;
+  if (kind == FieldKind::kMillis) return Kind::kDuration;
+  if (kind == FieldKind::kMoment) return Kind::kMoment;
+  if (kind == FieldKind::kFlag) return Kind::kSwitch;
+  return kind == FieldKind::kChoice || kind == FieldKind::kBareChoice ? Kind::kChoice : Kind::kText;
 }
 
 std::string DocOf(const Field& field) {
@@ -242,7 +231,7 @@ std::vector<Flag> FlagsOf(const api::Verb& verb) {
   for (const Field& field : verb.fields) {
     if (!field.flag.empty()) flags.push_back(FlagOf(field));
     if (field.kind != FieldKind::kPayload) continue;
-    flags.push_back({.name = "file", .value = "FILE", .doc = "Take the payload from this file; - is stdin."});
+    flags.push_back({.name = "file", .doc = "Take the payload from this file; - is stdin.", .value = "FILE"});
   }
   if (verb.takes_settings) {
     for (const TopicFlag& each : TopicFlags()) flags.push_back(each.flag);
@@ -314,8 +303,7 @@ Command VerbCommand(std::string_view name, VerbExtras extras) {
          command.summary}};
   }
   if (!extras.question.empty()) {
-    command.flags.push_back(
-        {.name = "yes", .kind = Kind::kSwitch, .doc = "Do not ask. Needed if stdin is not a terminal."});
+    command.flags.push_back({"yes", Kind::kSwitch, "Do not ask. Needed if stdin is not a terminal."});
   }
   command.run = extras.run;
   if (command.run) return command;

@@ -181,11 +181,8 @@ Command Watch() {
               "since the block before. With --json it prints a line for each topic. It waits for a server that "
               "goes away; the exit status is 3 if the last look failed.",
           .positionals = {{"TOPIC", "Only these topics.", false, true}},
-          .flags = {{.name = "interval",
-                     .kind = Kind::kDuration,
-                     .fallback = "1s",
-                     .doc = "The time between two blocks, up to 1d."},
-                    {.name = "count", .kind = Kind::kNumber, .doc = "End after this many blocks."}},
+          .flags = {{"interval", Kind::kDuration, "The time between two blocks, up to 1d.", "1s"},
+                    {"count", Kind::kNumber, "End after this many blocks."}},
           .examples = {{"watch", "all topics"}, {"watch orders mail --interval 5s", "two of them"}},
           .no = "there is no such topic",
           .run = Run};

@@ -408,28 +408,16 @@ Command WorkerRow() {
           "TOCSIN_MAX_ATTEMPTS, TOCSIN_DUE_MS, TOCSIN_KEY and TOCSIN_HEADER_NAME for each header in its environment. "
           "Exit status 0 acks the job; any other nacks it, with the last line of the command's stderr as the reason. "
           "The worker extends the lease while the command runs. After SIGTERM or Ctrl-C it takes no more jobs and "
-          "waits "
-          "for the commands that run; a second signal kills them and nacks their jobs. It waits for a server that "
-          "cannot be reached. With --json it prints a line for each job, and the commands' stdout goes to stderr.",
+          "waits for the commands that run; a second signal kills them and nacks their jobs. It waits for a server "
+          "that cannot be reached. With --json it prints a line for each job, and the commands' stdout goes to stderr.",
       .positionals = {{"TOPIC", "Name of the topic."},
                       {"COMMAND", "The command and its arguments, after --.", true, true}},
-      .flags = {{.name = "concurrency",
-                 .kind = Kind::kNumber,
-                 .fallback = "1",
-                 .doc = "How many commands run at once, up to 256."},
-                {.name = "lease",
-                 .kind = Kind::kDuration,
-                 .fallback = "1m",
-                 .doc = "How soon a job is delivered again if this worker dies."},
-                {.name = "wait",
-                 .kind = Kind::kDuration,
-                 .fallback = "20s",
-                 .doc = "How long one call waits for a job, at most 60s."},
-                {.name = "retry-in",
-                 .kind = Kind::kDuration,
-                 .doc = "When a failed job is tried again. Default: the topic's back-off."},
-                {.name = "max-jobs", .kind = Kind::kNumber, .doc = "End after this many jobs."},
-                {.name = "once", .kind = Kind::kSwitch, .doc = "End after one job."}},
+      .flags = {{"concurrency", Kind::kNumber, "How many commands run at once, up to 256.", "1"},
+                {"lease", Kind::kDuration, "How soon a job is delivered again if this worker dies.", "1m"},
+                {"wait", Kind::kDuration, "How long one call waits for a job, at most 60s.", "20s"},
+                {"retry-in", Kind::kDuration, "When a failed job is tried again. Default: the topic's back-off."},
+                {"max-jobs", Kind::kNumber, "End after this many jobs."},
+                {"once", Kind::kSwitch, "End after one job."}},
       .examples = {{"worker orders -- ./cancel-order.sh", "one at a time"},
                    {"worker mail --concurrency 8 --retry-in 5m -- sendmail -t", "the payload is a mail"},
                    {"worker orders --once -- cat", "shows the next payload, and ends the job"}},
