@@ -1,11 +1,11 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/nearest.h"
-#include "cli/text/human_size.h"
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 
 namespace tocsin::cli {
 namespace {
@@ -22,12 +22,9 @@ Result<int64_t> ParseNumber(std::string_view text) {
 
 Result<int64_t> CheckChoice(const Flag& flag, std::string_view text) {
   if (std::ranges::find(flag.choices, text) != flag.choices.end()) return 0;
-  std::string known;
-  for (size_t i = 0; i < flag.choices.size(); ++i) {
-    known += i == 0 ? "" : i + 1 == flag.choices.size() ? " or " : ", ";
-    known += flag.choices[i];
-  }
-  return Fail(Code::kInvalidArgument, "\"{}\" is not {}{}", text, known, DidYouMean(text, flag.choices));
+  const std::span before_last(flag.choices.begin(), flag.choices.size() - 1);
+  return Fail(Code::kInvalidArgument, "\"{}\" is not {}{}{}{}", text, fmt::join(before_last, ", "),
+              before_last.empty() ? "" : " or ", flag.choices.back(), DidYouMean(text, flag.choices));
 }
 
 /// The value of `text` for this flag, in ms or bytes; 0 for texts.
@@ -39,12 +36,12 @@ Result<int64_t> ParseValue(const Flag& flag, std::string_view text, Time now) {
     case Kind::kNumber:
       return ParseNumber(text);
     case Kind::kDuration: {
-      const auto duration = ParseDuration(text);
-      return duration ? Result<int64_t>(duration->count()) : std::unexpected(duration.error());
+      TOCSIN_ASSIGN(const Millis duration, ParseDuration(text));
+      return duration.count();
     }
     case Kind::kMoment: {
-      const auto moment = ParseMoment(text, now);
-      return moment ? Result<int64_t>(ToMs(*moment)) : std::unexpected(moment.error());
+      TOCSIN_ASSIGN(const Time moment, ParseMoment(text, now));
+      return ToMs(moment);
     }
     case Kind::kSize:
       return ParseSize(text);
@@ -138,21 +135,23 @@ class Parser {
     return Wrong(fmt::format("unknown command \"{}\"{}", name, DidYouMean(name, known)));
   }
 
+  /// Those of the command, if there is one yet, and those of every command.
+  std::array<std::span<const Flag>, 2> Flags() const {
+    if (parsed_.command == nullptr) return {std::span<const Flag>(), grammar_.global_flags};
+    return {parsed_.command->flags, grammar_.global_flags};
+  }
+
   const Flag* FindFlag(std::string_view name) const {
-    const auto named = [&](const Flag& flag) { return flag.name == name; };
-    if (parsed_.command != nullptr) {
-      const auto found = std::ranges::find_if(parsed_.command->flags, named);
-      if (found != parsed_.command->flags.end()) return &*found;
+    for (const std::span<const Flag> flags : Flags()) {
+      if (const auto found = std::ranges::find(flags, name, &Flag::name); found != flags.end()) return &*found;
     }
-    const auto found = std::ranges::find_if(grammar_.global_flags, named);
-    return found == grammar_.global_flags.end() ? nullptr : &*found;
+    return nullptr;
   }
 
   std::unexpected<Error> UnknownFlag(std::string_view word) const {
     std::vector<std::string> known{"--help", "--version"};
-    for (const Flag& flag : grammar_.global_flags) known.push_back("--" + std::string(flag.name));
-    if (parsed_.command != nullptr) {
-      for (const Flag& flag : parsed_.command->flags) known.push_back("--" + std::string(flag.name));
+    for (const std::span<const Flag> flags : Flags() | std::views::reverse) {
+      for (const Flag& flag : flags) known.push_back("--" + std::string(flag.name));
     }
     std::string hint = DidYouMean(word, known);
     if (hint.empty() && parsed_.command != nullptr) hint = "; put an argument that begins with - after --";
@@ -216,17 +215,17 @@ class Parser {
 
   /// Takes what was not given from the environment, or from the table.
   Status TakeFallbacks() {
-    const auto take = [&](const Flag& flag) -> Status {
-      if (parsed_.arguments.Has(flag.name)) return {};
-      if (!flag.variable.empty()) {
-        const auto value = grammar_.variable(flag.variable);
-        if (value && !value->empty()) return Add(flag.name, &flag, flag.variable, *value);
+    for (const std::span<const Flag> flags : Flags()) {
+      for (const Flag& flag : flags) {
+        if (parsed_.arguments.Has(flag.name)) continue;
+        const auto value = flag.variable.empty() ? std::nullopt : grammar_.variable(flag.variable);
+        if (value && !value->empty()) {
+          TOCSIN_TRY(Add(flag.name, &flag, flag.variable, *value));
+        } else if (!flag.fallback.empty()) {
+          TOCSIN_TRY(Add(flag.name, &flag, flag.name, std::string(flag.fallback)));
+        }
       }
-      if (flag.fallback.empty()) return {};
-      return Add(flag.name, &flag, flag.name, std::string(flag.fallback));
-    };
-    for (const Flag& flag : parsed_.command->flags) TOCSIN_TRY(take(flag));
-    for (const Flag& flag : grammar_.global_flags) TOCSIN_TRY(take(flag));
+    }
     return {};
   }
 
@@ -265,10 +264,8 @@ std::vector<std::string> Arguments::All(std::string_view name) const {
 }
 
 Status Arguments::Add(std::string_view name, const Flag* flag, std::string text, Time now) {
-  Result<int64_t> number = 0;
-  if (flag != nullptr) number = ParseValue(*flag, text, now);
-  if (!number) return std::unexpected(std::move(number).error());
-  values_[std::string(name)].push_back({std::move(text), *number});
+  TOCSIN_ASSIGN(const int64_t number, flag == nullptr ? 0 : ParseValue(*flag, text, now));
+  values_[std::string(name)].push_back({std::move(text), number});
   return {};
 }
 
@@ -277,24 +274,9 @@ Result<Parsed> Parse(const Grammar& grammar, const std::vector<std::string>& wor
 }
 
 std::string_view ValueName(const Flag& flag) {
-  if (!flag.value.empty()) return flag.value;
-  switch (flag.kind) {
-    case Kind::kText:
-      return "TEXT";
-    case Kind::kSwitch:
-      return "";
-    case Kind::kNumber:
-      return "N";
-    case Kind::kDuration:
-      return "DURATION";
-    case Kind::kMoment:
-      return "MOMENT";
-    case Kind::kSize:
-      return "SIZE";
-    case Kind::kChoice:
-      return "WHAT";
-  }
-  return "";
+  // In the order of Kind.
+  static constexpr std::string_view kOfKinds[] = {"TEXT", "", "N", "DURATION", "MOMENT", "SIZE", "WHAT"};
+  return flag.value.empty() ? kOfKinds[std::to_underlying(flag.kind)] : flag.value;
 }
 
 std::string UsageOf(const Command& command) {

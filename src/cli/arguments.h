@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/command.h"
+#include "cli/commands.h"
 
 namespace tocsin::cli {
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "cli/docs/help.h"
+#include "cli/docs/docs.h"
 
 namespace tocsin::cli {
 namespace {
@@ -17,15 +17,15 @@ std::vector<Group> TestGroups() {
            {{.name = "submit",
              .summary = "stores a job",
              .positionals = {{"TOPIC", "The topic."}, {.name = "PAYLOAD", .doc = "What.", .required = false}},
-             .flags = {{.name = "in", .kind = Kind::kDuration, .value = "DURATION", .doc = "When."},
-                       {.name = "at", .kind = Kind::kMoment, .value = "MOMENT", .doc = "When."},
-                       {.name = "header", .value = "NAME=VALUE", .doc = "A header.", .repeated = true},
-                       {.name = "count", .kind = Kind::kNumber, .value = "N", .fallback = "7", .doc = "How many."},
-                       {.name = "size", .kind = Kind::kSize, .value = "SIZE", .doc = "How large."},
+             .flags = {{.name = "in", .kind = Kind::kDuration, .doc = "When.", .value = "DURATION"},
+                       {.name = "at", .kind = Kind::kMoment, .doc = "When.", .value = "MOMENT"},
+                       {.name = "header", .doc = "A header.", .value = "NAME=VALUE", .repeated = true},
+                       {.name = "count", .kind = Kind::kNumber, .doc = "How many.", .fallback = "7", .value = "N"},
+                       {.name = "size", .kind = Kind::kSize, .doc = "How large.", .value = "SIZE"},
                        {.name = "trigger",
                         .kind = Kind::kChoice,
-                        .value = "WHAT",
                         .doc = "What.",
+                        .value = "WHAT",
                         .choices = {"time", "count", "either"}},
                        {.name = "yes", .kind = Kind::kSwitch, .doc = "Sure."}}},
             {.name = "ack",
@@ -36,7 +36,7 @@ std::vector<Group> TestGroups() {
             {.name = "clock advance",
              .summary = "moves the clock",
              .flags = {
-                 {.name = "by", .kind = Kind::kDuration, .value = "DURATION", .doc = "How far.", .required = true}}}}}};
+                 {.name = "by", .kind = Kind::kDuration, .doc = "How far.", .value = "DURATION", .required = true}}}}}};
 }
 
 class ParseTest : public testing::Test {
@@ -62,7 +62,7 @@ class ParseTest : public testing::Test {
 
   const std::vector<Group> groups_ = TestGroups();
   const std::vector<Flag> global_flags_{
-      {.name = "server", .value = "URL", .fallback = "http://default", .doc = "Where.", .variable = "TOCSIN_SERVER"},
+      {.name = "server", .doc = "Where.", .fallback = "http://default", .value = "URL", .variable = "TOCSIN_SERVER"},
       {.name = "json", .kind = Kind::kSwitch, .doc = "JSON."}};
   std::map<std::string, std::string> environment_;
 };

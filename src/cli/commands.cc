@@ -4,10 +4,9 @@
 #include <deque>
 
 #include "api/verbs.h"
-#include "cli/text/human_time.h"
-#include "cli/verbs/job_view.h"
-#include "cli/verbs/topic_view.h"
+#include "cli/text/human.h"
 #include "cli/verbs/verb_command.h"
+#include "cli/verbs/view.h"
 
 namespace tocsin::cli {
 namespace {
@@ -179,6 +178,12 @@ std::vector<Group> MakeGroups() {
 
 }  // namespace
 
+Time ServerNow(Context& context) {
+  const auto stats = context.api.Get("/v1/stats");
+  const int64_t now_ms = stats ? IntegerOf(*stats, "now_ms") : 0;
+  return now_ms > 0 ? FromMs(now_ms) : context.clock.Now().utc;
+}
+
 std::span<const Group> Groups() {
   static const std::vector<Group> groups = MakeGroups();
   return groups;
@@ -187,22 +192,25 @@ std::span<const Group> Groups() {
 std::span<const Flag> GlobalFlags() {
   static const std::vector<Flag> flags{
       {.name = "server",
-       .value = "URL",
-       .fallback = "http://127.0.0.1:7420",
        .doc = "Where the server is: http://HOST:PORT.",
+       .fallback = "http://127.0.0.1:7420",
+       .value = "URL",
        .variable = "TOCSIN_SERVER"},
       {.name = "token-file",
-       .value = "FILE",
        .doc = "File that holds the access token, for a server that needs one. TOCSIN_TOKEN may hold the access token "
               "itself. The flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.",
+       .value = "FILE",
        .variable = "TOCSIN_TOKEN_FILE"},
-      {.name = "timeout",
-       .kind = Kind::kDuration,
-       .fallback = "30s",
-       .doc = "How long the server may take to answer, in addition to --wait."},
-      {.name = "json", .kind = Kind::kSwitch, .doc = "Print JSON as the server sends it, one object a line."},
+      {"timeout", Kind::kDuration, "How long the server may take to answer, in addition to --wait.", "30s"},
+      {"json", Kind::kSwitch, "Print JSON as the server sends it, one object a line."},
   };
   return flags;
+}
+
+int ExitStatusOf(Code code) {
+  if (code == Code::kInvalidArgument || code == Code::kUnknownField || code == Code::kTooLarge) return kExitUsage;
+  const bool no = code == Code::kNotFound || code == Code::kTopicNotFound || code == Code::kConflict;
+  return no ? kExitNo : kExitCannotRun;
 }
 
 std::string_view Keep(std::string text) {

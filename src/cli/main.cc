@@ -4,14 +4,9 @@
 
 #include <fcntl.h>
 
-#include "base/clock.h"
 #include "base/version.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
-#include "cli/docs/help.h"
-#include "cli/text/file.h"
-#include "cli/text/stderr.h"
+#include "cli/docs/docs.h"
 
 namespace tocsin::cli {
 namespace {
@@ -37,21 +32,6 @@ Result<std::string> ReadAccessToken(const Arguments& arguments) {
   return Fail(Code::kInvalidArgument, "the access token is not one line of printable characters");
 }
 
-int ExitStatusOf(Code code) {
-  switch (code) {
-    case Code::kInvalidArgument:
-    case Code::kUnknownField:
-    case Code::kTooLarge:
-      return kExitUsage;
-    case Code::kNotFound:
-    case Code::kTopicNotFound:
-    case Code::kConflict:
-      return kExitNo;
-    default:
-      return kExitCannotRun;
-  }
-}
-
 int Complain(const Error& error) {
   PrintStderr("tocsin: {}\n", error.message);
   return ExitStatusOf(error.code);
@@ -59,19 +39,17 @@ int Complain(const Error& error) {
 
 Result<int> RunCommand(const Command& command, const Arguments& arguments, const Clock& clock, Output& out) {
   Result<Endpoint> endpoint;
-  Result<std::string> access_token;
+  std::string access_token;
   if (!command.offline) {
     endpoint = ParseEndpoint(arguments.Text("server").value_or(""));
     if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
-    access_token = ReadAccessToken(arguments);
-    if (!access_token) return std::unexpected(std::move(access_token).error());
+    TOCSIN_ASSIGN(access_token, ReadAccessToken(arguments));
   }
-  const bool no_token = access_token->empty();
-  Api api(*std::move(endpoint), *std::move(access_token), *arguments.Duration("timeout"));
+  Api api(*std::move(endpoint), access_token, *arguments.Duration("timeout"));
   Context context{clock, out, api};
   auto status = command.run(context, arguments);
   // The server's message says how to send an access token over HTTP, which does not help a user of this command.
-  if (!status && status.error().code == Code::kUnauthenticated && no_token) {
+  if (!status && status.error().code == Code::kUnauthenticated && access_token.empty()) {
     return Fail(Code::kUnauthenticated,
                 "unauthenticated: this server needs an access token: export TOCSIN_TOKEN=..., or name its file with "
                 "--token-file (tocsin token create makes one)");
@@ -80,19 +58,12 @@ Result<int> RunCommand(const Command& command, const Arguments& arguments, const
 }
 
 Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {
-  switch (parsed.action) {
-    case Action::kHelp:
-      out.Write(parsed.command != nullptr ? CommandHelp(*parsed.command)
-                : parsed.family.empty()   ? HelpText(Groups(), GlobalFlags())
-                                          : FamilyHelp(Groups(), parsed.family));
-      return kExitOk;
-    case Action::kVersion:
-      out.Write(fmt::format("tocsin {}\n", Version()));
-      return kExitOk;
-    case Action::kRun:
-      break;
-  }
-  return RunCommand(*parsed.command, parsed.arguments, clock, out);
+  if (parsed.action == Action::kRun) return RunCommand(*parsed.command, parsed.arguments, clock, out);
+  out.Write(parsed.action == Action::kVersion ? fmt::format("tocsin {}\n", Version())
+            : parsed.command != nullptr       ? CommandHelp(*parsed.command)
+            : parsed.family.empty()           ? HelpText(Groups(), GlobalFlags())
+                                              : FamilyHelp(Groups(), parsed.family));
+  return kExitOk;
 }
 
 /// Opens those that are closed, in a mode in which their usual use fails. Otherwise a connection could get the number

@@ -6,7 +6,6 @@
 
 #include "cli/arguments.h"
 #include "cli/docs/docs.h"
-#include "cli/docs/help.h"
 
 namespace tocsin::cli {
 namespace {
@@ -20,9 +19,7 @@ std::string ValueFlags(std::span<const Group> groups, std::span<const Flag> glob
   };
   std::ranges::for_each(global_flags, add);
   for (const Command& command : CommandsOf(groups)) std::ranges::for_each(command.flags, add);
-  std::string text;
-  for (const std::string_view name : names) text += fmt::format("{}--{}", text.empty() ? "" : "|", name);
-  return text;
+  return fmt::format("--{}", fmt::join(names, "|--"));
 }
 
 struct Word {
@@ -63,15 +60,12 @@ std::string Quoted(std::string_view text) {
   return out + "'";
 }
 
-std::string BashValues(const Flag& flag) {
-  if (flag.kind == Kind::kChoice) return fmt::format("-W '{}'", fmt::join(flag.choices, " "));
-  if (flag.value == "FILE") return "-f";
-  return flag.value.ends_with("DIR") ? "-d" : "";
-}
-
 void AppendBashValues(std::string& text, std::string_view command, std::span<const Flag> flags) {
   for (const Flag& flag : flags) {
-    const std::string values = BashValues(flag);
+    const std::string values = flag.kind == Kind::kChoice    ? fmt::format("-W '{}'", fmt::join(flag.choices, " "))
+                               : flag.value == "FILE"        ? "-f"
+                               : flag.value.ends_with("DIR") ? "-d"
+                                                             : "";
     if (!values.empty()) text += fmt::format("    '{}--{}') echo \"{}\" ;;\n", command, flag.name, values);
   }
 }
@@ -125,9 +119,8 @@ complete -F _tocsin tocsin
 std::string BashWords(std::span<const Group> groups) {
   std::string text = "# The words that may follow the words of a command so far.\n_tocsin_words() {\n  case $1 in\n";
   for (const auto& [first, seconds] : WordsAfter(groups)) {
-    text += fmt::format("    {}) echo '", first.empty() ? "''" : first);
-    for (size_t i = 0; i < seconds.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : " ", seconds[i].name);
-    text += "' ;;\n";
+    text += fmt::format("    {}) echo '{}' ;;\n", first.empty() ? "''" : first,
+                        fmt::join(seconds | std::views::transform(&Word::name), " "));
   }
   for (const Command& command : CommandsOf(groups)) {
     if (command.positionals.empty() || command.positionals[0].words.empty()) continue;
@@ -140,11 +133,8 @@ std::string BashFlags(std::span<const Group> groups) {
   std::string text = "# The flags of a command.\n_tocsin_flags() {\n  case $1 in\n";
   for (const Command& command : CommandsOf(groups)) {
     if (command.flags.empty()) continue;
-    text += fmt::format("    {}) echo '", Quoted(command.name));
-    for (size_t i = 0; i < command.flags.size(); ++i) {
-      text += fmt::format("{}--{}", i == 0 ? "" : " ", command.flags[i].name);
-    }
-    text += "' ;;\n";
+    text += fmt::format("    {}) echo '--{}' ;;\n", Quoted(command.name),
+                        fmt::join(command.flags | std::views::transform(&Flag::name), " --"));
   }
   return text + "  esac\n}\n\n";
 }

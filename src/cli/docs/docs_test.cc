@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 
 #include "cli/arguments.h"
-#include "cli/commands.h"
 
 namespace tocsin::cli {
 namespace {

@@ -7,10 +7,16 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/check.h"
+#include "cli/text/output.h"
 
 namespace tocsin::cli {
 namespace {
@@ -22,9 +28,7 @@ struct Pipe {
 
 Result<Pipe> MakePipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) < 0) {
-    return Fail(Code::kIo, "cannot make a pipe: {}", std::generic_category().message(errno));
-  }
+  if (::pipe2(ends.data(), O_CLOEXEC) < 0) return SystemError("make", "a pipe");
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -78,23 +82,20 @@ Result<Process> Process::Start(const Program& program) {
   const std::array wanted{program.pipe_in, program.pipe_out, program.pipe_err};
   for (size_t i = 0; i < pipes.size(); ++i) {
     if (!wanted[i]) continue;
-    auto made = MakePipe();
-    if (!made) return std::unexpected(std::move(made).error());
-    pipes[i] = *std::move(made);
+    TOCSIN_ASSIGN(pipes[i], MakePipe());
   }
-  auto problem = MakePipe();
-  if (!problem) return std::unexpected(std::move(problem).error());
+  TOCSIN_ASSIGN(Pipe problem, MakePipe());
 
   const ChildSetup setup{words.data(),         environment.data(),
                          pipes[0].read.get(),  program.out_to_err ? STDERR_FILENO : pipes[1].write.get(),
-                         pipes[2].write.get(), problem->write.get()};
+                         pipes[2].write.get(), problem.write.get()};
   const pid_t pid = ::fork();
   if (pid == 0) ExecInChild(setup);
-  if (pid < 0) return Fail(Code::kIo, "cannot start a process: {}", std::generic_category().message(errno));
-  problem->write.Close();
+  if (pid < 0) return SystemError("start", "a process");
+  problem.write.Close();
   Process process(pid);
   int error = 0;
-  if (::read(problem->read.get(), &error, sizeof(error)) == sizeof(error)) {
+  if (::read(problem.read.get(), &error, sizeof(error)) == sizeof(error)) {
     process.Wait();
     return Fail(IsOfTheProgram(error) ? Code::kNotFound : Code::kIo, "cannot start {}: {}", program.words[0],
                 std::generic_category().message(error));
@@ -115,9 +116,8 @@ Process::Process(Process&& other) noexcept
       pid_(std::exchange(other.pid_, -1)) {}
 
 Process::~Process() {
-  if (pid_ < 0) return;
   Kill(SIGKILL);
-  Wait();
+  if (pid_ > 0) Wait();
 }
 
 void Process::Kill(int signal) const {
@@ -146,6 +146,31 @@ std::vector<std::string> EnvironmentWithout(const std::function<bool(std::string
     if (!drop(text.substr(0, text.find('=')))) kept.emplace_back(text);
   }
   return kept;
+}
+
+Descriptor MakeEvent() {
+  Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  TOCSIN_CHECK(event.open());
+  return event;
+}
+
+void Signal(const Descriptor& event) { ::eventfd_write(event.get(), 1); }
+
+StopSignal::StopSignal() {
+  sigset_t both;
+  sigemptyset(&both);
+  sigaddset(&both, SIGINT);
+  sigaddset(&both, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
+  fd_ = Descriptor(::signalfd(-1, &both, SFD_CLOEXEC | SFD_NONBLOCK));
+  TOCSIN_CHECK(fd_.open());
+}
+
+bool StopSignal::Wait(Millis limit) {
+  pollfd poll{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&poll, 1, static_cast<int>(limit.count())) <= 0) return false;
+  signalfd_siginfo info{};
+  return ::read(fd_.get(), &info, sizeof(info)) == sizeof(info);
 }
 
 }  // namespace tocsin::cli

@@ -1,4 +1,5 @@
-// Process: a program that a command started, with pipes to it. One thread uses it; several threads may each have one.
+// Descriptors, signals, and Process: a program that a command started, with pipes to it. One thread uses it; several
+// threads may each have one.
 //
 // It leads a session of its own: Ctrl-C on the terminal then reaches only us, and the program cannot wait for ever for
 // input from the terminal. It gets SIGTERM when the thread that started it dies. Destroying a Process kills it.
@@ -7,15 +8,59 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/process/descriptor.h"
 
 namespace tocsin::cli {
+
+/// An open file of the system, closed when destroyed. Moves, never copies.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { Close(); }
+
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+  void Close() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+/// An event of the system: readable once Signal was called.
+Descriptor MakeEvent();
+void Signal(const Descriptor& event);
+
+/// SIGINT and SIGTERM as a descriptor to wait for. Made once, before a command starts threads or processes: it blocks
+/// the two signals in this thread and all threads that it starts later.
+class StopSignal {
+ public:
+  StopSignal();
+
+  /// Waits up to `limit` for a signal and takes it; true if one came.
+  bool Wait(Millis limit);
+  /// Readable when one has come.
+  int fd() const { return fd_.get(); }
+  /// Takes a signal if one has come.
+  bool Take() { return Wait(Millis(0)); }
+
+ private:
+  Descriptor fd_;
+};
 
 struct Program {
   std::vector<std::string> words;        // the first is looked for in PATH
@@ -53,7 +98,6 @@ class Process {
 
 /// "exit status 3", "signal 9 (Killed)".
 std::string ShowStatus(int status);
-
 /// Our own environment, without the variables for which `drop` is true.
 std::vector<std::string> EnvironmentWithout(const std::function<bool(std::string_view name)>& drop);
 

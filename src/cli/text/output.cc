@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <system_error>
 
 #include <boost/json/serialize.hpp>
 #include <sys/ioctl.h>
@@ -17,24 +18,6 @@ namespace {
 
 constexpr size_t kColumnMin = 8;
 constexpr size_t kLastMin = 16;
-
-std::string_view CodeOf(Colour colour) {
-  switch (colour) {
-    case Colour::kNone:
-      break;
-    case Colour::kBold:
-      return "1";
-    case Colour::kDim:
-      return "2";
-    case Colour::kRed:
-      return "31";
-    case Colour::kGreen:
-      return "32";
-    case Colour::kYellow:
-      return "33";
-  }
-  return "";
-}
 
 bool BeginsCodePoint(char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }
 
@@ -56,8 +39,6 @@ unsigned CodePointOf(std::string_view bytes) {
   return code;
 }
 
-void AppendJson(std::string& out, const boost::json::value& value);
-
 /// Escapes characters that are valid in JSON but that a terminal may obey; a parser reads the same text.
 void AppendJsonText(std::string& out, std::string_view text) {
   const std::string quoted = boost::json::serialize(boost::json::string_view(text.data(), text.size()));
@@ -72,32 +53,24 @@ void AppendJsonText(std::string& out, std::string_view text) {
   }
 }
 
-void AppendJsonObject(std::string& out, const boost::json::object& object) {
-  out += '{';
-  for (const auto& member : object) {
-    if (out.back() != '{') out += ',';
-    AppendJsonText(out, member.key());
-    out += ':';
-    AppendJson(out, member.value());
-  }
-  out += '}';
-}
-
-void AppendJsonArray(std::string& out, const boost::json::array& array) {
-  out += '[';
-  for (size_t i = 0; i < array.size(); ++i) {
-    if (i > 0) out += ',';
-    AppendJson(out, array[i]);
-  }
-  out += ']';
-}
-
 /// Not json::serialize, which writes 0.5 as 5E-1.
 void AppendJson(std::string& out, const boost::json::value& value) {
   if (value.is_object()) {
-    AppendJsonObject(out, value.get_object());
+    out += '{';
+    for (const auto& [name, member] : value.get_object()) {
+      if (out.back() != '{') out += ',';
+      AppendJsonText(out, name);
+      out += ':';
+      AppendJson(out, member);
+    }
+    out += '}';
   } else if (value.is_array()) {
-    AppendJsonArray(out, value.get_array());
+    out += '[';
+    for (const boost::json::value& element : value.get_array()) {
+      if (out.back() != '[') out += ',';
+      AppendJson(out, element);
+    }
+    out += ']';
   } else if (value.is_string()) {
     AppendJsonText(out, value.get_string());
   } else if (value.is_double()) {
@@ -149,7 +122,7 @@ void Output::Json(const boost::json::value& value) {
 
 std::string Output::Paint(Colour colour, std::string_view text) const {
   if (!options_.colours || colour == Colour::kNone) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", CodeOf(colour), text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", std::to_underlying(colour), text);
 }
 
 Status Output::Flush() {
@@ -178,7 +151,8 @@ Table::Table(std::vector<std::string> headings) : headings_(std::move(headings))
 
 void Table::Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-void Table::Print(Output& out) const {
+void Table::Print(Output& out, std::string_view if_empty) const {
+  if (rows_.empty() && !if_empty.empty()) return out.Write(if_empty);
   std::vector<size_t> widths;
   for (size_t i = 0; i < headings_.size(); ++i) {
     size_t width = WidthOf(headings_[i]);
@@ -227,5 +201,24 @@ std::string Printable(std::string_view text) {
 }
 
 size_t WidthOf(std::string_view text) { return static_cast<size_t>(std::ranges::count_if(text, BeginsCodePoint)); }
+
+std::unexpected<Error> SystemError(std::string_view verb, std::string_view name) {
+  return Fail(Code::kIo, "cannot {} {}: {}", verb, name, std::generic_category().message(errno));
+}
+
+Result<FilePtr> OpenToRead(const std::string& path) {
+  FilePtr file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
+  if (file == nullptr) return SystemError("read", path);
+  return file;
+}
+
+Result<std::string> ReadAll(const std::string& path) {
+  TOCSIN_ASSIGN(const FilePtr file, OpenToRead(path));
+  std::string bytes;
+  char part[1 << 16];
+  while (const size_t size = std::fread(part, 1, sizeof(part), file.get())) bytes.append(part, size);
+  if (std::ferror(file.get()) != 0) return SystemError("read", path);
+  return bytes;
+}
 
 }  // namespace tocsin::cli

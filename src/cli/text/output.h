@@ -1,8 +1,9 @@
 // The output of a command: texts and tables for people, or JSON, one object a line, for scripts. Owned by main; one
-// thread. Nothing that a server sends reaches a terminal unescaped (Printable).
+// thread. Nothing that a server sends reaches a terminal unescaped (Printable). Also the files that commands read.
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,8 @@
 
 namespace tocsin::cli {
 
-enum class Colour : uint8_t { kNone, kBold, kDim, kRed, kGreen, kYellow };
+/// The values are the codes of terminals.
+enum class Colour : uint8_t { kNone, kBold, kDim, kRed = 31, kGreen, kYellow };
 
 struct OutputOptions {
   bool json = false;      // --json
@@ -60,7 +62,8 @@ class Table {
   explicit Table(std::vector<std::string> headings);
   void Row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  void Print(Output& out) const;
+  /// `if_empty` instead, if there are no rows; without it, only the headings.
+  void Print(Output& out, std::string_view if_empty = "") const;
 
  private:
   std::vector<std::string> headings_;
@@ -74,5 +77,28 @@ std::string Printable(std::string_view text);
 
 /// How many columns `text` takes, roughly: its code points.
 size_t WidthOf(std::string_view text);
+
+/// A message to the user, apart from the output. From any thread; one text is one write. Writing never fails: if nobody
+/// can read a message, the exit status still tells what happened.
+inline void WriteStderr(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+template <class... Args>
+void PrintStderr(fmt::format_string<Args...> format, Args&&... args) {
+  WriteStderr(fmt::format(format, std::forward<Args>(args)...));
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const {
+    if (file != stdin && file != stdout) std::fclose(file);
+  }
+};
+using FilePtr = std::unique_ptr<std::FILE, CloseFile>;
+
+/// kIo: "cannot VERB NAME: " and what errno means.
+std::unexpected<Error> SystemError(std::string_view verb, std::string_view name);
+
+/// The path "-" is stdin.
+Result<FilePtr> OpenToRead(const std::string& path);
+Result<std::string> ReadAll(const std::string& path);
 
 }  // namespace tocsin::cli

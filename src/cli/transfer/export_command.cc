@@ -6,11 +6,6 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
-#include "cli/text/file.h"
-#include "cli/text/progress.h"
-#include "cli/transfer/checkpoint.h"
 #include "cli/transfer/transfer.h"
 #include "model/names.h"
 
@@ -19,43 +14,23 @@ namespace {
 
 constexpr int64_t kPageMax = 1000;  // the server's own limit
 
-/// Where the lines go: stdout, or a file that an interrupted run can continue.
-class LineFile {
- public:
-  static Result<LineFile> Open(const std::optional<std::string>& path, std::optional<int64_t> keep_bytes) {
-    if (!path) return LineFile(stdout, "stdout");
-    std::FILE* const file = std::fopen(path->c_str(), keep_bytes ? "r+b" : "wbx");
-    if (file == nullptr && errno == EEXIST) {
-      return Fail(Code::kInvalidArgument, "{} exists: remove it, or continue it with --resume", *path);
-    }
-    if (file == nullptr) return SystemError("open", *path);
-    LineFile opened(file, *path);
-    if (keep_bytes) {
-      struct stat info{};
-      if (::fstat(::fileno(file), &info) != 0) return SystemError("look at", *path);
-      if (info.st_size < *keep_bytes) return Fail(Code::kCorrupt, "{} is shorter than its progress says", *path);
-      if (::ftruncate(::fileno(file), *keep_bytes) != 0 || std::fseek(file, 0, SEEK_END) != 0) {
-        return SystemError("cut", *path);
-      }
-    }
-    return opened;
+/// Where the lines go: stdout, or a file, of which a run that continues keeps some bytes.
+Result<FilePtr> OpenToWrite(const std::optional<std::string>& path, std::optional<int64_t> keep_bytes) {
+  if (!path) return FilePtr(stdout);
+  FilePtr file(std::fopen(path->c_str(), keep_bytes ? "r+b" : "wbx"));
+  if (file == nullptr && errno == EEXIST) {
+    return Fail(Code::kInvalidArgument, "{} exists: remove it, or continue it with --resume", *path);
   }
-
-  Status Write(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) return {};
-    return SystemError("write", name_);
+  if (file == nullptr) return SystemError("open", *path);
+  if (!keep_bytes) return file;
+  struct stat info{};
+  if (::fstat(::fileno(file.get()), &info) != 0) return SystemError("look at", *path);
+  if (info.st_size < *keep_bytes) return Fail(Code::kCorrupt, "{} is shorter than its progress says", *path);
+  if (::ftruncate(::fileno(file.get()), *keep_bytes) != 0 || std::fseek(file.get(), 0, SEEK_END) != 0) {
+    return SystemError("cut", *path);
   }
-  Status Flush() {
-    if (std::fflush(file_.get()) == 0) return {};
-    return SystemError("write", name_);
-  }
-
- private:
-  LineFile(std::FILE* file, std::string name) : file_(file), name_(std::move(name)) {}
-
-  FilePtr file_;
-  std::string name_;
-};
+  return file;
+}
 
 bool IsEmptyFile(const std::string& path) {
   struct stat info{};
@@ -77,13 +52,12 @@ class Exporter {
 
   Result<int64_t> Run(bool resume) {
     TOCSIN_TRY(Begin(resume));
-    auto out = LineFile::Open(output_, resume ? std::optional(bytes_) : std::nullopt);
-    if (!out) return std::unexpected(std::move(out).error());
-    if (topic_ < plan_.topics.size()) TOCSIN_TRY(Save(*out, state_));
+    TOCSIN_ASSIGN(file_, OpenToWrite(output_, resume ? std::optional(bytes_) : std::nullopt));
+    if (topic_ < plan_.topics.size()) TOCSIN_TRY(Save(state_));
     for (; topic_ < plan_.topics.size(); ++topic_, state_ = 0) {
-      for (; state_ < plan_.states.size(); ++state_, cursor_.clear()) TOCSIN_TRY(ExportState(*out));
+      for (; state_ < plan_.states.size(); ++state_, cursor_.clear()) TOCSIN_TRY(ExportState());
     }
-    TOCSIN_TRY(out->Flush());
+    TOCSIN_TRY(Write(""));
     if (output_) TOCSIN_TRY(Checkpoint(*output_).Remove());
     return jobs_;
   }
@@ -92,12 +66,11 @@ class Exporter {
   Status Begin(bool resume) {
     if (!output_) return {};
     const Checkpoint checkpoint(*output_);
-    const auto saved = checkpoint.Load();
-    if (!saved) return std::unexpected(saved.error());
+    TOCSIN_ASSIGN(const auto saved, checkpoint.Load());
     if (!resume) return {};
-    if (!*saved && IsEmptyFile(*output_)) return {};  // interrupted before there was anything to keep
-    if (!*saved) return Fail(Code::kInvalidArgument, "there is no {}: no export was interrupted", checkpoint.path());
-    const json::object& state = **saved;
+    if (!saved && IsEmptyFile(*output_)) return {};  // interrupted before there was anything to keep
+    if (!saved) return Fail(Code::kInvalidArgument, "there is no {}: no export was interrupted", checkpoint.path());
+    const json::object& state = *saved;
     if (TextOf(state, "asked") != plan_.asked) {
       return Fail(Code::kInvalidArgument, "{} belongs to another export: {}", checkpoint.path(),
                   TextOf(state, "asked"));
@@ -112,21 +85,18 @@ class Exporter {
     return {};
   }
 
-  Status ExportState(LineFile& out) {
+  Status ExportState() {
     do {
-      auto page = Page();
-      if (!page) return std::unexpected(std::move(page).error());
+      TOCSIN_ASSIGN(const json::object page, Page());
       std::string lines;
-      for (const json::value& job : ArrayOf(*page, "jobs")) {
-        if (!job.is_object()) continue;
-        lines += json::serialize(TransferLine(plan_.topics[topic_], job.get_object()));
-        lines += '\n';
+      for (const json::object& job : ObjectsOf(page, "jobs")) {
+        lines += json::serialize(TransferLine(plan_.topics[topic_], job)) + '\n';
         ++jobs_;
       }
-      TOCSIN_TRY(out.Write(lines));
+      TOCSIN_TRY(Write(lines));
       bytes_ += static_cast<int64_t>(lines.size());
-      cursor_ = TextOf(*page, "cursor");
-      TOCSIN_TRY(Save(out, state_ + (cursor_.empty() ? 1 : 0)));
+      cursor_ = TextOf(page, "cursor");
+      TOCSIN_TRY(Save(state_ + (cursor_.empty() ? 1 : 0)));
       progress_.Show(jobs_, plan_.total > 0 ? static_cast<double>(jobs_) / static_cast<double>(plan_.total) : -1);
     } while (!cursor_.empty());
     return {};
@@ -139,10 +109,16 @@ class Exporter {
                 output_ ? fmt::format("remove {} and {}, and ", *output_, Checkpoint(*output_).path()) : "");
   }
 
+  /// All of it, so that a place that is saved never lies behind the end of the file.
+  Status Write(std::string_view text) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
+    if (written && std::fflush(file_.get()) == 0) return {};
+    return SystemError("write", output_.value_or("stdout"));
+  }
+
   /// Saves the place: in the state `next` of the topic, at the cursor.
-  Status Save(LineFile& out, size_t next) {
+  Status Save(size_t next) {
     if (!output_) return {};
-    TOCSIN_TRY(out.Flush());
     return Checkpoint(*output_).Save({{"asked", plan_.asked},
                                       {"topic", plan_.topics[topic_]},
                                       {"state", next},
@@ -154,6 +130,7 @@ class Exporter {
   Context& context_;
   const Plan plan_;
   const std::optional<std::string> output_;
+  FilePtr file_;
   Progress progress_;
   size_t topic_ = 0;
   size_t state_ = 0;
@@ -176,17 +153,15 @@ Result<Plan> MakePlan(Context& context, const Arguments& arguments) {
     return Fail(Code::kInvalidArgument, "name one TOPIC, or give --all");
   }
   plan.asked = fmt::format("{} {}", topic ? "topic " + *topic : "all", fmt::join(plan.states, ","));
-  const auto reply = context.api.Get(topic ? TopicPath(*topic) : "/v1/topics");
-  if (!reply) return std::unexpected(reply.error());
+  TOCSIN_ASSIGN(const json::object reply, context.api.Get(topic ? TopicPath(*topic) : "/v1/topics"));
   if (topic) {
     plan.topics.push_back(*topic);
-    plan.total = CountOf(*reply, plan.states);
+    plan.total = CountOf(reply, plan.states);
     return plan;
   }
-  for (const json::value& one : ArrayOf(*reply, "topics")) {
-    if (!one.is_object()) continue;
-    plan.topics.push_back(TextOf(one.get_object(), "topic"));
-    plan.total += CountOf(one.get_object(), plan.states);
+  for (const json::object& one : ObjectsOf(reply, "topics")) {
+    plan.topics.push_back(TextOf(one, "topic"));
+    plan.total += CountOf(one, plan.states);
   }
   std::ranges::sort(plan.topics);
   return plan;
@@ -196,10 +171,9 @@ Result<int> Run(Context& context, const Arguments& arguments) {
   const auto output = arguments.Text("output");
   const bool resume = arguments.Has("resume");
   if (resume && !output) return Fail(Code::kInvalidArgument, "--resume needs --output FILE, the file to continue");
-  auto plan = MakePlan(context, arguments);
-  if (!plan) return std::unexpected(std::move(plan).error());
-  const size_t topics = plan->topics.size();
-  auto jobs = Exporter(context, *std::move(plan), output).Run(resume);
+  TOCSIN_ASSIGN(Plan plan, MakePlan(context, arguments));
+  const size_t topics = plan.topics.size();
+  auto jobs = Exporter(context, std::move(plan), output).Run(resume);
   if (!jobs) {
     if (output && ::access(Checkpoint(*output).path().c_str(), F_OK) == 0 && jobs.error().code == Code::kIo) {
       jobs.error().message += "\ncontinue where it stopped: the same command with --resume";
@@ -223,17 +197,17 @@ Command Export() {
               "Jobs that change while they are listed may be missing or come twice: pause the topic for an exact "
               "copy. Used attempts are not kept. The field state is only for people.",
           .positionals = {{"TOPIC", "Name of the topic.", false}},
-          .flags = {{.name = "all", .kind = Kind::kSwitch, .doc = "All topics that the access token may see."},
+          .flags = {{"all", Kind::kSwitch, "All topics that the access token may see."},
                     {.name = "state",
                      .kind = Kind::kChoice,
-                     .value = "STATE",
                      .doc = "Only jobs in this state. Default: scheduled and leased.",
+                     .value = "STATE",
                      .choices = {std::begin(kStateNames), std::end(kStateNames)},
                      .repeated = true},
                     {.name = "output",
-                     .value = "FILE",
-                     .doc = "A new file to write to, instead of stdout. FILE.progress keeps the place until the end."},
-                    {.name = "resume", .kind = Kind::kSwitch, .doc = "Continue a FILE whose export was interrupted."}},
+                     .doc = "A new file to write to, instead of stdout. FILE.progress keeps the place until the end.",
+                     .value = "FILE"},
+                    {"resume", Kind::kSwitch, "Continue a FILE whose export was interrupted."}},
           .examples = {{"export orders --output orders.jsonl", "a copy"},
                        {"export orders --state dead | tocsin import --topic orders-again",
                         "dead letters to another topic"}},

@@ -7,16 +7,9 @@
 
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
-#include "cli/text/file.h"
-#include "cli/text/progress.h"
-#include "cli/text/stderr.h"
-#include "cli/transfer/checkpoint.h"
 #include "cli/transfer/transfer.h"
 
 namespace tocsin::cli {
@@ -44,11 +37,7 @@ struct Line {
 /// Lines of a file or of stdin, with their numbers and offsets.
 class LineReader {
  public:
-  static Result<LineReader> Open(const std::string& path) {
-    auto file = OpenToRead(path);
-    if (!file) return std::unexpected(std::move(file).error());
-    return LineReader(*std::move(file));
-  }
+  explicit LineReader(FilePtr file) : file_(std::move(file)) {}
 
   /// Reads up to the line that ends at `offset`; false if none does.
   bool SkipTo(int64_t offset) {
@@ -90,8 +79,6 @@ class LineReader {
     void operator()(char* text) const { std::free(text); }
   };
 
-  explicit LineReader(FilePtr file) : file_(std::move(file)) {}
-
   FilePtr file_;
   std::unique_ptr<char, Free> line_;
   size_t room_ = 0;
@@ -100,10 +87,6 @@ class LineReader {
   int64_t offset_ = 0;
   uint64_t hash_ = 0;
 };
-
-bool IsFaultOfAJob(Code code) {
-  return code == Code::kInvalidArgument || code == Code::kUnknownField || code == Code::kTooLarge;
-}
 
 bool IsTemporary(Code code) {
   return code == Code::kIo || code == Code::kTimedOut || code == Code::kOverloaded || code == Code::kShuttingDown;
@@ -120,18 +103,25 @@ class Importer {
         progress_(context.clock, "imported") {}
 
   Status Run() {
-    auto reader = LineReader::Open(file_);
-    if (!reader) return std::unexpected(std::move(reader).error());
-    TOCSIN_TRY(Resume(*reader));
-    while (reader->Next()) {
-      if (!reader->text().empty()) TOCSIN_TRY(AddLine(*reader));
+    TOCSIN_ASSIGN(FilePtr file, OpenToRead(file_));
+    LineReader reader(std::move(file));
+    TOCSIN_TRY(Resume(reader));
+    while (reader.Next()) {
+      if (!reader.text().empty()) TOCSIN_TRY(AddLine(reader));
     }
-    if (reader->failed()) return SystemError("read", file_);
-    TOCSIN_TRY(Flush(*reader));
+    if (reader.failed()) return SystemError("read", file_);
+    TOCSIN_TRY(Flush(reader));
     if (file_ != "-") TOCSIN_TRY(checkpoint_.Remove());
     return {};
   }
 
+  json::object Summary() const {
+    return {{"accepted", figures_.accepted},
+            {"duplicate", figures_.duplicate},
+            {"conflict", figures_.conflict},
+            {"refused", figures_.refused},
+            {"refused_lines", json::value_from(refused_lines_)}};
+  }
   const Figures& figures() const { return figures_; }
   const std::vector<int64_t>& refused_lines() const { return refused_lines_; }
   bool saved() const { return saved_; }
@@ -140,10 +130,9 @@ class Importer {
   Status Resume(LineReader& reader) {
     if (file_ == "-") return {};
     if (!reader.Lock()) return Fail(Code::kInUse, "another import of {} is running", file_);
-    const auto saved = checkpoint_.Load();
-    if (!saved) return std::unexpected(saved.error());
-    if (!*saved) return {};
-    const json::object& state = **saved;
+    TOCSIN_ASSIGN(const auto saved, checkpoint_.Load());
+    if (!saved) return {};
+    const json::object& state = *saved;
     TOCSIN_TRY(CheckSame("server", TextOf(state, "server"), server()));
     TOCSIN_TRY(CheckSame("--topic", TextOf(state, "topic"), topic_));
     if (!reader.SkipTo(IntegerOf(state, "bytes")) || reader.hash() != TextOf(state, "hash")) {
@@ -202,16 +191,13 @@ class Importer {
                    size > 0 ? static_cast<double>(reader.offset()) / static_cast<double>(size) : -1);
     if (file_ == "-") return {};
     saved_ = true;
-    return checkpoint_.Save({{"line", reader.number()},
-                             {"bytes", reader.offset()},
-                             {"hash", reader.hash()},
-                             {"server", server()},
-                             {"topic", topic_},
-                             {"accepted", figures_.accepted},
-                             {"duplicate", figures_.duplicate},
-                             {"conflict", figures_.conflict},
-                             {"refused", figures_.refused},
-                             {"refused_lines", json::value_from(refused_lines_)}});
+    json::object state = Summary();
+    state.insert({{"line", reader.number()},
+                  {"bytes", reader.offset()},
+                  {"hash", reader.hash()},
+                  {"server", server()},
+                  {"topic", topic_}});
+    return checkpoint_.Save(state);
   }
 
   /// Lines of one topic. If the server refuses the call because of one of them, submits halves to find out which.
@@ -220,7 +206,7 @@ class Importer {
     for (const Line& line : lines) jobs.push_back(line.parsed.job);
     const auto reply = Post(lines[0].parsed.topic, {{"jobs", std::move(jobs)}});
     if (reply) return Count(lines, ArrayOf(*reply, "jobs"));
-    if (!IsFaultOfAJob(reply.error().code)) return std::unexpected(reply.error());
+    if (ExitStatusOf(reply.error().code) != kExitUsage) return std::unexpected(reply.error());
     if (lines.size() == 1) {
       Refuse(lines[0].number, reply.error().message);
       return {};
@@ -309,11 +295,7 @@ std::string LinesText(const std::vector<int64_t>& lines) {
 void Print(Context& context, const Importer& importer) {
   const Figures& figures = importer.figures();
   if (context.out.json()) {
-    context.out.Json({{"accepted", figures.accepted},
-                      {"duplicate", figures.duplicate},
-                      {"conflict", figures.conflict},
-                      {"refused", figures.refused},
-                      {"refused_lines", json::value_from(importer.refused_lines())}});
+    context.out.Json(importer.Summary());
     return;
   }
   context.out.Print("{} accepted, {} duplicate, {} conflict, {} refused\n", figures.accepted, figures.duplicate,
@@ -349,8 +331,8 @@ Command Import() {
           "and the others submitted; done and cancelled jobs are refused too. If the topic or the disk is full, the "
           "import stops and keeps the place.",
       .positionals = {{"FILE", "The file; - or nothing is stdin.", false}},
-      .flags = {{.name = "topic", .value = "TOPIC", .doc = "Into this topic, whatever the lines say."},
-                {.name = "batch", .kind = Kind::kNumber, .fallback = "1000", .doc = "Jobs in one call, up to 10000."}},
+      .flags = {{.name = "topic", .doc = "Into this topic, whatever the lines say.", .value = "TOPIC"},
+                {"batch", Kind::kNumber, "Jobs in one call, up to 10000.", "1000"}},
       .examples = {{"import orders.jsonl", "a file that export wrote"},
                    {"import --topic orders jobs.jsonl", "lines without a topic, or with another one"}},
       .no = "a line was refused, or another job has its id",

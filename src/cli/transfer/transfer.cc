@@ -1,8 +1,14 @@
 #include "cli/transfer/transfer.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include <unistd.h>
 
 #include "base/hash.h"
+#include "cli/text/output.h"
 
 namespace tocsin::cli {
 namespace {
@@ -11,6 +17,9 @@ constexpr std::array<std::string_view, 6> kKept{"id", "key", "max_attempts", "he
 /// Fields of an export or of a listing that a submit does not take.
 constexpr std::array<std::string_view, 6> kForPeople{"topic",  "state",      "attempt",
                                                      "reason", "count_left", "lease_deadline_ms"};
+
+constexpr Millis kRedraw{100};
+constexpr int kBarWidth = 30;
 
 }  // namespace
 
@@ -47,6 +56,68 @@ Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std
     parsed.job["id"] = fmt::format("line-{}-{:016x}{:016x}", number, Hash64(line, seed), Hash64(line, ~seed));
   }
   return parsed;
+}
+
+Result<std::optional<json::object>> Checkpoint::Load() const {
+  if (::access(path_.c_str(), F_OK) != 0) return std::nullopt;
+  TOCSIN_ASSIGN(const std::string text, ReadAll(path_));
+  boost::system::error_code problem;
+  json::value value = json::parse(text, problem);
+  if (problem || !value.is_object()) return Fail(Code::kCorrupt, "{} cannot be understood; remove it", path_);
+  return std::move(value.as_object());
+}
+
+Status Checkpoint::Save(const json::object& state) const {
+  const std::string fresh = path_ + ".new";
+  FilePtr file(std::fopen(fresh.c_str(), "wb"));
+  if (file == nullptr) return SystemError("write", fresh);
+  const std::string text = json::serialize(state) + "\n";
+  const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  const bool closed = std::fclose(file.release()) == 0;
+  if (!written || !closed) return SystemError("write", fresh);
+  if (std::rename(fresh.c_str(), path_.c_str()) != 0) return SystemError("write", path_);
+  return {};
+}
+
+Status Checkpoint::Remove() const {
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return SystemError("remove", path_);
+  return {};
+}
+
+Progress::Progress(const Clock& clock, std::string verb)
+    : clock_(clock), verb_(std::move(verb)), terminal_(isatty(STDERR_FILENO) == 1), began_(clock.IoNow()) {}
+
+void Progress::Show(int64_t jobs, double part) {
+  const auto now = clock_.IoNow();
+  if (!terminal_ || now - shown_ < kRedraw) return;
+  shown_ = now;
+  visible_ = true;
+  PrintStderr("\r{}\x1b[K", ProgressLine(verb_, jobs, part, now - began_));
+}
+
+void Progress::Clear() {
+  if (!visible_) return;
+  visible_ = false;
+  PrintStderr("\r\x1b[K");
+}
+
+std::string ProgressLine(const std::string& verb, int64_t jobs, double part, std::chrono::nanoseconds took) {
+  const double seconds = std::max(0.001, std::chrono::duration<double>(took).count());
+  std::string line = fmt::format("{} {} jobs  {}/s", verb, Grouped(jobs),
+                                 Grouped(static_cast<int64_t>(static_cast<double>(jobs) / seconds)));
+  if (part < 0) return line;
+  part = std::clamp(part, 0.0, 1.0);
+  const std::string bar(static_cast<size_t>(part * kBarWidth), '#');
+  return line + fmt::format("  [{:<{}}] {:.0f} %", bar, kBarWidth, part * 100);
+}
+
+std::string Grouped(int64_t number) {
+  std::string text = std::to_string(number);
+  const auto begin = static_cast<std::ptrdiff_t>(number < 0);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > begin; at -= 3) {
+    text.insert(static_cast<size_t>(at), ",");
+  }
+  return text;
 }
 
 }  // namespace tocsin::cli

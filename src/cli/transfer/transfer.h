@@ -1,9 +1,13 @@
-// A job as a line of an export file, and as a job to submit. Pure functions.
+// What export and import share: the lines of a file, and how far a run is. One thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
+#include "base/result.h"
 #include "cli/transport/api.h"
 
 namespace tocsin::cli {
@@ -20,5 +24,52 @@ struct TransferJob {
 /// made of its line and number, so that submitting it again is a duplicate and never a second job. kInvalidArgument
 /// if the line is not an object or names no topic. The server checks everything else.
 Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std::string_view topic);
+
+/// How far a long transfer is, in a small file beside the data (FILE.progress), so that a run that was interrupted can
+/// continue. Replaced in one step: a reader sees the old or the new state.
+class Checkpoint {
+ public:
+  /// Beside `file`.
+  explicit Checkpoint(const std::string& file) : path_(file + ".progress") {}
+
+  const std::string& path() const { return path_; }
+  /// Nothing if there is none. kCorrupt if it cannot be parsed.
+  Result<std::optional<json::object>> Load() const;
+  Status Save(const json::object& state) const;
+  /// The transfer is over.
+  Status Remove() const;
+
+ private:
+  const std::string path_;
+};
+
+/// One line on a terminal that shows how far a long command is; silent if stderr is not a terminal.
+class Progress {
+ public:
+  /// `verb`: what was done to the jobs, such as exported.
+  Progress(const Clock& clock, std::string verb);
+  ~Progress() { Clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// `jobs` since the start; `part` of the whole, from 0 to 1, or less than 0 if it is not known.
+  void Show(int64_t jobs, double part);
+  /// Removes the line; call it before writing anything else.
+  void Clear();
+
+ private:
+  const Clock& clock_;
+  const std::string verb_;
+  const bool terminal_;
+  const std::chrono::steady_clock::time_point began_;
+  std::chrono::steady_clock::time_point shown_;
+  bool visible_ = false;
+};
+
+/// "exported 12,000 jobs  45,000/s  [####    ] 48 %"
+std::string ProgressLine(const std::string& verb, int64_t jobs, double part, std::chrono::nanoseconds took);
+
+/// 12,000
+std::string Grouped(int64_t number);
 
 }  // namespace tocsin::cli

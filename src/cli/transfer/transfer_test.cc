@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/text/progress.h"
-
 namespace tocsin::cli {
 namespace {
 

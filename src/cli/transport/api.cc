@@ -8,13 +8,9 @@ namespace {
 
 /// The code of this name. A newer server may send one that we do not know; then the HTTP status decides.
 Code CodeNamed(std::string_view name, unsigned status) {
-  for (const ErrorRow& row : ErrorTable()) {
-    if (row.name == name) return row.code;
-  }
-  for (const ErrorRow& row : ErrorTable()) {
-    if (row.http == static_cast<int>(status)) return row.code;
-  }
-  return Code::kInternal;
+  auto row = std::ranges::find(ErrorTable(), name, &ErrorRow::name);
+  if (row == ErrorTable().end()) row = std::ranges::find(ErrorTable(), static_cast<int>(status), &ErrorRow::http);
+  return row == ErrorTable().end() ? Code::kInternal : row->code;
 }
 
 std::unexpected<Error> ServerError(const json::object& error, unsigned status) {
@@ -37,31 +33,26 @@ std::unexpected<Error> ForeignAnswer(const std::string& url, unsigned status) {
 
 Result<json::object> Api::Call(std::string_view method, std::string_view target, const json::object* body,
                                std::optional<Millis> limit) {
-  auto answer = http_.Call(method, target, body == nullptr ? "" : json::serialize(*body), limit.value_or(limit_));
-  if (!answer) return std::unexpected(std::move(answer).error());
+  TOCSIN_ASSIGN(const HttpAnswer answer,
+                http_.Call(method, target, body == nullptr ? "" : json::serialize(*body), limit.value_or(limit_)));
   boost::system::error_code problem;
-  json::value value = json::parse(answer->body, problem);
-  if (problem || !value.is_object()) return ForeignAnswer(url(), answer->status);
+  json::value value = json::parse(answer.body, problem);
+  if (problem || !value.is_object()) return ForeignAnswer(url(), answer.status);
   json::object& object = value.get_object();
-  if (const json::object& error = ObjectOf(object, "error"); !error.empty()) {
-    return ServerError(error, answer->status);
-  }
+  if (const json::object& error = ObjectOf(object, "error"); !error.empty()) return ServerError(error, answer.status);
   // A submit that stored nothing has an error status too, but its outcomes are an answer.
-  if (answer->status >= 300 && ArrayOf(object, "jobs").empty()) return ForeignAnswer(url(), answer->status);
+  if (answer.status >= 300 && ArrayOf(object, "jobs").empty()) return ForeignAnswer(url(), answer.status);
   return std::move(object);
 }
 
 std::string TopicPath(std::string_view topic, std::string_view rest) {
   std::string path = "/v1/topics/";
   AppendPercent(path, topic);
-  path += rest;
-  return path;
+  return path += rest;
 }
 
 void AppendQuery(std::string& target, std::string_view name, std::string_view value) {
-  target += target.contains('?') ? '&' : '?';
-  target += name;
-  target += '=';
+  target += fmt::format("{}{}=", target.contains('?') ? '&' : '?', name);
   AppendPercent(target, value);
 }
 

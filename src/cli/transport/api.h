@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 
@@ -58,6 +59,11 @@ std::string TextOf(const json::object& object, std::string_view name);
 bool BoolOf(const json::object& object, std::string_view name);
 const json::object& ObjectOf(const json::object& object, std::string_view name);
 const json::array& ArrayOf(const json::object& object, std::string_view name);
+/// The objects of an array.
+inline auto ObjectsOf(const json::object& object, std::string_view name) {
+  return ArrayOf(object, name) | std::views::filter([](const json::value& value) { return value.is_object(); }) |
+         std::views::transform([](const json::value& value) -> const json::object& { return value.get_object(); });
+}
 
 /// Adds `payload`, or `payload_base64` if the bytes are not UTF-8.
 void PutPayload(json::object& object, std::string_view bytes);

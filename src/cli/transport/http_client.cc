@@ -1,7 +1,9 @@
 #include "cli/transport/http_client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <charconv>
 #include <optional>
 
 #include <boost/asio/io_context.hpp>
@@ -13,7 +15,7 @@
 #include <boost/beast/http.hpp>
 
 #include "base/version.h"
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 
 namespace tocsin::cli {
 namespace {
@@ -40,27 +42,50 @@ std::string Lower(std::string text) {
   return text;
 }
 
-Error Explain(const Endpoint& endpoint, const Problem& problem, Millis limit) {
+std::unexpected<Error> Explain(const Endpoint& endpoint, const Problem& problem, Millis limit) {
   if (problem.code == beast::error::timeout) {
     return Fail(Code::kTimedOut, "{} did not answer within {}{}", endpoint.url, ExactDuration(limit),
-                problem.sent ? "; whether it did what was asked is not known" : "")
-        .error();
+                problem.sent ? "; whether it did what was asked is not known" : "");
   }
   if (problem.code == http::error::body_limit) {
-    return Fail(Code::kTooLarge, "the answer of {} is over {} bytes", endpoint.url, kAnswerBytesMax).error();
+    return Fail(Code::kTooLarge, "the answer of {} is over {} bytes", endpoint.url, kAnswerBytesMax);
   }
   if (!problem.sent) {
     const bool refused = problem.code == asio::error::connection_refused;
     return Fail(Code::kIo, "cannot reach {}: {}{}", endpoint.url, Lower(problem.code.message()),
-                refused ? "; is the server running? start it with `make run`" : "")
-        .error();
+                refused ? "; is the server running? start it with `make run`" : "");
   }
   return Fail(Code::kIo, "{} broke off before it answered ({}); whether it did what was asked is not known",
-              endpoint.url, Lower(problem.code.message()))
-      .error();
+              endpoint.url, Lower(problem.code.message()));
 }
 
 }  // namespace
+
+Result<Endpoint> ParseEndpoint(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  const auto bad = [&](std::string_view why) {
+    return Fail(Code::kInvalidArgument, "\"{}\" {}; write it as http://127.0.0.1:7420", url, why);
+  };
+  if (url.starts_with("https://")) return bad("is over TLS, which this version does not speak");
+  if (url.starts_with("resp://")) return bad("names the RESP port, which is for Redis clients; tocsin speaks HTTP");
+  if (!url.starts_with(kScheme)) return bad("does not begin with http://");
+  while (url.ends_with('/') && url.size() > kScheme.size()) url.remove_suffix(1);
+  Endpoint endpoint{.url = std::string(url)};
+  std::string_view rest = url.substr(kScheme.size());
+  if (rest.find_first_of("/?#@ ") != std::string_view::npos) return bad("has more than a host and a port");
+  const bool bracket = rest.starts_with('[');
+  const size_t host_end = bracket ? rest.find(']') : std::min(rest.find(':'), rest.size());
+  if (host_end == std::string_view::npos) return bad("has a bracket that is not closed");
+  endpoint.host = rest.substr(bracket ? 1 : 0, host_end - (bracket ? 1 : 0));
+  rest.remove_prefix(host_end + (bracket ? 1 : 0));
+  if (endpoint.host.empty()) return bad("has no host");
+  if (rest.empty()) return endpoint;
+  const auto [end, problem] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), endpoint.port);
+  if (rest[0] != ':' || problem != std::errc{} || end != rest.data() + rest.size() || endpoint.port == 0) {
+    return bad("has no port of 1 to 65535 after its host");
+  }
+  return endpoint;
+}
 
 /// One TCP connection, made when it is needed, and driven by an event loop of its own that runs only during a call.
 /// Every operation that Await begins ends by the time limit that was set last, or by an Abort.
@@ -177,9 +202,10 @@ Result<HttpAnswer> HttpClient::Call(std::string_view method, std::string_view ta
   if (again) answer = connection_->Try(endpoint_, request, limit);
   if (answer) return *std::move(answer);
   if (connection_->aborted()) return Fail(Code::kShuttingDown, "interrupted");
-  Error error = Explain(endpoint_, answer.error(), limit);
-  if (!kept && IsDrop(answer.error().code)) error.message += "; is this the RESP port? --server takes the HTTP one";
-  return std::unexpected(std::move(error));
+  auto error = Explain(endpoint_, answer.error(), limit);
+  if (!kept && IsDrop(answer.error().code))
+    error.error().message += "; is this the RESP port? --server takes the HTTP one";
+  return error;
 }
 
 void HttpClient::Abort() { connection_->Abort(); }

@@ -1,3 +1,4 @@
+// The address of a server. Plain values.
 // A synchronous HTTP/1.1 client over one kept connection. Owned by an Api; used by one thread, except for Abort.
 //
 // Invariants: connecting, and the exchange after it, each end within the time limit of the call. A request that may
@@ -5,15 +6,23 @@
 // connection before it sends anything on it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/transport/endpoint.h"
 
 namespace tocsin::cli {
+
+/// http://HOST[:PORT]
+struct Endpoint {
+  std::string host;  // without the brackets of IPv6
+  uint16_t port = 80;
+  std::string url;  // as it was written, without a slash at its end
+};
+Result<Endpoint> ParseEndpoint(std::string_view url);
 
 struct HttpAnswer {
   unsigned status = 0;

@@ -1,8 +1,7 @@
 // `tocsin journal verify|repair`: checks, and salvages, a data folder that no server uses. Neither changes the folder.
+// An error is always kIo, never an exit status 1: that the folder cannot be read says nothing about its content.
 #include "base/file.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
 #include "storage/journal/inspect.h"
 
 namespace tocsin::cli {
@@ -27,14 +26,11 @@ json::array DamageOf(const std::vector<journal::Damage>& damage) {
   return list;
 }
 
-/// The folder could not be read, which says nothing about its content: never an exit status 1.
-std::unexpected<Error> CannotRun(Error error) { return Fail(Code::kIo, "{}", error.message); }
-
 Result<int> RunVerify(Context& context, const Arguments& arguments) {
   Output& out = context.out;
   const std::string folder = FolderOf(arguments);
   const auto report = journal::Verify(*MakePosixFileSystem(), folder);
-  if (!report) return CannotRun(report.error());
+  if (!report) return Fail(Code::kIo, "{}", report.error().message);
   if (out.json()) {
     out.Json({{"folder", folder},
               {"segments", report->segments},
@@ -68,7 +64,7 @@ Result<int> RunRepair(Context& context, const Arguments& arguments) {
   const std::string folder = FolderOf(arguments);
   const std::string output = arguments.Text("output").value_or(folder + ".repaired");
   const auto report = journal::Repair(*MakePosixFileSystem(), folder, output);
-  if (!report) return CannotRun(report.error());
+  if (!report) return Fail(Code::kIo, "{}", report.error().message);
   if (out.json()) {
     out.Json({{"folder", folder},
               {"output", output},
@@ -118,8 +114,8 @@ Command JournalRepair() {
       .details = "The folder itself is not changed. The output says how to put the new one in its place.",
       .positionals = {kFolder},
       .flags = {{.name = "output",
-                 .value = "NEW_DIR",
-                 .doc = "Folder to write to; it must not exist. Default: DIR.repaired."}},
+                 .doc = "Folder to write to; it must not exist. Default: DIR.repaired.",
+                 .value = "NEW_DIR"}},
       .examples = {{"journal repair ./tocsin-data", "the undamaged part, in ./tocsin-data.repaired"}},
       .no = "damage was found and left out",
       .offline = true,

@@ -2,57 +2,48 @@
 // server notices the change within a second.
 #include "auth/token_file.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
-#include "cli/text/stderr.h"
 
 namespace tocsin::cli {
 namespace {
 
 Flag TokenFileFlag() {
   return {.name = "file",
-          .value = "FILE",
           .doc = "The file of access tokens; the server's auth.token_file.",
+          .value = "FILE",
           .variable = "TOCSIN_AUTH_TOKEN_FILE"};
 }
 
 Result<std::string> FileOf(const Arguments& arguments) {
-  auto file = arguments.Text("file");
-  if (!file) return Fail(Code::kInvalidArgument, "--file is missing: the file of the server's access tokens");
-  return *std::move(file);
+  if (auto file = arguments.Text("file")) return *std::move(file);
+  return Fail(Code::kInvalidArgument, "--file is missing: the file of the server's access tokens");
 }
 
 Result<int> RunCreate(Context& context, const Arguments& arguments) {
-  auth::Grant grant{.name = arguments.Text("name").value_or("")};
-  grant.prefix = arguments.Text("topic-prefix").value_or("");
+  auth::Grant grant{.name = arguments.Text("name").value_or(""), .prefix = arguments.Text("topic-prefix").value_or("")};
   for (const std::string& name : arguments.All("scope")) grant.scopes.Add(*auth::ParseScope(name));
   if (grant.name.empty()) return Fail(Code::kInvalidArgument, "--name is missing: who will have the access token?");
   if (grant.scopes.empty()) return Fail(Code::kInvalidArgument, "--scope is missing: submit, consume or admin");
-  const auto file = FileOf(arguments);
-  if (!file) return std::unexpected(file.error());
-  const auto token = auth::CreateToken(*file, grant, context.clock.Now().utc);
-  if (!token) return std::unexpected(token.error());
+  TOCSIN_ASSIGN(const std::string file, FileOf(arguments));
+  TOCSIN_ASSIGN(const std::string token, auth::CreateToken(file, grant, context.clock.Now().utc));
   if (context.out.json()) {
-    context.out.Json({{"id", auth::SplitToken(*token)->id}, {"token", *token}});
+    context.out.Json({{"id", auth::SplitToken(token)->id}, {"token", token}});
     return kExitOk;
   }
-  context.out.Print("{}\n", *token);
+  context.out.Print("{}\n", token);
   TOCSIN_TRY(context.out.Flush());
   PrintStderr(
       "This is the only time that the access token is shown. Use it: export TOCSIN_TOKEN=...\n"
       "The server: tocsind --auth-token-file {}\n"
       "Take it back: tocsin token revoke --file {} {}\n",
-      *file, *file, auth::SplitToken(*token)->id);
+      file, file, auth::SplitToken(token)->id);
   return kExitOk;
 }
 
 Result<int> RunList(Context& context, const Arguments& arguments) {
-  const auto file = FileOf(arguments);
-  if (!file) return std::unexpected(file.error());
-  const auto records = auth::ListTokens(*file);
-  if (!records) return std::unexpected(records.error());
+  TOCSIN_ASSIGN(const std::string file, FileOf(arguments));
+  TOCSIN_ASSIGN(const std::vector<auth::TokenRecord> records, auth::ListTokens(file));
   Table table({"ID", "SCOPES", "TOPICS", "CREATED", "NAME"});
-  for (const auth::TokenRecord& record : *records) {
+  for (const auth::TokenRecord& record : records) {
     if (context.out.json()) {
       context.out.Json({{"id", record.id},
                         {"name", record.grant.name},
@@ -69,10 +60,9 @@ Result<int> RunList(Context& context, const Arguments& arguments) {
 }
 
 Result<int> RunRevoke(Context& context, const Arguments& arguments) {
-  const auto file = FileOf(arguments);
-  if (!file) return std::unexpected(file.error());
+  TOCSIN_ASSIGN(const std::string file, FileOf(arguments));
   const std::string id = *arguments.Text("ID");
-  TOCSIN_TRY(auth::RevokeToken(*file, id));
+  TOCSIN_TRY(auth::RevokeToken(file, id));
   if (context.out.json()) {
     context.out.Json({{"revoked", id}});
   } else {
@@ -90,16 +80,16 @@ Command TokenCreate() {
               "Creates the file if there is none, with mode 0600. The file holds a digest of the access token, never "
               "the token itself. A running server notices the change within a second.",
           .flags = {TokenFileFlag(),
-                    {.name = "name", .value = "NAME", .doc = "Who has the access token, for you to know later."},
+                    {.name = "name", .doc = "Who has the access token, for you to know later.", .value = "NAME"},
                     {.name = "scope",
                      .kind = Kind::kChoice,
-                     .value = "SCOPE",
                      .doc = "What it may do: submit, consume, or admin, which includes both.",
+                     .value = "SCOPE",
                      .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
                      .repeated = true},
                     {.name = "topic-prefix",
-                     .value = "PREFIX",
-                     .doc = "Only for topics whose names begin with this. Default: all topics."}},
+                     .doc = "Only for topics whose names begin with this. Default: all topics.",
+                     .value = "PREFIX"}},
           .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
                        {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
                         "for a producer of the topics shop.orders, shop.carts..."}},

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 #include "model/delivery.h"
 #include "model/topic.h"
 
@@ -71,8 +71,8 @@ std::vector<TopicFlag> MakeFlags() {
   Flag sink{.name = "sink",
             .kind = Kind::kChoice,
             .doc =
-                "Where the server pushes due jobs to; with pull, consumers reserve them. A new sink begins with its "
-                "defaults.",
+                "Where the server pushes due jobs to; with pull, consumers reserve them. A new sink begins with "
+                "its defaults.",
             .choices = {"pull"}};
   sink.choices.insert(sink.choices.end(), SinkNames().begin(), SinkNames().end());
   flags.push_back({std::move(sink), "sink", true});

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "cli/command.h"
+#include "cli/commands.h"
 
 namespace tocsin::cli {
 

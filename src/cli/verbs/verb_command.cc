@@ -1,70 +1,289 @@
 #include "cli/verbs/verb_command.h"
 
-#include "cli/commands.h"
-#include "cli/verbs/outcome.h"
-#include "cli/verbs/request.h"
+#include <algorithm>
+
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "cli/text/human.h"
+#include "cli/verbs/topic_flags.h"
+#include "cli/verbs/view.h"
 
 namespace tocsin::cli {
 namespace {
 
-/// `text` with its {NAME}s filled in.
-std::string Filled(std::string_view text, const Arguments& arguments, const json::object& answer) {
+using api::Field;
+using api::FieldKind;
+
+constexpr Positional kTopic{"TOPIC", "Name of the topic."};
+constexpr Positional kJobId{"ID", "The job's id, given by the server or by its submitter."};
+
+/// The name of the argument that holds the field: of a flag, or of a positional.
+std::string NameOf(const Field& field) {
+  if (field.kind == FieldKind::kPayload) return "PAYLOAD";
+  if (field.kind == FieldKind::kTokens) return "TOKEN";
+  return field.flag.empty() ? Capitals(field.name) : std::string(field.flag);
+}
+
+/// As messages write it.
+std::string ShownName(const Field& field) {
+  if (field.kind == FieldKind::kPayload) return "PAYLOAD or --file";
+  return field.flag.empty() ? NameOf(field) : fmt::format("--{}", field.flag);
+}
+
+Kind KindOf(FieldKind kind) {
+  if (kind == FieldKind::kNumber) return Kind::kNumber;
+  if (kind == FieldKind::kMillis) return Kind::kDuration;
+  if (kind == FieldKind::kMoment) return Kind::kMoment;
+  if (kind == FieldKind::kFlag) return Kind::kSwitch;
+  return kind == FieldKind::kChoice || kind == FieldKind::kBareChoice ? Kind::kChoice : Kind::kText;
+}
+
+std::string DocOf(const Field& field) {
+  if (field.kind == FieldKind::kMoment) {  // the table's text names the unit of the wires
+    return "Due at this moment: 2026-12-01T09:00+08:00, or \"2026-12-01 09:00\" in local time.";
+  }
+  if (field.fallback.empty() || field.kind == FieldKind::kFlag) return std::string(field.doc);
+  std::string fallback(field.fallback);
+  std::erase(fallback, '"');
+  if (field.kind == FieldKind::kMillis) fallback = ExactDuration(Millis(std::stoll(fallback)));
+  return fmt::format("{} Default: {}.", field.doc, fallback);
+}
+
+Flag FlagOf(const Field& field) {
+  Flag flag{.name = field.flag, .kind = KindOf(field.kind), .doc = Keep(DocOf(field)), .required = field.required};
+  flag.choices.assign(field.choices.begin(), field.choices.end());
+  if (flag.kind == Kind::kText) flag.value = Keep(Capitals(field.flag));
+  flag.repeated = field.kind == FieldKind::kHeaders;
+  if (flag.repeated) flag.value = "NAME=VALUE";
+  return flag;
+}
+
+/// Whether the command line has the field; it has no use for one that repeats another, or that is only for RESP.
+bool IsOurs(const Field& field) { return field.kind != FieldKind::kBase64 && field.in != api::In::kResp; }
+
+bool IsGiven(const Field& field, const Arguments& arguments) {
+  return arguments.Has(NameOf(field)) || (field.kind == FieldKind::kPayload && arguments.Has("file"));
+}
+
+Result<json::value> HeadersOf(const Arguments& arguments) {
+  json::object headers;
+  for (const std::string& text : arguments.All("header")) {
+    const size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return Fail(Code::kInvalidArgument, "--header: \"{}\" is not NAME=VALUE", text);
+    }
+    const std::string name = text.substr(0, equals);
+    if (headers.contains(name)) return Fail(Code::kInvalidArgument, "--header: {} is given twice", name);
+    headers[name] = text.substr(equals + 1);
+  }
+  return headers;
+}
+
+/// From PAYLOAD or --file; "-" is stdin.
+Result<std::string> PayloadOf(const Arguments& arguments) {
+  const auto text = arguments.Text("PAYLOAD");
+  auto file = arguments.Text("file");
+  if (text && file) return Fail(Code::kInvalidArgument, "PAYLOAD and --file contradict each other: give one of them");
+  if (text == "-") file = "-";
+  return file ? ReadAll(*file) : Result<std::string>(*text);
+}
+
+Result<json::value> ValueOf(const Field& field, const Arguments& arguments) {
+  const std::string name = NameOf(field);
+  if (field.kind == FieldKind::kHeaders) return HeadersOf(arguments);
+  if (field.kind == FieldKind::kTokens) return json::value_from(arguments.All(name));
+  if (field.kind == FieldKind::kFlag) return json::value(true);
+  if (IsNumber(field.kind)) return json::value(*arguments.Number(name));
+  return json::value(*arguments.Text(name));
+}
+
+/// A text as it is, without quotes.
+std::string PlainText(const json::value& value) {
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+Status PutField(const Field& field, const Arguments& arguments, Request& request) {
+  if (field.kind == FieldKind::kPayload) {
+    TOCSIN_ASSIGN(const std::string payload, PayloadOf(arguments));
+    PutPayload(request.body, payload);
+    return {};
+  }
+  TOCSIN_ASSIGN(json::value value, ValueOf(field, arguments));
+  if (field.in == api::In::kBody) {
+    request.body[field.name] = std::move(value);
+  } else {
+    AppendQuery(request.target, field.name, PlainText(value));
+  }
+  return {};
+}
+
+/// The value of a flag that is given, as the API takes it.
+json::value SettingOf(const Flag& flag, const Arguments& arguments) {
+  const std::string text = *arguments.Text(flag.name);
+  if (flag.kind == Kind::kText) return json::value(text);
+  if (flag.kind != Kind::kChoice) return *arguments.Number(flag.name);
+  if (text == "yes" || text == "no") return text == "yes";
+  return json::value(text);
+}
+
+void PutSettings(const Arguments& arguments, json::object& body) {
+  json::object delivery;
+  for (const TopicFlag& each : TopicFlags()) {
+    if (!arguments.Has(each.flag.name)) continue;
+    (each.of_sink ? delivery : body)[each.field] = SettingOf(each.flag, arguments);
+  }
+  if (!delivery.empty()) body["delivery"] = std::move(delivery);
+}
+
+/// `text` with each {name} in it replaced: `append` adds what stands for it.
+template <class Append>
+std::string Filled(std::string_view text, Append append) {
   std::string filled;
   for (size_t open = text.find('{'); open != std::string_view::npos; open = text.find('{')) {
     const size_t close = text.find('}');
-    const std::string_view name = text.substr(open + 1, close - open - 1);
     filled += text.substr(0, open);
-    filled += arguments.Has(name) ? Printable(*arguments.Text(name)) : std::to_string(IntegerOf(answer, name));
+    append(filled, text.substr(open + 1, close - open - 1));
     text.remove_prefix(close + 1);
   }
   return filled += text;
 }
 
-std::string ValueText(const json::value& value) {
-  return Printable(value.is_string() ? std::string(value.get_string()) : json::serialize(value));
+/// Asks on a terminal. A usage error if stdin is not a terminal.
+Result<bool> Confirm(const std::string& question) {
+  if (isatty(STDIN_FILENO) != 1) {
+    return Fail(Code::kInvalidArgument, "{} Nobody can be asked here: add --yes to confirm", question);
+  }
+  PrintStderr("{} [y/N] ", question);
+  char answer[16] = "";
+  if (std::fgets(answer, sizeof(answer), stdin) == nullptr) return false;
+  return answer[0] == 'y' || answer[0] == 'Y';
 }
 
 void PrintForPeople(Context& context, const VerbExtras& extras, const Arguments& arguments,
                     const json::object& answer) {
   Output& out = context.out;
   if (extras.print != nullptr) return extras.print(context, arguments, answer);
-  for (const json::value& result : ArrayOf(answer, extras.list)) {
-    if (!result.is_object()) continue;
-    out.Print("{} {}\n", Printable(TextOf(result.get_object(), "token")), OutcomeText(out, result.get_object()));
+  for (const json::object& result : ObjectsOf(answer, extras.list)) {
+    out.Print("{} {}\n", Printable(TextOf(result, "token")), OutcomeText(out, result));
   }
   if (!extras.list.empty()) return;
   if (answer.contains("outcome")) out.Print("{}\n", OutcomeText(out, answer));
   if (!extras.done.empty()) {
-    if (StatusOf(answer).value_or(kExitNo) == kExitOk) out.Print("{}\n", Filled(extras.done, arguments, answer));
+    const auto append = [&](std::string& text, std::string_view name) {
+      text += arguments.Has(name) ? Printable(*arguments.Text(name)) : std::to_string(IntegerOf(answer, name));
+    };
+    if (StatusOf(answer).value_or(kExitNo) == kExitOk) out.Print("{}\n", Filled(extras.done, append));
     return;
   }
   for (const auto& [name, value] : answer) {
-    if (name != "outcome" && name != "due_ms") out.Print("{}: {}\n", Printable(name), ValueText(value));
+    if (name != "outcome" && name != "due_ms") out.Print("{}: {}\n", Printable(name), Printable(PlainText(value)));
   }
 }
 
 Result<int> Run(const api::Verb& verb, const VerbExtras& extras, Context& context, const Arguments& arguments) {
-  if (!extras.question.empty()) {
+  if (!extras.question.empty() && !arguments.Has("yes")) {
     const std::string topic = Printable(*arguments.Text("TOPIC"));
-    const auto sure = Confirm(arguments.Has("yes"), fmt::format(fmt::runtime(extras.question), topic));
-    if (!sure) return std::unexpected(sure.error());
-    if (!*sure) return kExitNo;
+    TOCSIN_ASSIGN(const bool sure, Confirm(fmt::format(fmt::runtime(extras.question), topic)));
+    if (!sure) return kExitNo;
   }
-  const auto request = RequestOf(verb, arguments);
-  if (!request) return std::unexpected(request.error());
-  const auto answer = Send(context, verb, *request);
-  if (!answer) return std::unexpected(answer.error());
+  TOCSIN_ASSIGN(const Request request, RequestOf(verb, arguments));
+  TOCSIN_ASSIGN(const json::object answer, Send(context, verb, request));
   if (!context.out.json()) {
-    PrintForPeople(context, extras, arguments, *answer);
+    PrintForPeople(context, extras, arguments, answer);
   } else if (extras.list.empty()) {
-    context.out.Json(*answer);
+    context.out.Json(answer);
   } else {
-    for (const json::value& one : ArrayOf(*answer, extras.list)) context.out.Json(one);
+    for (const json::value& one : ArrayOf(answer, extras.list)) context.out.Json(one);
   }
-  return extras.list.empty() ? StatusOf(*answer) : StatusOf(ArrayOf(*answer, extras.list));
+  return extras.list.empty() ? StatusOf(answer) : StatusOf(ArrayOf(answer, extras.list));
 }
 
 }  // namespace
+
+const api::Verb& VerbNamed(std::string_view command) {
+  const auto found = std::ranges::find(api::Verbs(), command, &api::Verb::cli);
+  TOCSIN_CHECK(found != api::Verbs().end());
+  return *found;
+}
+
+std::vector<Positional> PositionalsOf(const api::Verb& verb) {
+  std::vector<Positional> positionals;
+  if (verb.HasTopic()) positionals.push_back(kTopic);
+  if (verb.HasId()) positionals.push_back(kJobId);
+  for (const Field& field : verb.fields) {
+    if (field.kind == FieldKind::kPayload) {
+      positionals.push_back({"PAYLOAD", "What to deliver: any text; - reads it from stdin.", false});
+    } else if (IsOurs(field) && field.flag.empty()) {
+      positionals.push_back({.name = Keep(NameOf(field)),
+                             .doc = field.doc,
+                             .required = field.required,
+                             .repeated = field.kind == FieldKind::kTokens});
+    }
+  }
+  return positionals;
+}
+
+std::vector<Flag> FlagsOf(const api::Verb& verb) {
+  std::vector<Flag> flags;
+  for (const Field& field : verb.fields) {
+    if (!field.flag.empty()) flags.push_back(FlagOf(field));
+    if (field.kind != FieldKind::kPayload) continue;
+    flags.push_back({.name = "file", .doc = "Take the payload from this file; - is stdin.", .value = "FILE"});
+  }
+  if (verb.takes_settings) {
+    for (const TopicFlag& each : TopicFlags()) flags.push_back(each.flag);
+  }
+  return flags;
+}
+
+Flag FlagOf(const api::Verb& verb, std::string_view field) {
+  return FlagOf(*std::ranges::find(verb.fields, field, &Field::name));
+}
+
+Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
+  Request request{.target = Filled(verb.path, [&](std::string& path, std::string_view name) {
+                    AppendPercent(path, *arguments.Text(Capitals(name)));
+                  })};
+  for (size_t i = 0; i < verb.fields.size(); ++i) {
+    const Field& field = verb.fields[i];
+    if (!IsGiven(field, arguments)) continue;
+    if (field.excludes_next && IsGiven(verb.fields[i + 1], arguments)) {
+      return Fail(Code::kInvalidArgument, "{} and {} contradict each other: give one of them", ShownName(field),
+                  ShownName(verb.fields[i + 1]));
+    }
+    TOCSIN_TRY(PutField(field, arguments, request));
+  }
+  if (verb.takes_settings) PutSettings(arguments, request.body);
+  if (verb.method == "PATCH" && request.body.empty()) {
+    std::vector<std::string> names;
+    for (const Field& field : verb.fields) {
+      if (field.in == api::In::kBody && IsOurs(field)) names.push_back(ShownName(field));
+    }
+    return Fail(Code::kInvalidArgument, "nothing to change: give {}", fmt::join(names, ", "));
+  }
+  return request;
+}
+
+Result<json::object> Send(Context& context, const api::Verb& verb, const Request& request,
+                          std::optional<Millis> limit) {
+  auto answer = context.api.Call(verb.method, request.target, request.body.empty() ? nullptr : &request.body, limit);
+  if (!answer && verb.needs_virtual_clock && answer.error().code == Code::kNotFound) {
+    return Fail(Code::kNotFound,
+                "the server's clock is the real one: only that of tocsind --clock virtual can be moved");
+  }
+  if (!answer) return answer;
+  if (verb.AnswersOutcome() && !answer->contains("outcome")) {
+    return Fail(Code::kInternal, "the answer does not say what became of it: is this a Tocsin server?");
+  }
+  const size_t tokens = ArrayOf(request.body, "tokens").size();
+  if (const size_t results = ArrayOf(*answer, "results").size(); results != tokens) {
+    return Fail(Code::kInternal, "the server was sent {} delivery tokens and answered for {}", tokens, results);
+  }
+  return answer;
+}
 
 Command VerbCommand(std::string_view name, VerbExtras extras) {
   const api::Verb& verb = VerbNamed(name);
@@ -84,16 +303,13 @@ Command VerbCommand(std::string_view name, VerbExtras extras) {
          command.summary}};
   }
   if (!extras.question.empty()) {
-    command.flags.push_back(
-        {.name = "yes", .kind = Kind::kSwitch, .doc = "Do not ask. Needed if stdin is not a terminal."});
+    command.flags.push_back({"yes", Kind::kSwitch, "Do not ask. Needed if stdin is not a terminal."});
   }
-  if (extras.run != nullptr) {
-    command.run = extras.run;
-  } else {
-    command.run = [&verb, extras = std::move(extras)](Context& context, const Arguments& arguments) {
-      return Run(verb, extras, context, arguments);
-    };
-  }
+  command.run = extras.run;
+  if (command.run) return command;
+  command.run = [&verb, extras = std::move(extras)](Context& context, const Arguments& arguments) {
+    return Run(verb, extras, context, arguments);
+  };
   return command;
 }
 

@@ -1,14 +1,35 @@
-// A command that sends one request of the table of verbs (api/verbs.h) and prints its answer. The table gives its
-// arguments, flags, request and summary; what only people need is added here.
+// A verb of the server (api/verbs.h) as a command that sends one request and prints its answer. The table of verbs
+// gives its arguments, flags, request and summary; what only people need is added here.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/verbs.h"
 #include "cli/arguments.h"
-#include "cli/context.h"
 
 namespace tocsin::cli {
+
+/// The verb of this command. The table has it.
+const api::Verb& VerbNamed(std::string_view command);
+
+/// TOPIC and ID as in the verb's path, PAYLOAD, TOKEN..., and each other field that is not a flag.
+std::vector<Positional> PositionalsOf(const api::Verb& verb);
+/// A flag for each field that has one, --file if there is a payload, and the settings of topics.
+std::vector<Flag> FlagsOf(const api::Verb& verb);
+/// The flag of one field, which the verb has.
+Flag FlagOf(const api::Verb& verb, std::string_view field);
+
+struct Request {
+  std::string target;  // path and query
+  json::object body;
+};
+Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments);
+
+/// The server's answer. An error if it does not answer for each delivery token.
+Result<json::object> Send(Context& context, const api::Verb& verb, const Request& request,
+                          std::optional<Millis> limit = std::nullopt);
 
 struct VerbExtras {
   std::string_view details;

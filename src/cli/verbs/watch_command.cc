@@ -4,22 +4,19 @@
 #include <thread>
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
-#include "base/check.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
-#include "cli/context.h"
-#include "cli/process/stop_signal.h"
-#include "cli/text/human_time.h"
-#include "cli/text/stderr.h"
-#include "cli/verbs/topic_view.h"
+#include "cli/process/process.h"
+#include "cli/text/human.h"
+#include "cli/verbs/view.h"
 
 namespace tocsin::cli {
 namespace {
 
 constexpr Millis kIntervalMin{10};
 constexpr Millis kIntervalMax = std::chrono::days(1);
+constexpr std::string_view kFigures[] = {"scheduled", "ready", "leased", "dead"};
+constexpr std::string_view kRates[] = {"accepted", "delivered", "acked"};
 
 /// The topics at one moment.
 struct Sample {
@@ -31,20 +28,18 @@ struct Sample {
 class AbortOnSignal {
  public:
   AbortOnSignal(Api& api, const StopSignal& signal)
-      : over_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this, &api, fd = signal.fd()] {
+      : thread_([this, &api, fd = signal.fd()] {
           std::array<pollfd, 2> polls{pollfd{fd, POLLIN, 0}, pollfd{over_.get(), POLLIN, 0}};
           while (::poll(polls.data(), polls.size(), -1) < 0) {
           }
           if (polls[0].revents != 0) api.Abort();
-        }) {
-    TOCSIN_CHECK(over_.open());
-  }
-  ~AbortOnSignal() { ::eventfd_write(over_.get(), 1); }
+        }) {}
+  ~AbortOnSignal() { Signal(over_); }
   AbortOnSignal(const AbortOnSignal&) = delete;
   AbortOnSignal& operator=(const AbortOnSignal&) = delete;
 
  private:
-  const Descriptor over_;
+  const Descriptor over_ = MakeEvent();
   const std::jthread thread_;
 };
 
@@ -69,16 +64,11 @@ class Screen {
 Result<Sample> Fetch(Context& context, const std::vector<std::string>& names) {
   Sample sample;
   for (const std::string& name : names) {
-    auto reply = context.api.Get(TopicPath(name));
-    if (!reply) return std::unexpected(std::move(reply).error());
-    sample.topics[name] = std::move(*reply);
+    TOCSIN_ASSIGN(sample.topics[name], context.api.Get(TopicPath(name)));
   }
   if (names.empty()) {
-    const auto reply = context.api.Get("/v1/topics");
-    if (!reply) return std::unexpected(reply.error());
-    for (const json::value& topic : ArrayOf(*reply, "topics")) {
-      if (topic.is_object()) sample.topics[TextOf(topic.get_object(), "topic")] = topic.get_object();
-    }
+    TOCSIN_ASSIGN(const json::object reply, context.api.Get("/v1/topics"));
+    for (const json::object& topic : ObjectsOf(reply, "topics")) sample.topics[TextOf(topic, "topic")] = topic;
   }
   sample.at = context.clock.IoNow();
   return sample;
@@ -105,10 +95,10 @@ std::string RateText(std::optional<double> rate) {
 json::object JsonOf(const Sample* before, const Sample& now, const std::string& name) {
   const json::object& topic = now.topics.at(name);
   json::object line{{"topic", name}};
-  for (const std::string_view figure : {"scheduled", "ready", "leased", "dead"}) line[figure] = FigureOf(topic, figure);
+  for (const std::string_view figure : kFigures) line[figure] = FigureOf(topic, figure);
   const json::value* const late = ObjectOf(topic, "lateness_ms").if_contains("p99");
   line["lateness_p99_ms"] = late != nullptr && late->is_number() ? *late : json::value(0);
-  for (const std::string_view figure : {"accepted", "delivered", "acked"}) {
+  for (const std::string_view figure : kRates) {
     const auto rate = RateOf(before, now, name, figure);
     line[fmt::format("{}_per_s", figure)] = rate ? json::value(*rate) : json::value(nullptr);
   }
@@ -120,16 +110,13 @@ void Draw(Output& out, const Sample* before, const Sample& now) {
       {"TOPIC", ">SCHEDULED", ">READY", ">LEASED", ">DEAD", ">LATE p99", ">ACCEPTED/s", ">DELIVERED/s", ">ACKED/s"});
   for (const auto& [name, topic] : now.topics) {
     const std::string late = LatenessOf(topic, "p99");
-    table.Row({Printable(name), std::to_string(FigureOf(topic, "scheduled")), std::to_string(FigureOf(topic, "ready")),
-               std::to_string(FigureOf(topic, "leased")), std::to_string(FigureOf(topic, "dead")),
-               late.empty() ? "-" : late, RateText(RateOf(before, now, name, "accepted")),
-               RateText(RateOf(before, now, name, "delivered")), RateText(RateOf(before, now, name, "acked"))});
+    std::vector<std::string> row{Printable(name)};
+    for (const std::string_view figure : kFigures) row.push_back(std::to_string(FigureOf(topic, figure)));
+    row.push_back(late.empty() ? "-" : late);
+    for (const std::string_view figure : kRates) row.push_back(RateText(RateOf(before, now, name, figure)));
+    table.Row(std::move(row));
   }
-  if (table.empty()) {
-    out.Write("no topics yet\n");
-  } else {
-    table.Print(out);
-  }
+  table.Print(out, "no topics yet\n");
 }
 
 void Show(Context& context, const Sample* before, const Sample& now, Millis interval) {
@@ -194,11 +181,8 @@ Command Watch() {
               "since the block before. With --json it prints a line for each topic. It waits for a server that "
               "goes away; the exit status is 3 if the last look failed.",
           .positionals = {{"TOPIC", "Only these topics.", false, true}},
-          .flags = {{.name = "interval",
-                     .kind = Kind::kDuration,
-                     .fallback = "1s",
-                     .doc = "The time between two blocks, up to 1d."},
-                    {.name = "count", .kind = Kind::kNumber, .doc = "End after this many blocks."}},
+          .flags = {{"interval", Kind::kDuration, "The time between two blocks, up to 1d.", "1s"},
+                    {"count", Kind::kNumber, "End after this many blocks."}},
           .examples = {{"watch", "all topics"}, {"watch orders mail --interval 5s", "two of them"}},
           .no = "there is no such topic",
           .run = Run};

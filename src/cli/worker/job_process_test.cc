@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/eventfd.h>
 
-#include "cli/process/descriptor.h"
+#include "cli/process/process.h"
 
 namespace tocsin::cli {
 namespace {

@@ -1,7 +1,8 @@
-// Times as people write and read them. Parsing is strict: it refuses what is ambiguous, and says how to write it.
-// Moments without a zone are in the local one, as the C library knows it (TZ).
+// Times and sizes as people write and read them. Parsing is strict: it refuses what is ambiguous, and says how to
+// write it. Moments without a zone are in the local one, as the C library knows it (TZ).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,11 @@ std::string ShowDistance(Time moment, Time now);
 
 /// Local time in ISO 8601, as ParseMoment takes it: 2026-12-01T09:00:00.250+08:00; without a fraction of zero.
 std::string ShowMoment(Time moment);
+
+/// A whole number with B, KiB, MiB, GiB or TiB; without a unit: bytes.
+Result<int64_t> ParseSize(std::string_view text);
+
+/// For people: "64 MiB", "1.5 KiB", "17 B".
+std::string ShowSize(int64_t bytes);
 
 }  // namespace tocsin::cli

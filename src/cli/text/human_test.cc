@@ -1,11 +1,9 @@
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 
 #include <cstdlib>
 #include <ctime>
 
 #include <gmock/gmock.h>
-
-#include "cli/text/human_size.h"
 
 namespace tocsin::cli {
 namespace {

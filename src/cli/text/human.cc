@@ -1,4 +1,4 @@
-#include "cli/text/human_time.h"
+#include "cli/text/human.h"
 
 #include <array>
 #include <charconv>
@@ -127,15 +127,14 @@ std::tm LocalTime(Time moment) {
 
 /// Refuses hours that a change of the clocks leaves out.
 Result<Time> FromLocal(std::chrono::year_month_day date, const TimeOfDay& time, std::string_view text) {
-  std::tm local{};
-  local.tm_year = static_cast<int>(date.year()) - 1900;
-  local.tm_mon = static_cast<int>(static_cast<unsigned>(date.month())) - 1;
-  local.tm_mday = static_cast<int>(static_cast<unsigned>(date.day()));
-  local.tm_hour = time.hour;
-  local.tm_min = time.minute;
-  local.tm_sec = time.second;
-  local.tm_isdst = -1;
-  const std::tm asked = local;
+  const std::tm asked{.tm_sec = time.second,
+                      .tm_min = time.minute,
+                      .tm_hour = time.hour,
+                      .tm_mday = static_cast<int>(static_cast<unsigned>(date.day())),
+                      .tm_mon = static_cast<int>(static_cast<unsigned>(date.month())) - 1,
+                      .tm_year = static_cast<int>(date.year()) - 1900,
+                      .tm_isdst = -1};
+  std::tm local = asked;
   const std::time_t seconds = std::mktime(&local);
   if (local.tm_hour != asked.tm_hour || local.tm_min != asked.tm_min || local.tm_mday != asked.tm_mday) {
     return Bad(text, "does not exist in the local time zone: the clocks are set forward then");
@@ -158,11 +157,12 @@ Result<Time> ParseEpoch(std::string_view text) {
 /// "today 09:00", "tomorrow 09:00": `day` is their date.
 Result<Time> ParseOnDay(Cursor cursor, std::chrono::sys_days day, std::string_view text) {
   if (!cursor.Take(" ")) return Bad(text, "needs a time of day, such as \"tomorrow 09:00\"");
-  const auto time = TakeTimeOfDay(cursor, text);
-  if (!time) return std::unexpected(time.error());
+  TOCSIN_ASSIGN(const TimeOfDay time, TakeTimeOfDay(cursor, text));
   if (!cursor.left.empty()) return Bad(text, "has \"{}\" at its end, which is too much", cursor.left);
-  return FromLocal(day, *time, text);
+  return FromLocal(day, time, text);
 }
+
+constexpr std::array<std::string_view, 5> kSizeUnits{"B", "KiB", "MiB", "GiB", "TiB"};
 
 }  // namespace
 
@@ -204,17 +204,14 @@ Result<Time> ParseMoment(std::string_view text, Time now) {
                                         std::chrono::day(static_cast<unsigned>(local.tm_mday));
     return ParseOnDay(cursor, today + std::chrono::days(tomorrow ? 1 : 0), text);
   }
-  const auto date = TakeDate(cursor, text);
-  if (!date) return std::unexpected(date.error());
-  if (cursor.left.empty()) return FromLocal(*date, {}, text);
+  TOCSIN_ASSIGN(const std::chrono::year_month_day date, TakeDate(cursor, text));
+  if (cursor.left.empty()) return FromLocal(date, {}, text);
   if (!cursor.Take("T") && !cursor.Take("t") && !cursor.Take(" ")) return Bad(text, "is not a moment: {}", kMomentHint);
-  const auto time = TakeTimeOfDay(cursor, text);
-  if (!time) return std::unexpected(time.error());
-  const auto zone = TakeZone(cursor, text);
-  if (!zone) return std::unexpected(zone.error());
+  TOCSIN_ASSIGN(const TimeOfDay time, TakeTimeOfDay(cursor, text));
+  TOCSIN_ASSIGN(const auto zone, TakeZone(cursor, text));
   if (!cursor.left.empty()) return Bad(text, "has \"{}\" at its end, which is too much", cursor.left);
-  if (!*zone) return FromLocal(*date, *time, text);
-  const Time moment = Time(std::chrono::sys_days(*date)) + time->SinceMidnight() - **zone;
+  if (!zone) return FromLocal(date, time, text);
+  const Time moment = Time(std::chrono::sys_days(date)) + time.SinceMidnight() - *zone;
   if (moment < Time{}) return Bad(text, "is before 1970");
   return moment;
 }
@@ -259,6 +256,35 @@ std::string ShowMoment(Time moment) {
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}{}{:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
                      local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec, ms == 0 ? "" : fmt::format(".{:03}", ms),
                      offset < 0 ? '-' : '+', distance / 60, distance % 60);
+}
+
+Result<int64_t> ParseSize(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc::result_out_of_range) return Fail(Code::kInvalidArgument, "\"{}\" is too large", text);
+  const std::string_view name = text.substr(static_cast<size_t>(end - text.data()));
+  const auto unit = name.empty() ? kSizeUnits.begin() : std::ranges::find(kSizeUnits, name);
+  if (problem != std::errc{} || number < 0 || unit == kSizeUnits.end()) {
+    return Fail(Code::kInvalidArgument,
+                "\"{}\" is not a size: write a whole number with B, KiB, MiB, GiB or TiB, such as 64MiB", text);
+  }
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(number, int64_t{1} << (10 * (unit - kSizeUnits.begin())), &bytes)) {
+    return Fail(Code::kInvalidArgument, "\"{}\" is too large", text);
+  }
+  return bytes;
+}
+
+std::string ShowSize(int64_t bytes) {
+  size_t unit = 0;
+  int64_t divisor = 1;
+  while (unit + 1 < kSizeUnits.size() && bytes / divisor >= 1024) {
+    divisor *= 1024;
+    ++unit;
+  }
+  const int64_t tenths = bytes % divisor * 10 / divisor;
+  return tenths == 0 ? fmt::format("{} {}", bytes / divisor, kSizeUnits[unit])
+                     : fmt::format("{}.{} {}", bytes / divisor, tenths, kSizeUnits[unit]);
 }
 
 }  // namespace tocsin::cli

@@ -1,8 +1,6 @@
-#include "cli/verbs/request.h"
+#include "cli/verbs/verb_command.h"
 
 #include <gmock/gmock.h>
-
-#include "cli/commands.h"
 
 namespace tocsin::cli {
 namespace {
