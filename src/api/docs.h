@@ -4,13 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "auth/access.h"
 #include "base/result.h"
 
 namespace tocsin::api {
-
-/// The scope that a call needs, as the documents name it.
-std::string_view ScopeOf(auth::Access access);
 
 /// One generated table: `calls`; `commands JOB`, `commands TOPIC`, `commands` for the others; `settings`; or
 /// `fields OPERATION` with the name of a verb.

@@ -154,7 +154,7 @@ void PutSettings(const Arguments& arguments, json::object& body) {
 /// The path with its {topic} and {id} filled in.
 std::string PathOf(const api::Verb& verb, const Arguments& arguments) {
   std::string path;
-  std::string_view rest = verb.path;
+  std::string_view rest = verb.Path();
   for (size_t open = rest.find('{'); open != std::string_view::npos; open = rest.find('{')) {
     const size_t close = rest.find('}');
     path += rest.substr(0, open);
@@ -218,7 +218,7 @@ Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
     TOCSIN_TRY(PutField(field, arguments, request));
   }
   if (verb.takes_settings) PutSettings(arguments, request.body);
-  if (verb.method == "PATCH" && request.body.empty()) {
+  if (verb.Method() == "PATCH" && request.body.empty()) {
     std::vector<std::string> names;
     for (const Field& field : verb.fields) {
       if (field.in == api::In::kBody && IsOurs(field)) names.push_back(ShownName(field));
@@ -230,7 +230,7 @@ Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
 
 Result<json::object> Send(Context& context, const api::Verb& verb, const Request& request,
                           std::optional<Millis> limit) {
-  auto answer = context.api.Call(verb.method, request.target, request.body.empty() ? nullptr : &request.body, limit);
+  auto answer = context.api.Call(verb.Method(), request.target, request.body.empty() ? nullptr : &request.body, limit);
   if (!answer && verb.needs_virtual_clock && answer.error().code == Code::kNotFound) {
     return Fail(Code::kNotFound,
                 "the server's clock is the real one: only that of tocsind --clock virtual can be moved");

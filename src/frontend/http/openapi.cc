@@ -6,7 +6,6 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "api/docs.h"
 #include "api/verbs.h"
 #include "base/version.h"
 #include "core/figures.h"
@@ -215,7 +214,7 @@ json::object AnswersOf(const Verb& verb) {
 json::object OperationOf(const Verb& verb) {
   json::object operation{{"operationId", verb.name}, {"summary", verb.summary}};
   operation["description"] =
-      fmt::format("{}{}Scope: {}.", verb.details, verb.details.empty() ? "" : " ", api::ScopeOf(verb.access));
+      fmt::format("{}{}Scope: {}.", verb.details, verb.details.empty() ? "" : " ", auth::ScopeOf(verb.access));
   json::array parameters;
   for (const auto& [name, there] : {std::pair("topic", verb.HasTopic()), std::pair("id", verb.HasId())}) {
     if (there) parameters.push_back(json::object{{"$ref", fmt::format("#/components/parameters/{}", name)}});
@@ -226,7 +225,7 @@ json::object OperationOf(const Verb& verb) {
         json::object{{"name", field.name}, {"in", "query"}, {"description", field.doc}, {"schema", SchemaOf(field)}});
   }
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
-  if (verb.takes_body) operation["requestBody"] = RequestOf(verb);
+  if (verb.TakesBody()) operation["requestBody"] = RequestOf(verb);
   operation["responses"] = AnswersOf(verb);
   return operation;
 }
@@ -242,9 +241,9 @@ std::string Make() {
   document.at("info").as_object()["version"] = Version();
   json::object paths;
   for (const Verb& verb : api::Verbs()) {
-    json::value& path = paths[verb.path];
+    json::value& path = paths[verb.Path()];
     if (path.is_null()) path.emplace_object();
-    path.as_object()[Lower(verb.method)] = OperationOf(verb);
+    path.as_object()[Lower(verb.Method())] = OperationOf(verb);
   }
   document.as_object()["paths"] = std::move(paths);
   json::object& schemas = document.at("components").at("schemas").as_object();

@@ -32,7 +32,7 @@ Route RouteOf(VerbId id) {
     if (field.in == api::In::kQuery) query.push_back(field.name);
   }
   return {
-      boost::beast::http::string_to_verb(verb.method), verb.path, verb.access, HandlerOf(id), std::move(query), &verb};
+      boost::beast::http::string_to_verb(verb.Method()), verb.Path(), verb.access, HandlerOf(id), std::move(query), &verb};
 }
 
 Router MakeRouter(bool virtual_clock) {
