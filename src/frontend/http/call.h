@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "base/result.h"
 #include "core/node_info.h"
 #include "core/service.h"
+#include "frontend/http/fields.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
 #include "metrics/scraper.h"
@@ -23,8 +23,6 @@
 
 namespace tocsin::http {
 
-class Document;
-struct Decoded;
 class Session;
 
 struct Response {
@@ -50,10 +48,7 @@ struct Context {
 /// Keeps the connection's state alive until it is used, also when the client has gone.
 class Answer {
  public:
-  explicit Answer(std::shared_ptr<Session> session);
-  Answer(Answer&&) noexcept;
-  Answer& operator=(Answer&&) noexcept;
-  ~Answer();
+  explicit Answer(std::shared_ptr<Session> session) : session_(std::move(session)) {}
 
   /// Whether the client still waits for it.
   bool Wanted() const;
@@ -63,10 +58,13 @@ class Answer {
   Status MakeRoom(size_t bytes);
   void Send(Response response);
   void Fail(const Error& error) { Send(ErrorResponse(error)); }
-  /// The callback of a call to the service: runs `work(answer, result)`, and its exceptions end this connection alone.
+  /// The callback of a call to the service: answers an error, or runs `work(answer, value)`. Exceptions end this
+  /// connection alone.
   template <class F>
   auto Then(F work) {
-    return net::GuardedAnswer(std::move(*this), std::move(work));
+    return net::GuardedAnswer(std::move(*this), [work = std::move(work)](Answer& answer, auto result) mutable {
+      result ? work(answer, *result) : answer.Fail(OnTheWire(std::move(result).error()));
+    });
   }
   std::shared_ptr<net::Connection> connection() const;
 
@@ -85,17 +83,6 @@ struct Call {
   const auth::Grant* grant;         // so does this; null if everybody may do everything
   Answer answer;
   Session& session;
-
-  /// Null if the body is not a JSON object: then the call is answered.
-  std::shared_ptr<Document> Body();
-  /// The same; {} if there is no body.
-  std::shared_ptr<Document> OptionalBody();
-  /// What the path, the query and the body say, by the fields of the verb. Nothing if that is wrong: then the call is
-  /// answered.
-  std::optional<Decoded> Decode();
-
-  /// The request waits in the service: a client that goes away takes it back.
-  void Park(ReserveId id);
 };
 
 }  // namespace tocsin::http

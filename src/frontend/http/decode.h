@@ -45,6 +45,11 @@ class Document {
   std::deque<std::string> kept_;
 };
 
+/// Whether each object of a body names each of its keys once: the parser keeps the last of two without a word. `body` is
+/// the valid JSON that `root` was parsed from. kInvalidArgument with the path of a key that comes twice, or of an object
+/// before it that has more keys than any call takes; without a path if more than 1,000 keys have escapes.
+Status CheckKeysAreUnique(std::string_view body, const boost::json::value& root);
+
 /// What a call says, checked against the fields of its verb.
 struct Decoded {
   api::Arguments arguments;

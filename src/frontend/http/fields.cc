@@ -1,27 +1,18 @@
 #include "frontend/http/fields.h"
 
+#include "base/nearest.h"
+#include "base/text.h"
+
 namespace tocsin::http {
 namespace {
 
 std::string_view KindOf(const boost::json::value& value) {
-  switch (value.kind()) {
-    case boost::json::kind::null:
-      return "null";
-    case boost::json::kind::bool_:
-      return "true or false";
-    case boost::json::kind::int64:
-    case boost::json::kind::uint64:
-      return "an integer";
-    case boost::json::kind::double_:
-      return "a number with a fraction or an exponent";
-    case boost::json::kind::string:
-      return "a string";
-    case boost::json::kind::array:
-      return "an array";
-    case boost::json::kind::object:
-      return "an object";
-  }
-  return "something else";
+  // In the order of boost::json::kind.
+  constexpr std::string_view kKinds[] = {
+      "null",     "true or false", "an integer", "an integer", "a number with a fraction or an exponent",
+      "a string", "an array",      "an object"};
+  static_assert(static_cast<size_t>(boost::json::kind::object) + 1 == std::size(kKinds));
+  return kKinds[static_cast<size_t>(value.kind())];
 }
 
 }  // namespace
@@ -54,6 +45,14 @@ Result<const boost::json::array*> AsBatch(std::string_view name, const boost::js
 Result<bool> AsBool(std::string_view name, const boost::json::value& value) {
   if (const auto* truth = value.if_bool()) return *truth;
   return FailField(Code::kInvalidArgument, std::string(name), "{} takes true or false", name);
+}
+
+std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known) {
+  const std::string shown = Shown(name);
+  std::string hint = DidYouMean(name, known);
+  if (known.empty()) hint = "; none is known here";
+  if (hint.empty()) hint = fmt::format("; the known ones are {}", fmt::join(known, ", "));
+  return FailField(Code::kUnknownField, shown, "unknown field \"{}\"{}", shown, hint);
 }
 
 Error Within(Error error, std::string_view path) {

@@ -14,7 +14,6 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "frontend/http/unknown_field.h"
 
 namespace tocsin::http {
 
@@ -27,13 +26,8 @@ Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value
 Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max);
 Result<bool> AsBool(std::string_view name, const boost::json::value& value);
 
-/// Puts a Result into `to`, or passes its error on.
-template <class To, class From>
-Status Put(To& to, Result<From> value) {
-  if (!value) return std::unexpected(std::move(value).error());
-  to = static_cast<To>(*value);
-  return {};
-}
+/// The error for a name that this call does not know, with the nearest known one: most unknown names are typing errors.
+std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known);
 
 /// `error` with the field's path put before its field's name.
 Error Within(Error error, std::string_view path);

@@ -5,9 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "frontend/shared/value_writer.h"
 
 namespace tocsin::http {
+
+/// "text", quoted and escaped. `text` is valid UTF-8.
+void AppendString(std::string& out, std::string_view text);
+void AppendInteger(std::string& out, int64_t value);
 
 class JsonWriter final : public shared::ValueWriter {
  public:

@@ -1,5 +1,3 @@
-#include "frontend/http/openapi.h"
-
 #include <algorithm>
 #include <array>
 
@@ -9,6 +7,7 @@
 #include "api/verbs.h"
 #include "base/version.h"
 #include "core/figures.h"
+#include "frontend/http/encode.h"
 #include "frontend/shared/views.h"
 #include "model/topic.h"
 

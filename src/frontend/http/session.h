@@ -45,6 +45,7 @@ class Session final : public net::Connection {
   bool TakesGzip() const;
   Status MakeRoom(size_t bytes);
   void Send(Response response);
+  /// The request waits in the service: a client that goes away takes it back.
   void Park(ReserveId id);
 
  private:

@@ -1,7 +1,6 @@
 #include "frontend/resp/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "api/syntax.h"
@@ -14,6 +13,7 @@ namespace {
 using api::Arguments;
 using api::Field;
 using api::FieldKind;
+using api::ReadNumber;
 using api::Wire;
 
 constexpr std::string_view kSwitch[] = {"false", "true"};
@@ -78,15 +78,6 @@ std::unexpected<Error> MissingValue(std::string_view word, size_t needed, size_t
 
 std::unexpected<Error> GivenTwice(std::string_view word) {
   return FailField(Code::kInvalidArgument, std::string(word), "{} is given twice", word);
-}
-
-Result<int64_t> ReadNumber(std::string_view word, std::string_view text, int64_t min, int64_t max) {
-  int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && at == end && value >= min && value <= max) return value;
-  return FailField(Code::kInvalidArgument, std::string(word), "{} is '{}': it takes an integer from {} to {}", word,
-                   Shown(text), min, max);
 }
 
 std::unexpected<Error> UnknownWord(std::string_view kind, std::string_view word,
