@@ -89,12 +89,14 @@ constexpr std::string_view kPull = "pull";
 constexpr std::string_view kDelivery = "delivery";
 
 Status PutSetting(TopicChange& change, const TopicSetting& setting, const json::value& value) {
-  const auto number =
-      setting.kind == SettingKind::kFlag
-          ? Result<int64_t>(AsBool(setting.name, value))
-          : AsInteger(setting.name, value, static_cast<int64_t>(setting.min), static_cast<int64_t>(setting.max));
-  if (!number) return std::unexpected(number.error());
-  change.settings.emplace_back(&setting, static_cast<uint64_t>(*number));
+  int64_t number = 0;
+  if (setting.kind == SettingKind::kFlag) {
+    TOCSIN_ASSIGN(number, AsBool(setting.name, value));
+  } else {
+    const auto max = static_cast<int64_t>(setting.max);
+    TOCSIN_ASSIGN(number, AsInteger(setting.name, value, static_cast<int64_t>(setting.min), max));
+  }
+  change.settings.emplace_back(&setting, static_cast<uint64_t>(number));
   return {};
 }
 
