@@ -1,5 +1,3 @@
-#include "api/docs.h"
-
 #include <algorithm>
 
 #include "api/syntax.h"

@@ -1,4 +1,4 @@
-#include "api/docs.h"
+#include "api/syntax.h"
 #include "base/nearest.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "api/verbs.h"
+#include "api/syntax.h"
 #include "base/version.h"
 #include "core/figures.h"
 #include "frontend/http/encode.h"
@@ -58,28 +58,15 @@ json::object Object(json::object properties, json::array required) {
 }
 
 json::object TypeOf(FieldKind kind, int64_t min, int64_t max, std::span<const std::string_view> choices) {
-  switch (kind) {
-    case FieldKind::kText:
-    case FieldKind::kName:
-    case FieldKind::kPayload:
-      return Text(min, max);
-    case FieldKind::kNumber:
-    case FieldKind::kMillis:
-    case FieldKind::kMoment:
-      return Integer(min, max);
-    case FieldKind::kFlag:
-      return {{"type", "boolean"}};
-    case FieldKind::kChoice:
-    case FieldKind::kBareChoice:
-      return Choice(choices);
-    case FieldKind::kBase64:
-      return {{"type", "string"}, {"contentEncoding", "base64"}};
-    case FieldKind::kHeaders:
-      return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
-    case FieldKind::kTokens:
-      return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"maxItems", kBatchMax}};
+  if (IsNumber(kind)) return Integer(min, max);
+  if (!choices.empty()) return Choice(choices);
+  if (kind == FieldKind::kFlag) return {{"type", "boolean"}};
+  if (kind == FieldKind::kBase64) return {{"type", "string"}, {"contentEncoding", "base64"}};
+  if (kind == FieldKind::kHeaders) return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+  if (kind == FieldKind::kTokens) {
+    return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"maxItems", kBatchMax}};
   }
-  return {};
+  return Text(min, max);
 }
 
 json::object SchemaOf(const Field& field) {
@@ -116,10 +103,8 @@ json::object SettingProperties() {
 
 /// A setting that several sinks have takes the widest of their ranges.
 json::object DeliverySchema() {
-  std::vector<std::string_view> sinks{"pull"};
-  sinks.insert(sinks.end(), SinkNames().begin(), SinkNames().end());
   json::object properties{
-      {"sink", Described(Choice(sinks), "pull: consumers reserve jobs. Otherwise the server pushes.")}};
+      {"sink", Described(Choice(api::DeliveryNames()), "pull: consumers reserve jobs. Otherwise the server pushes.")}};
   for (const std::string_view name : DeliverySettingNames()) {
     int64_t min = kAnyNumber;
     int64_t max = 0;
@@ -143,10 +128,10 @@ json::object DeliverySchema() {
                    "is not named keeps its value.");
 }
 
-json::array NamesOf(const json::object& properties) {
+json::object AllRequired(json::object properties) {
   json::array names;
   for (const auto& property : properties) names.emplace_back(property.key());
-  return names;
+  return Object(std::move(properties), std::move(names));
 }
 
 json::object TopicSchema(bool with_figures) {
@@ -156,15 +141,13 @@ json::object TopicSchema(bool with_figures) {
     properties["figures"] = Reference("Figures");
     properties["lateness_ms"] = Reference("Lateness");
   }
-  json::array required = NamesOf(properties);
-  return Object(std::move(properties), std::move(required));
+  return AllRequired(std::move(properties));
 }
 
 json::object FiguresSchema() {
   json::object properties;
   for (const FigureColumn& column : kFigureColumns) properties[column.name] = Integer(0);
-  json::array required = NamesOf(properties);
-  return Object(std::move(properties), std::move(required));
+  return AllRequired(std::move(properties));
 }
 
 json::object JobSchema(bool shared::JobMember::* wanted) {

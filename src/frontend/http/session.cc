@@ -257,10 +257,9 @@ std::optional<Response> Session::FindRoute() {
 Status Session::CheckCaller() {
   tokens_ = server_.tokens();
   const auto authorization = request_->get()[beast::http::field::authorization];
-  const auto grant = CheckAccess(tokens_.get(), match_.route->access, {authorization.data(), authorization.size()},
-                                 match_.params.empty() ? std::string_view() : std::string_view(match_.params[0]));
-  if (!grant) return std::unexpected(grant.error());
-  grant_ = *grant;
+  const std::string_view topic = match_.params.empty() ? std::string_view() : match_.params[0];
+  TOCSIN_ASSIGN(grant_,
+                CheckAccess(tokens_.get(), match_.route->access, {authorization.data(), authorization.size()}, topic));
   return {};
 }
 
