@@ -102,10 +102,6 @@ Result<TokenRecord> ParseLine(std::string_view line) {
   return record;
 }
 
-bool HasId(const std::vector<TokenRecord>& records, std::string_view id) {
-  return std::ranges::find(records, id, &TokenRecord::id) != records.end();
-}
-
 Result<std::vector<TokenRecord>> ParseTokensOf(const std::string& path, std::string_view text) {
   auto records = ParseTokens(text);
   if (!records) return std::unexpected(std::move(records).error().Prefixed(path));
@@ -217,7 +213,7 @@ Result<std::string> CreateToken(const std::string& path, const Grant& grant, Tim
   TOCSIN_TRY(Edit(path, [&](std::vector<TokenRecord>& records) -> Status {
     do {
       TOCSIN_ASSIGN(made, MakeToken());
-    } while (HasId(records, SplitToken(made)->id));
+    } while (std::ranges::find(records, SplitToken(made)->id, &TokenRecord::id) != records.end());
     const TokenParts parts = *SplitToken(made);
     records.push_back({.id = std::string(parts.id),
                        .grant = grant,

@@ -2,12 +2,11 @@
 #include "frontend/shared/handlers.h"
 
 #include "base/check.h"
-#include "frontend/http/call.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
-#include "frontend/http/fields.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/json_writer.h"
+#include "frontend/http/server.h"
 #include "frontend/http/session.h"
 #include "model/names.h"
 

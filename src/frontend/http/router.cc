@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "frontend/http/fields.h"
+#include "frontend/http/decode.h"
 #include "frontend/http/header_check.h"
 #include "model/topic.h"
 

@@ -3,7 +3,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "frontend/http/decode.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/server.h"
 

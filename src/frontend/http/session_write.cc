@@ -22,12 +22,6 @@ constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-En
 
 Response ErrorResponse(const Error& error) { return {.status = RowOf(error.code).http, .body = EncodeError(error)}; }
 
-bool Answer::Wanted() const { return session_->open(); }
-
-std::shared_ptr<net::Connection> Answer::connection() const { return session_; }
-
-Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
-
 void Answer::Send(Response response) {
   TOCSIN_CHECK(session_ != nullptr);
   const auto session = std::exchange(session_, nullptr);

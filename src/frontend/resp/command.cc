@@ -106,24 +106,6 @@ Command FromVerb(const api::Verb& verb) {
           .verb = &verb};
 }
 
-const std::vector<const Command*>& Table() {
-  static const std::vector<const Command*> table = [] {
-    static const std::vector<Command> from_verbs = [] {
-      std::vector<Command> commands;
-      for (const api::Verb& verb : api::Verbs()) {
-        if (!verb.command.empty()) commands.push_back(FromVerb(verb));
-      }
-      return commands;
-    }();
-    std::vector<const Command*> all;
-    for (const Command& command : kOwnCommands) all.push_back(&command);
-    for (const Command& command : from_verbs) all.push_back(&command);
-    std::ranges::sort(all, {}, &Command::name);
-    return all;
-  }();
-  return table;
-}
-
 constexpr size_t kNameMax = 32;
 
 /// Commands of Redis that people may expect here, by their purpose.
@@ -152,10 +134,10 @@ std::string_view Meant(std::string_view name) {
   }
   const auto other = std::ranges::find(kOtherNames, name, [](const auto& names) { return names.first; });
   if (other != kOtherNames.end()) return other->second;
-  const auto nearest =
-      std::ranges::min_element(Table(), {}, [&](const Command* command) { return EditDistance(name, command->name); });
+  const auto nearest = std::ranges::min_element(
+      Commands(), {}, [&](const Command& command) { return EditDistance(name, command.name); });
   const size_t most = name.size() < 6 ? 1 : 2;
-  return EditDistance(name, (*nearest)->name) <= most ? (*nearest)->name : std::string_view();
+  return EditDistance(name, nearest->name) <= most ? nearest->name : std::string_view();
 }
 
 std::string HintFor(std::string_view name) {
@@ -172,12 +154,22 @@ std::string HintFor(std::string_view name) {
 
 }  // namespace
 
-std::span<const Command* const> Commands() { return Table(); }
+std::span<const Command> Commands() {
+  static const std::vector<Command> table = [] {
+    std::vector<Command> commands(std::begin(kOwnCommands), std::end(kOwnCommands));
+    for (const api::Verb& verb : api::Verbs()) {
+      if (!verb.command.empty()) commands.push_back(FromVerb(verb));
+    }
+    std::ranges::sort(commands, {}, &Command::name);
+    return commands;
+  }();
+  return table;
+}
 
 const Command* FindCommand(std::string_view name) {
   static const auto by_name = [] {
     std::unordered_map<std::string_view, const Command*> commands;
-    for (const Command* command : Table()) commands.emplace(command->name, command);
+    for (const Command& command : Commands()) commands.emplace(command.name, &command);
     return commands;
   }();
   if (name.size() > kNameMax) return nullptr;

@@ -41,7 +41,7 @@ struct Call {
 };
 
 /// All of them, by name.
-std::span<const Command* const> Commands();
+std::span<const Command> Commands();
 /// The name may be in any case. Null if there is none.
 const Command* FindCommand(std::string_view name);
 /// The error for a command that does not exist, with what a user of Redis may have wanted.

@@ -46,8 +46,8 @@ class Answer {
   void Fail(const Error& error);
   /// One of its commands is answered with this error.
   void CountError(Code code);
-  /// The callback of a call to the service: answers with an error, or with what `work(answer, value)` writes. Exceptions
-  /// end this connection alone.
+  /// The callback of a call to the service: answers with an error, or with what `work(answer, value)` writes.
+  /// Exceptions end this connection alone.
   template <class F>
   auto Then(F work) {
     return net::GuardedAnswer(std::move(*this), [work = std::move(work)](Answer& answer, auto result) mutable {

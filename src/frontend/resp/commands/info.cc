@@ -49,7 +49,8 @@ void WriteDocs(Writer& writer, const Command& command, std::string_view version)
 std::vector<const Command*> Chosen(Values names) {
   std::vector<const Command*> chosen;
   for (const std::string_view name : names) chosen.push_back(FindCommand(name));
-  if (names.empty()) chosen.assign(Commands().begin(), Commands().end());
+  if (!names.empty()) return chosen;
+  for (const Command& command : Commands()) chosen.push_back(&command);
   return chosen;
 }
 
@@ -126,7 +127,7 @@ Status DescribeCommands(Call& call) {
     writer.Number(static_cast<int64_t>(Commands().size()));
   } else if (word == "LIST") {
     writer.Array(Commands().size());
-    for (const Command* command : Commands()) writer.Text(Small(command->name));
+    for (const Command& command : Commands()) writer.Text(Small(command.name));
   } else if (word == "INFO") {
     writer.Array(chosen.size());
     for (const Command* command : chosen) command == nullptr ? writer.Null() : WriteInfo(writer, *command);
