@@ -1,5 +1,3 @@
-#include "api/docs.h"
-
 #include <algorithm>
 
 #include "api/syntax.h"
@@ -11,7 +9,7 @@ namespace {
 /// The anchor that a heading such as `POST /v1/topics/{topic}/jobs` gets.
 std::string AnchorOf(const Verb& verb) {
   std::string anchor;
-  for (const char c : fmt::format("{} {}", verb.method, verb.path)) {
+  for (const char c : verb.http) {
     if (c == ' ') anchor += '-';
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) anchor += static_cast<char>(std::tolower(c));
   }
@@ -21,8 +19,8 @@ std::string AnchorOf(const Verb& verb) {
 std::string Calls() {
   std::string text = "| call | what it does | scope |\n|---|---|---|\n";
   for (const Verb& verb : Verbs()) {
-    text += fmt::format("| [`{} {}`](#{}) | {} | {} |\n", verb.method, verb.path, AnchorOf(verb), verb.summary,
-                        ScopeOf(verb.access));
+    text +=
+        fmt::format("| [`{}`](#{}) | {} | {} |\n", verb.http, AnchorOf(verb), verb.summary, auth::ScopeOf(verb.access));
   }
   return text;
 }
@@ -41,26 +39,10 @@ std::string Commands(std::string_view family) {
 }
 
 std::string_view TypeOf(FieldKind kind) {
-  switch (kind) {
-    case FieldKind::kNumber:
-    case FieldKind::kMillis:
-    case FieldKind::kMoment:
-      return "integer";
-    case FieldKind::kFlag:
-      return "true or false";
-    case FieldKind::kHeaders:
-      return "object of strings";
-    case FieldKind::kTokens:
-      return "array of strings";
-    case FieldKind::kText:
-    case FieldKind::kName:
-    case FieldKind::kChoice:
-    case FieldKind::kBareChoice:
-    case FieldKind::kPayload:
-    case FieldKind::kBase64:
-      break;
-  }
-  return "string";
+  if (IsNumber(kind)) return "integer";
+  if (kind == FieldKind::kFlag) return "true or false";
+  if (kind == FieldKind::kHeaders) return "object of strings";
+  return kind == FieldKind::kTokens ? "array of strings" : "string";
 }
 
 std::string RangeOf(int64_t min, int64_t max) {
@@ -100,27 +82,6 @@ std::string Settings() {
 }
 
 }  // namespace
-
-std::string_view ScopeOf(auth::Access access) {
-  switch (access) {
-    case auth::Access::kOpen:
-      return "none";
-    case auth::Access::kKnown:
-      return "any";
-    case auth::Access::kSubmit:
-      return "submit";
-    case auth::Access::kConsume:
-      return "consume";
-    case auth::Access::kSubmitOrConsume:
-      return "submit or consume";
-    case auth::Access::kTopicAdmin:
-    case auth::Access::kListTopics:
-      return "admin";
-    case auth::Access::kNodeAdmin:
-      return "admin, all topics";
-  }
-  return "";
-}
 
 Result<std::string> DocTable(std::string_view which) {
   if (which == "calls") return Calls();

@@ -1,6 +1,7 @@
 #include "api/field.h"
 
 #include <algorithm>
+#include <charconv>
 #include <type_traits>
 
 #include "base/text.h"
@@ -63,6 +64,15 @@ std::string_view Label(const Field& field, Wire wire) {
 
 bool IsNumber(FieldKind kind) {
   return kind == FieldKind::kNumber || kind == FieldKind::kMillis || kind == FieldKind::kMoment;
+}
+
+Result<int64_t> ReadNumber(std::string_view label, std::string_view text, int64_t min, int64_t max) {
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && at == end && value >= min && value <= max) return value;
+  return FailField(Code::kInvalidArgument, std::string(label), "{} is '{}': it takes an integer from {} to {}", label,
+                   Shown(text), min, max);
 }
 
 Status PutNumber(const Field& field, Wire wire, int64_t value, Arguments& to) {

@@ -75,6 +75,9 @@ struct Field {
 enum class Wire : uint8_t { kJson, kResp };
 std::string_view Label(const Field& field, Wire wire);
 
+/// An integer in decimal, from `min` to `max`.
+Result<int64_t> ReadNumber(std::string_view label, std::string_view text, int64_t min, int64_t max);
+
 Status PutNumber(const Field& field, Wire wire, int64_t value, Arguments& to);
 Status PutText(const Field& field, Wire wire, std::string_view text, Arguments& to);
 void PutFlag(const Field& field, bool value, Arguments& to);

@@ -41,17 +41,9 @@ std::string SettingUsage(std::string_view name) {
     return setting->kind == SettingKind::kMillis ? "ms" : "n";
   }
   if (name == "sink") return fmt::format("{}", fmt::join(DeliveryNames(), "|"));
-  switch (std::ranges::find(DeliveryFields(), name, &DeliveryField::name)->kind) {
-    case DeliveryFieldKind::kText:
-      return "text";
-    case DeliveryFieldKind::kNumber:
-      return "n";
-    case DeliveryFieldKind::kMillis:
-      return "ms";
-    case DeliveryFieldKind::kFlag:
-      break;
-  }
-  return "true|false";
+  constexpr std::string_view kUsages[] = {"text", "n", "ms", "true|false"};  // in the order of DeliveryFieldKind
+  const auto field = std::ranges::find(DeliveryFields(), name, &DeliveryField::name);
+  return std::string(kUsages[static_cast<size_t>(field->kind)]);
 }
 
 }  // namespace

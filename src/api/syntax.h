@@ -1,5 +1,5 @@
 // How a verb is written as a command of RESP: fixed arguments, then words with their values. The RESP door reads
-// commands by it, COMMAND DOCS and docs/resp.md show it.
+// commands by it, COMMAND DOCS and docs/resp.md show it. Also all tables of the documents as Markdown (docs.cc).
 #pragma once
 
 #include <span>
@@ -30,5 +30,9 @@ std::vector<std::string> RespWords(std::span<const Field> fields);
 const std::vector<std::string>& SettingNames();
 /// "pull" and the sinks.
 std::vector<std::string_view> DeliveryNames();
+
+/// One generated table, for `make docs`: `calls`; `commands JOB`, `commands TOPIC`, `commands` for the others;
+/// `settings`; or `fields OPERATION` with the name of a verb.
+Result<std::string> DocTable(std::string_view which);
 
 }  // namespace tocsin::api

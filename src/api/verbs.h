@@ -55,11 +55,10 @@ struct AnswerDoc {
 
 struct Verb {
   VerbId id;
-  std::string_view name;     // of the operation in the OpenAPI document
-  std::string_view method;   // of HTTP
-  std::string_view path;     // with {topic} and {id}
-  std::string_view command;  // of RESP; empty: none
-  std::string_view cli;      // of the command line; empty: none
+  std::string_view name;          // of the operation in the OpenAPI document
+  std::string_view http;          // method and path, with {topic} and {id}
+  std::string_view command = {};  // of RESP; empty: none
+  std::string_view cli = {};      // of the command line; empty: none
   auth::Access access;
   std::string_view summary;       // one sentence, without its full stop
   std::string_view details = {};  // further sentences, or nothing
@@ -67,12 +66,15 @@ struct Verb {
   std::string_view reply = {};  // of RESP, for docs/resp.md
   std::span<const Field> fields = {};
   bool takes_settings = false;       // of a topic (model/topic.h), in addition to its fields
-  bool takes_body = false;           // of HTTP; one that takes none refuses fields
   bool needs_virtual_clock = false;  // it is not there otherwise
 
-  bool HasTopic() const { return path.contains("{topic}"); }
-  bool HasId() const { return path.contains("{id}"); }
-  bool Changes() const { return method != "GET"; }
+  std::string_view Method() const { return http.substr(0, http.find(' ')); }
+  std::string_view Path() const { return http.substr(http.find('/')); }
+  bool HasTopic() const { return http.contains("{topic}"); }
+  bool HasId() const { return http.contains("{id}"); }
+  bool Changes() const { return Method() != "GET"; }
+  /// Of HTTP: POST, PUT and PATCH.
+  bool TakesBody() const { return http.starts_with('P'); }
   /// Whether the answer says what became of it.
   bool AnswersOutcome() const { return (HasId() && Changes()) || id == VerbId::kDropTopic || id == VerbId::kTestTopic; }
 };

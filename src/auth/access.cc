@@ -1,5 +1,7 @@
 #include "auth/access.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace tocsin::auth {
@@ -27,23 +29,41 @@ bool IsAllowed(const Grant& grant, Access needed, std::string_view topic) {
 }
 
 // In the order of Access.
-constexpr std::string_view kScopesNeeded[] = {
-    "no scope",        "no scope",        "the scope submit", "the scope consume", "the scope submit or consume",
-    "the scope admin", "the scope admin", "the scope admin"};
-static_assert(static_cast<size_t>(Access::kNodeAdmin) + 1 == std::size(kScopesNeeded));
+constexpr std::string_view kAccessScopes[] = {"none",  "any",   "submit",           "consume", "submit or consume",
+                                              "admin", "admin", "admin, all topics"};
+static_assert(static_cast<size_t>(Access::kNodeAdmin) + 1 == std::size(kAccessScopes));
 
-std::string TopicsNeeded(Access needed, std::string_view topic) {
-  if (needed == Access::kListTopics) return "";
-  if (needed == Access::kNodeAdmin) return " for all topics (no topic prefix)";
-  return fmt::format(" and a topic prefix with which '{}' begins", Shown(topic));
+/// What `needed` asks for, for an access that not everybody has.
+std::string Needs(Access needed, std::string_view topic) {
+  if (needed == Access::kListTopics) return "admin";
+  if (needed == Access::kNodeAdmin) return "admin for all topics (no topic prefix)";
+  return fmt::format("{} and a topic prefix with which '{}' begins", ScopeOf(needed), Shown(topic));
 }
 
 }  // namespace
 
+std::string_view ScopeOf(Access access) { return kAccessScopes[static_cast<size_t>(access)]; }
+
+std::optional<Scope> ParseScope(std::string_view name) {
+  const auto* const found = std::ranges::find(kScopeNames, name);
+  if (found == kScopeNames.end()) return std::nullopt;
+  return static_cast<Scope>(found - kScopeNames.begin());
+}
+
+std::string ScopeSet::Text() const {
+  std::string text;
+  for (size_t i = 0; i < kScopeNames.size(); ++i) {
+    if ((bits_ & Bit(static_cast<Scope>(i))) == 0) continue;
+    if (!text.empty()) text += ',';
+    text += kScopeNames[i];
+  }
+  return text;
+}
+
 Status CheckGrant(const Grant& grant, Access needed, std::string_view topic) {
   if (IsAllowed(grant, needed, topic)) return {};
-  return Fail(Code::kForbidden, "this call needs {}{}; the access token has {}, for {}",
-              kScopesNeeded[static_cast<size_t>(needed)], TopicsNeeded(needed, topic), grant.scopes.Text(),
+  return Fail(Code::kForbidden, "this call needs the scope {}; the access token has {}, for {}", Needs(needed, topic),
+              grant.scopes.Text(),
               grant.prefix.empty() ? "all topics" : fmt::format("the topic prefix '{}'", grant.prefix));
 }
 

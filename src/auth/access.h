@@ -1,14 +1,49 @@
-// Access: what a call needs, and whether a grant allows it. The same for every front end. Pure; no message has any part
-// of an access token in it.
+// What an access token allows (some scopes, on the topics whose names begin with its prefix), what a call needs, and
+// whether the first allows the second. The same for every front end. Pure; no message has any part of an access token
+// in it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
-#include "auth/grant.h"
 #include "base/result.h"
 
 namespace tocsin::auth {
+
+enum class Scope : uint8_t { kSubmit, kConsume, kAdmin };
+
+constexpr std::array<std::string_view, 3> kScopeNames{"submit", "consume", "admin"};
+
+std::optional<Scope> ParseScope(std::string_view name);
+
+/// kAdmin includes the other two.
+class ScopeSet {
+ public:
+  void Add(Scope scope) { bits_ |= Bit(scope); }
+  bool Has(Scope scope) const { return (bits_ & (Bit(scope) | Bit(Scope::kAdmin))) != 0; }
+  bool empty() const { return bits_ == 0; }
+  /// "submit,consume"
+  std::string Text() const;
+
+  friend bool operator==(const ScopeSet&, const ScopeSet&) = default;
+
+ private:
+  static constexpr uint8_t Bit(Scope scope) { return static_cast<uint8_t>(1U << static_cast<unsigned>(scope)); }
+
+  uint8_t bits_ = 0;
+};
+
+struct Grant {
+  std::string name;  // of the holder, for people
+  ScopeSet scopes;
+  std::string prefix;  // of topics; empty: all of them
+
+  bool Allows(Scope scope, std::string_view topic) const { return scopes.Has(scope) && topic.starts_with(prefix); }
+  bool AllowsAll(Scope scope) const { return scopes.Has(scope) && prefix.empty(); }
+};
 
 enum class Access : uint8_t {
   kOpen,             // anyone
@@ -20,6 +55,9 @@ enum class Access : uint8_t {
   kListTopics,       // admin; the answer has only the topics of the grant's prefix
   kNodeAdmin,        // admin of all topics
 };
+
+/// The scope that a call needs, as the documents name it.
+std::string_view ScopeOf(Access access);
 
 /// kForbidden, with what would be needed, if the grant does not allow it. `topic`: that of the call.
 Status CheckGrant(const Grant& grant, Access needed, std::string_view topic);

@@ -82,9 +82,7 @@ Result<Opened> OpenPrivate(const std::string& path, Owner owner) {
   Opened opened;
   if (::fstat(fd.get(), &opened.info) < 0) return IoError("stat", path);
   TOCSIN_TRY(CheckPrivate(opened.info, path, owner));
-  auto text = ReadAll(fd.get(), path);
-  if (!text) return std::unexpected(std::move(text).error());
-  opened.text = *std::move(text);
+  TOCSIN_ASSIGN(opened.text, ReadAll(fd.get(), path));
   return opened;
 }
 
@@ -123,9 +121,8 @@ std::optional<FileStamp> StampOf(const std::string& path) {
 }
 
 Result<std::string> ReadPrivate(const std::string& path) {
-  auto opened = OpenPrivate(path, Owner::kOwnOrRoot);
-  if (!opened) return std::unexpected(std::move(opened).error());
-  return std::move(opened->text);
+  TOCSIN_ASSIGN(Opened opened, OpenPrivate(path, Owner::kOwnOrRoot));
+  return std::move(opened.text);
 }
 
 Status EditPrivate(const std::string& path, const std::function<Result<std::string>(std::string)>& edit) {
@@ -138,15 +135,12 @@ Status EditPrivate(const std::string& path, const std::function<Result<std::stri
   Opened before;
   const bool exists = StampOf(path).has_value();
   if (exists) {
-    auto opened = OpenPrivate(path, Owner::kAnyForRoot);
-    if (!opened) return std::unexpected(std::move(opened).error());
-    before = *std::move(opened);
+    TOCSIN_ASSIGN(before, OpenPrivate(path, Owner::kAnyForRoot));
   }
-  auto text = edit(std::move(before.text));
-  if (!text) return std::unexpected(std::move(text).error());
+  TOCSIN_ASSIGN(const std::string text, edit(std::move(before.text)));
 
   const std::string fresh = path + ".new";
-  if (Status written = WriteNew(fresh, *text, exists ? &before.info : nullptr); !written) {
+  if (Status written = WriteNew(fresh, text, exists ? &before.info : nullptr); !written) {
     ::unlink(fresh.c_str());
     return written;
   }

@@ -1,16 +1,43 @@
 #include "auth/token_file.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <unordered_set>
 
 #include <fmt/chrono.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
 
 #include "auth/private_file.h"
 #include "base/nearest.h"
 
 namespace tocsin::auth {
 namespace {
+
+constexpr std::string_view kMark = "tocsin_";
+constexpr std::string_view kBase32 = "abcdefghijklmnopqrstuvwxyz234567";
+constexpr std::string_view kHex = "0123456789abcdef";
+constexpr size_t kTokenIdSize = 8;
+constexpr size_t kIdBytes = kTokenIdSize * 5 / 8;
+constexpr size_t kSecretBytes = 32;
+constexpr size_t kSecretSize = (kSecretBytes * 8 + 4) / 5;
+
+void AppendBase32(std::string& out, std::span<const uint8_t> bytes) {
+  uint32_t pending = 0;
+  int bits = 0;
+  for (const uint8_t byte : bytes) {
+    pending = pending << 8 | byte;
+    for (bits += 8; bits >= 5; bits -= 5) out += kBase32[pending >> (bits - 5) & 31];
+  }
+  if (bits > 0) out += kBase32[pending << (5 - bits) & 31];
+}
+
+bool IsBase32(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return kBase32.contains(c); });
+}
+
+bool IsTokenId(std::string_view text) { return text.size() == kTokenIdSize && IsBase32(text); }
 
 constexpr std::string_view kFormat = "tocsin-tokens 1";
 constexpr std::string_view kComment =
@@ -30,7 +57,7 @@ Status CheckText(std::string_view field, std::string_view text) {
   return {};
 }
 
-Status CheckGrant(const Grant& grant) {
+Status ValidateGrant(const Grant& grant) {
   if (grant.name.empty()) return FailField(Code::kInvalidArgument, "name", "the name is empty");
   if (grant.scopes.empty()) {
     return FailField(Code::kInvalidArgument, "scope", "the access token has no scope: submit, consume or admin");
@@ -64,34 +91,84 @@ Result<TokenRecord> ParseLine(std::string_view line) {
   }
   const auto [id, scopes, topics, created, digest, name] = fields;
   if (!IsTokenId(id)) return Fail(Code::kInvalidArgument, "\"{}\" is not the id of an access token", id);
-  auto parsed_scopes = ParseScopes(scopes);
-  if (!parsed_scopes) return std::unexpected(std::move(parsed_scopes).error());
+  TOCSIN_ASSIGN(const ScopeSet parsed_scopes, ParseScopes(scopes));
   if (!topics.ends_with('*')) return Fail(Code::kInvalidArgument, "the topics do not end with *");
   const auto parsed_digest = ParseDigest(digest);
   if (!parsed_digest) return Fail(Code::kInvalidArgument, "the digest is not 64 hexadecimal digits");
   TokenRecord record{.id = std::string(id), .created = std::string(created), .digest = *parsed_digest};
   record.grant = {
-      .name = std::string(name), .scopes = *parsed_scopes, .prefix = std::string(topics.substr(0, topics.size() - 1))};
-  TOCSIN_TRY(CheckGrant(record.grant));
+      .name = std::string(name), .scopes = parsed_scopes, .prefix = std::string(topics.substr(0, topics.size() - 1))};
+  TOCSIN_TRY(ValidateGrant(record.grant));
   return record;
 }
 
-bool HasId(const std::vector<TokenRecord>& records, std::string_view id) {
-  return std::ranges::find(records, id, &TokenRecord::id) != records.end();
+Result<std::vector<TokenRecord>> ParseTokensOf(const std::string& path, std::string_view text) {
+  auto records = ParseTokens(text);
+  if (!records) return std::unexpected(std::move(records).error().Prefixed(path));
+  return records;
 }
 
 /// Reads the records, calls `change` with them, and writes them.
 template <class Change>
 Status Edit(const std::string& path, Change change) {
   return EditPrivate(path, [&](const std::string& text) -> Result<std::string> {
-    auto records = ParseTokens(text);
-    if (!records) return std::unexpected(std::move(records).error().Prefixed(path));
-    TOCSIN_TRY(change(*records));
-    return TokensText(*records);
+    TOCSIN_ASSIGN(auto records, ParseTokensOf(path, text));
+    TOCSIN_TRY(change(records));
+    return TokensText(records);
   });
 }
 
 }  // namespace
+
+Result<std::string> MakeToken() {
+  std::array<uint8_t, kIdBytes> id{};
+  std::array<uint8_t, kSecretBytes> secret{};
+  if (RAND_bytes(id.data(), id.size()) != 1 || RAND_priv_bytes(secret.data(), secret.size()) != 1) {
+    return Fail(Code::kIo, "the system gives no random bytes");
+  }
+  std::string token(kMark);
+  AppendBase32(token, id);
+  token += '_';
+  AppendBase32(token, secret);
+  OPENSSL_cleanse(secret.data(), secret.size());
+  return token;
+}
+
+std::optional<TokenParts> SplitToken(std::string_view token) {
+  if (token.size() != kMark.size() + kTokenIdSize + 1 + kSecretSize || !token.starts_with(kMark)) return std::nullopt;
+  token.remove_prefix(kMark.size());
+  const TokenParts parts{.id = token.substr(0, kTokenIdSize), .secret = token.substr(kTokenIdSize + 1)};
+  if (token[kTokenIdSize] != '_' || !IsTokenId(parts.id) || !IsBase32(parts.secret)) return std::nullopt;
+  return parts;
+}
+
+Digest DigestOf(std::string_view secret) {
+  Digest digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
+  return digest;
+}
+
+bool SameDigest(const Digest& a, const Digest& b) { return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
+
+std::string DigestText(const Digest& digest) {
+  std::string text;
+  for (const uint8_t byte : digest) {
+    text += kHex[byte >> 4];
+    text += kHex[byte & 15];
+  }
+  return text;
+}
+
+std::optional<Digest> ParseDigest(std::string_view text) {
+  Digest digest{};
+  if (text.size() != 2 * digest.size()) return std::nullopt;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t nibble = kHex.find(text[i]);
+    if (nibble == std::string_view::npos) return std::nullopt;
+    digest[i / 2] = static_cast<uint8_t>(digest[i / 2] << 4 | nibble);
+  }
+  return digest;
+}
 
 Result<std::vector<TokenRecord>> ParseTokens(std::string_view text) {
   std::vector<TokenRecord> records;
@@ -126,22 +203,17 @@ std::string TokensText(const std::vector<TokenRecord>& records) {
 }
 
 Result<std::vector<TokenRecord>> ListTokens(const std::string& path) {
-  const auto text = ReadPrivate(path);
-  if (!text) return std::unexpected(text.error());
-  auto records = ParseTokens(*text);
-  if (!records) return std::unexpected(std::move(records).error().Prefixed(path));
-  return records;
+  TOCSIN_ASSIGN(const std::string text, ReadPrivate(path));
+  return ParseTokensOf(path, text);
 }
 
 Result<std::string> CreateToken(const std::string& path, const Grant& grant, Time now) {
-  TOCSIN_TRY(CheckGrant(grant));
+  TOCSIN_TRY(ValidateGrant(grant));
   std::string made;
   TOCSIN_TRY(Edit(path, [&](std::vector<TokenRecord>& records) -> Status {
     do {
-      auto token = MakeToken();
-      if (!token) return std::unexpected(std::move(token).error());
-      made = *std::move(token);
-    } while (HasId(records, SplitToken(made)->id));
+      TOCSIN_ASSIGN(made, MakeToken());
+    } while (std::ranges::find(records, SplitToken(made)->id, &TokenRecord::id) != records.end());
     const TokenParts parts = *SplitToken(made);
     records.push_back({.id = std::string(parts.id),
                        .grant = grant,

@@ -1,3 +1,7 @@
+// The text of an access token, tocsin_<id>_<secret>, and the digest of its secret. The id (8 characters) finds the
+// token in its file and may be shown. The secret (32 random bytes) is printed once, when it is made, and not kept:
+// files and memory hold only its SHA-256. A plain hash is enough, because nobody can guess 256 random bits.
+//
 // The file of access tokens, version 1: text, mode 0600, changed only by `tocsin token` and read by the server.
 // Comments begin with #. The first other line is "tocsin-tokens 1"; each further line is a token, with one tab between
 // its fields:
@@ -7,15 +11,36 @@
 // To change the format: raise the number, keep reading 1, and keep a file of version 1 as a test.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "auth/grant.h"
-#include "auth/token.h"
+#include "auth/access.h"
 #include "base/time.h"
 
 namespace tocsin::auth {
+
+using Digest = std::array<uint8_t, 32>;
+
+struct TokenParts {
+  std::string_view id;
+  std::string_view secret;
+};
+
+/// A new one, from the system's random bytes.
+Result<std::string> MakeToken();
+/// Nothing if `token` does not have the form of one. The views refer to `token`.
+std::optional<TokenParts> SplitToken(std::string_view token);
+
+Digest DigestOf(std::string_view secret);
+/// In constant time.
+bool SameDigest(const Digest& a, const Digest& b);
+/// 64 hexadecimal digits.
+std::string DigestText(const Digest& digest);
+std::optional<Digest> ParseDigest(std::string_view text);
 
 struct TokenRecord {
   std::string id;

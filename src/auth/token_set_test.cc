@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "auth/test_folder.h"
-#include "auth/token_watch.h"
 
 namespace tocsin::auth {
 namespace {

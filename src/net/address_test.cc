@@ -1,6 +1,6 @@
-#include "net/address.h"
-
 #include <gtest/gtest.h>
+
+#include "net/listener.h"
 
 namespace tocsin::net {
 namespace {

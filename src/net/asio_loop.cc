@@ -15,12 +15,6 @@ AsioLoop::~AsioLoop() {
   for (QueuedTask* queued = mailbox_.exchange(nullptr); queued != nullptr;) delete std::exchange(queued, queued->next);
 }
 
-void AsioLoop::Run() { io_.run(); }
-
-void AsioLoop::Stop() { io_.stop(); }
-
-void AsioLoop::Post(Task task) { Push(std::move(task), false); }
-
 bool AsioLoop::TryPost(Task task) {
   if (requests_.fetch_add(1, std::memory_order_relaxed) >= requests_max_) {
     requests_.fetch_sub(1, std::memory_order_relaxed);
@@ -29,8 +23,6 @@ bool AsioLoop::TryPost(Task task) {
   Push(std::move(task), true);
   return true;
 }
-
-bool AsioLoop::InThread() const { return work_.get_executor().running_in_this_thread(); }
 
 void AsioLoop::Push(Task task, bool request) {
   QueuedTask* head = mailbox_.load(std::memory_order_relaxed);
@@ -56,8 +48,6 @@ void AsioLoop::Drain() {
     queued->task();
   }
 }
-
-void AsioLoop::OnAlarm(Task handler) { on_alarm_ = std::move(handler); }
 
 void AsioLoop::SetAlarm(Millis delay) {
   alarm_at_ = clock_.IoNow() + delay;

@@ -25,18 +25,18 @@ class AsioLoop final : public Loop {
   AsioLoop& operator=(const AsioLoop&) = delete;
 
   /// Makes the calling thread the loop's, until Stop.
-  void Run();
+  void Run() { io_.run(); }
   /// Thread-safe. Tasks that are left in the mailbox are dropped when the loop is destroyed.
-  void Stop();
+  void Stop() { io_.stop(); }
 
   boost::asio::io_context& io() { return io_; }
   const Clock& clock() const { return clock_; }
 
-  void Post(Task task) override;
+  void Post(Task task) override { Push(std::move(task), false); }
   [[nodiscard]] bool TryPost(Task task) override;
-  bool InThread() const override;
+  bool InThread() const override { return work_.get_executor().running_in_this_thread(); }
   void SetAlarm(Millis delay) override;
-  void OnAlarm(Task handler) override;
+  void OnAlarm(Task handler) override { on_alarm_ = std::move(handler); }
 
  private:
   struct QueuedTask {

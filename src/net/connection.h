@@ -10,6 +10,7 @@
 // its calls) does so through Guard or Handler. An exception ends that connection alone.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -20,12 +21,37 @@
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 #include "net/budget.h"
-#include "net/deadline.h"
 #include "net/listener.h"
 
 namespace tocsin::net {
 
 class Door;
+
+/// When a connection has to have done something. A transfer may take long as long as it moves: its deadline begins
+/// again with every kMovedBytes.
+class Deadline {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr size_t kMovedBytes = 64 << 10;
+
+  void Set(TimePoint at) {
+    at_ = at;
+    moved_ = 0;
+  }
+  /// Sets it, unless it is set and fewer than kMovedBytes have moved since.
+  void Extend(TimePoint at) {
+    if (!IsSet() || moved_ >= kMovedBytes) Set(at);
+  }
+  /// Bytes of the transfer arrived or left.
+  void Moved(size_t bytes) { moved_ += bytes; }
+  void Clear() { Set(TimePoint::max()); }
+  bool IsSet() const { return at_ != TimePoint::max(); }
+  bool HasPassed(TimePoint now) const { return now >= at_; }
+
+ private:
+  TimePoint at_ = TimePoint::max();
+  size_t moved_ = 0;  // since it was set
+};
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:

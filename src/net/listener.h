@@ -8,18 +8,35 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "net/address.h"
+#include "base/result.h"
 #include "net/asio_loop.h"
 
 namespace tocsin::net {
 
 using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
+
+/// Where a listener binds.
+struct Address {
+  std::string host;  // an IP address, without brackets
+  uint16_t port = 0;
+  bool loopback = false;
+  bool v6 = false;
+
+  /// host:port, with the brackets of IPv6.
+  std::string Text() const;
+};
+
+/// `host` is an IP address without brackets, or localhost. Other names are refused: the bound address must not depend
+/// on a resolver.
+Result<Address> MakeAddress(std::string_view host, uint16_t port);
 
 /// One connection's place under the limit.
 using ConnectionPass = std::shared_ptr<const void>;

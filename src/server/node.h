@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "core/service.h"
-#include "frontend/http/handlers.h"
+#include "frontend/http/router.h"
 #include "frontend/http/server.h"
 #include "frontend/resp/server.h"
 #include "metrics/registry.h"

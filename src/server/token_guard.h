@@ -11,7 +11,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "auth/token_watch.h"
+#include "auth/token_set.h"
 #include "base/result.h"
 #include "config/config.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/service.h"
-#include "frontend/http/handlers.h"
+#include "frontend/http/router.h"
 #include "frontend/http/server.h"
 #include "metrics/registry.h"
 #include "metrics/scraper.h"

@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
+#include "frontend/http/json_writer.h"
 #include "frontend/http/router.h"
-#include "frontend/http/text.h"
 
 namespace tocsin::http {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/docs.h"
+#include "api/syntax.h"
 #include "base/nearest.h"
 #include "base/words.h"
 #include "cli/arguments.h"

@@ -244,7 +244,7 @@ Flag FlagOf(const api::Verb& verb, std::string_view field) {
 }
 
 Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
-  Request request{.target = Filled(verb.path, [&](std::string& path, std::string_view name) {
+  Request request{.target = Filled(verb.Path(), [&](std::string& path, std::string_view name) {
                     AppendPercent(path, *arguments.Text(Capitals(name)));
                   })};
   for (size_t i = 0; i < verb.fields.size(); ++i) {
@@ -257,7 +257,7 @@ Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
     TOCSIN_TRY(PutField(field, arguments, request));
   }
   if (verb.takes_settings) PutSettings(arguments, request.body);
-  if (verb.method == "PATCH" && request.body.empty()) {
+  if (verb.Method() == "PATCH" && request.body.empty()) {
     std::vector<std::string> names;
     for (const Field& field : verb.fields) {
       if (field.in == api::In::kBody && IsOurs(field)) names.push_back(ShownName(field));
@@ -269,7 +269,7 @@ Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
 
 Result<json::object> Send(Context& context, const api::Verb& verb, const Request& request,
                           std::optional<Millis> limit) {
-  auto answer = context.api.Call(verb.method, request.target, request.body.empty() ? nullptr : &request.body, limit);
+  auto answer = context.api.Call(verb.Method(), request.target, request.body.empty() ? nullptr : &request.body, limit);
   if (!answer && verb.needs_virtual_clock && answer.error().code == Code::kNotFound) {
     return Fail(Code::kNotFound,
                 "the server's clock is the real one: only that of tocsind --clock virtual can be moved");

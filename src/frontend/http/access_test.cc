@@ -1,6 +1,6 @@
-#include "frontend/http/access.h"
-
 #include <gmock/gmock.h>
+
+#include "frontend/http/router.h"
 
 namespace tocsin::http {
 namespace {

@@ -10,7 +10,9 @@
 #include <string>
 #include <string_view>
 
+#include <boost/json/array.hpp>
 #include <boost/json/monotonic_resource.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 
@@ -45,6 +47,11 @@ class Document {
   std::deque<std::string> kept_;
 };
 
+/// Whether each object of a body names each of its keys once: the parser keeps the last of two without a word. `body`
+/// is the valid JSON that `root` was parsed from. kInvalidArgument with the path of a key that comes twice, or of an
+/// object before it that has more keys than any call takes; without a path if more than 1,000 keys have escapes.
+Status CheckKeysAreUnique(std::string_view body, const boost::json::value& root);
+
 /// What a call says, checked against the fields of its verb.
 struct Decoded {
   api::Arguments arguments;
@@ -63,5 +70,26 @@ Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> 
 Result<SettleRequest> DecodeSettle(const api::Verb& verb, SettleKind kind, std::string topic,
                                    std::shared_ptr<Document> document, size_t batch_max);
 Result<TopicChange> DecodeTopicChange(const Document& document);
+
+// JSON values -> typed values, with errors that name the field.
+
+inline std::string_view View(const boost::json::string& text) { return {text.data(), text.size()}; }
+
+Result<std::string_view> AsText(std::string_view name, const boost::json::value& value);
+/// An integer from `low` to `high`; 1.0 and 1e3 are not integers.
+Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high);
+/// The array of a batch, at most `batch_max` long and not empty.
+Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max);
+Result<bool> AsBool(std::string_view name, const boost::json::value& value);
+
+/// The error for a name that this call does not know, with the nearest known one: most unknown names are typing errors.
+std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known);
+
+/// `error` with the field's path put before its field's name.
+Error Within(Error error, std::string_view path);
+
+/// An error of the service in the words of the wire: milliseconds for spans and moments (delay is delay_ms), and in a
+/// batch the path of the element.
+Error OnTheWire(Error error);
 
 }  // namespace tocsin::http

@@ -1,8 +1,7 @@
-// Bodies and queries by the tables of fields.
-#include <charconv>
-
+// Bodies and queries by the tables of fields and settings.
+#include "base/nearest.h"
+#include "base/text.h"
 #include "frontend/http/decode.h"
-#include "frontend/http/fields.h"
 
 namespace tocsin::http {
 namespace {
@@ -13,6 +12,15 @@ using api::Field;
 using api::FieldKind;
 using api::In;
 using api::Wire;
+
+std::string_view KindOf(const boost::json::value& value) {
+  // In the order of boost::json::kind.
+  constexpr std::string_view kKinds[] = {
+      "null",     "true or false", "an integer", "an integer", "a number with a fraction or an exponent",
+      "a string", "an array",      "an object"};
+  static_assert(static_cast<size_t>(boost::json::kind::object) + 1 == std::size(kKinds));
+  return kKinds[static_cast<size_t>(value.kind())];
+}
 
 Status TakeHeaders(const Field& field, const json::value& value, Arguments& to) {
   const auto* object = value.if_object();
@@ -50,20 +58,18 @@ Status Take(Document& document, const Field& field, const json::value& value, De
   }
   if (field.kind == FieldKind::kHeaders) return TakeHeaders(field, value, to.arguments);
   if (field.kind == FieldKind::kFlag) {
-    const auto flag = AsBool(field.name, value);
-    if (!flag) return std::unexpected(flag.error());
-    PutFlag(field, *flag, to.arguments);
+    TOCSIN_ASSIGN(const bool flag, AsBool(field.name, value));
+    PutFlag(field, flag, to.arguments);
     return {};
   }
   if (IsNumber(field.kind)) {
-    const auto number = AsInteger(field.name, value, field.min, field.max);
-    return number ? PutNumber(field, Wire::kJson, *number, to.arguments) : std::unexpected(number.error());
+    TOCSIN_ASSIGN(const int64_t number, AsInteger(field.name, value, field.min, field.max));
+    return PutNumber(field, Wire::kJson, number, to.arguments);
   }
-  const auto text = AsText(field.name, value);
-  if (!text) return std::unexpected(text.error());
+  TOCSIN_ASSIGN(const std::string_view text, AsText(field.name, value));
   const bool is_payload = field.kind == FieldKind::kPayload || field.kind == FieldKind::kBase64;
-  return is_payload ? TakePayload(document, field, *text, to.arguments)
-                    : PutText(field, Wire::kJson, *text, to.arguments);
+  return is_payload ? TakePayload(document, field, text, to.arguments)
+                    : PutText(field, Wire::kJson, text, to.arguments);
 }
 
 Status DecodeJob(Document& document, const json::object& object, NewJob& job) {
@@ -83,6 +89,74 @@ Status DecodeBatch(Document& document, const json::array& array, std::vector<New
     const Status status = object != nullptr ? DecodeJob(document, *object, jobs[i])
                                             : Status(Fail(Code::kInvalidArgument, "a job is an object"));
     if (!status) return std::unexpected(Within(status.error(), fmt::format("jobs[{}]", i)));
+  }
+  return {};
+}
+
+constexpr std::string_view kPull = "pull";
+constexpr std::string_view kDelivery = "delivery";
+
+Status PutSetting(TopicChange& change, const TopicSetting& setting, const json::value& value) {
+  int64_t number = 0;
+  if (setting.kind == SettingKind::kFlag) {
+    TOCSIN_ASSIGN(number, AsBool(setting.name, value));
+  } else {
+    const auto max = static_cast<int64_t>(setting.max);
+    TOCSIN_ASSIGN(number, AsInteger(setting.name, value, static_cast<int64_t>(setting.min), max));
+  }
+  change.settings.emplace_back(&setting, static_cast<uint64_t>(number));
+  return {};
+}
+
+Status TakeSink(DeliveryChange& change, const json::value& value) {
+  TOCSIN_ASSIGN(const std::string_view sink, AsText("sink", value));
+  if (sink != kPull && std::ranges::find(SinkNames(), sink) == SinkNames().end()) {
+    return FailField(Code::kInvalidArgument, "sink", "sink is \"{}\": it takes {}, {}{}", Shown(sink), kPull,
+                     fmt::join(SinkNames(), ", "), DidYouMean(sink, SinkNames()));
+  }
+  change.sink = sink;
+  return {};
+}
+
+/// A setting as the text that it is kept as. What it may be for the topic's sink is the topic's own to check.
+Result<std::string> SettingText(const DeliveryField& field, const json::value& value) {
+  if (field.kind == DeliveryFieldKind::kText) {
+    TOCSIN_ASSIGN(const std::string_view text, AsText(field.name, value));
+    return std::string(text);
+  }
+  if (field.kind == DeliveryFieldKind::kFlag) {
+    TOCSIN_ASSIGN(const bool flag, AsBool(field.name, value));
+    return flag ? "true" : "false";
+  }
+  if (const auto* number = value.if_int64()) return fmt::to_string(*number);
+  if (const auto* number = value.if_uint64()) return fmt::to_string(*number);
+  return std::unexpected(AsInteger(field.name, value, 0, 0).error());
+}
+
+Status TakeSetting(DeliveryChange& change, std::string_view name, const json::value& value) {
+  if (name == "sink") return TakeSink(change, value);
+  const auto field = std::ranges::find(DeliveryFields(), name, &DeliveryField::name);
+  if (field == DeliveryFields().end()) {
+    std::vector<std::string_view> known = DeliverySettingNames();
+    known.insert(known.begin(), "sink");
+    return UnknownField(name, known);
+  }
+  TOCSIN_ASSIGN(std::string text, SettingText(*field, value));
+  change.settings.insert_or_assign(std::string(name), std::move(text));
+  return {};
+}
+
+Status TakeDelivery(TopicChange& change, std::string_view name, const json::value& value) {
+  const json::object* const object = value.if_object();
+  if (object == nullptr) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} takes an object, such as {{\"sink\":\"pull\"}}",
+                     name);
+  }
+  DeliveryChange& delivery = change.delivery.emplace();
+  for (const auto& [key, setting] : *object) {
+    if (Status taken = TakeSetting(delivery, {key.data(), key.size()}, setting); !taken) {
+      return std::unexpected(Within(std::move(taken).error(), name));
+    }
   }
   return {};
 }
@@ -113,12 +187,7 @@ Status DecodeQuery(const Query& query, std::span<const Field> fields, Arguments&
       TOCSIN_TRY(PutText(field, Wire::kJson, text, arguments));
       continue;
     }
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number < field.min || number > field.max) {
-      return FailField(Code::kInvalidArgument, name, "{} is '{}': it takes an integer from {} to {}", name, Shown(text),
-                       field.min, field.max);
-    }
+    TOCSIN_ASSIGN(const int64_t number, api::ReadNumber(name, text, field.min, field.max));
     TOCSIN_TRY(PutNumber(field, Wire::kJson, number, arguments));
   }
   return {};
@@ -133,9 +202,8 @@ Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> 
       const std::string name = Shown(other->key());
       return FailField(Code::kInvalidArgument, name, "{} stands beside jobs: it belongs into each job", name);
     }
-    const auto array = AsBatch("jobs", *jobs, batch_max);
-    if (!array) return std::unexpected(array.error());
-    TOCSIN_TRY(DecodeBatch(*document, **array, request.jobs));
+    TOCSIN_ASSIGN(const json::array* const array, AsBatch("jobs", *jobs, batch_max));
+    TOCSIN_TRY(DecodeBatch(*document, *array, request.jobs));
   } else {
     TOCSIN_TRY(DecodeJob(*document, root, request.jobs.emplace_back()));
   }
@@ -149,13 +217,11 @@ Result<SettleRequest> DecodeSettle(const api::Verb& verb, SettleKind kind, std::
   TOCSIN_TRY(DecodeBody(*document, document->root(), verb.fields, decoded));
   TOCSIN_TRY(CheckTogether(verb.fields, Wire::kJson, decoded.arguments));
   if (decoded.tokens == nullptr) return FailField(Code::kInvalidArgument, "tokens", "tokens is missing");
-  const auto array = AsBatch("tokens", *decoded.tokens, batch_max);
-  if (!array) return std::unexpected(array.error());
-
+  TOCSIN_ASSIGN(const json::array* const array, AsBatch("tokens", *decoded.tokens, batch_max));
   const Settlement each = SettlementOf(kind, decoded.arguments);
   SettleRequest request{.topic = std::move(topic), .settlements = {}, .bytes = {}};
-  request.settlements.reserve((*array)->size());
-  for (const json::value& element : **array) {
+  request.settlements.reserve(array->size());
+  for (const json::value& element : *array) {
     const auto* text = element.if_string();
     const auto token = text == nullptr ? std::nullopt : ParseToken(View(*text));
     if (!token) {
@@ -166,6 +232,84 @@ Result<SettleRequest> DecodeSettle(const api::Verb& verb, SettleKind kind, std::
   }
   request.bytes = std::move(document);
   return request;
+}
+
+Result<TopicChange> DecodeTopicChange(const Document& document) {
+  TopicChange change;
+  for (const auto& [key, value] : document.root()) {
+    const std::string_view name(key.data(), key.size());
+    if (name == kDelivery) {
+      TOCSIN_TRY(TakeDelivery(change, name, value));
+    } else if (const TopicSetting* const setting = FindTopicSetting(name)) {
+      TOCSIN_TRY(PutSetting(change, *setting, value));
+    } else {
+      std::vector<std::string_view> known;
+      for (const TopicSetting& each : TopicSettings()) known.push_back(each.name);
+      known.push_back(kDelivery);
+      return UnknownField(name, known);
+    }
+  }
+  return change;
+}
+
+Result<std::string_view> AsText(std::string_view name, const boost::json::value& value) {
+  if (const auto* text = value.if_string()) return View(*text);
+  return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes a string", name, KindOf(value));
+}
+
+Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value, int64_t low, int64_t high) {
+  if (const auto* number = value.if_int64(); number != nullptr && *number >= low && *number <= high) return *number;
+  if (value.is_int64() || value.is_uint64()) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: the range is {} to {}", name,
+                     value.is_int64() ? fmt::to_string(value.get_int64()) : fmt::to_string(value.get_uint64()), low,
+                     high);
+  }
+  return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes an integer", name, KindOf(value));
+}
+
+Result<const boost::json::array*> AsBatch(std::string_view name, const boost::json::value& value, size_t batch_max) {
+  const auto* array = value.if_array();
+  if (array == nullptr) return FailField(Code::kInvalidArgument, std::string(name), "{} takes an array", name);
+  if (array->empty() || array->size() > batch_max) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} has {} elements: the range is 1 to {}", name,
+                     array->size(), batch_max);
+  }
+  return array;
+}
+
+Result<bool> AsBool(std::string_view name, const boost::json::value& value) {
+  if (const auto* truth = value.if_bool()) return *truth;
+  return FailField(Code::kInvalidArgument, std::string(name), "{} takes true or false", name);
+}
+
+std::unexpected<Error> UnknownField(std::string_view name, std::span<const std::string_view> known) {
+  const std::string shown = Shown(name);
+  std::string hint = DidYouMean(name, known);
+  if (known.empty()) hint = "; none is known here";
+  if (hint.empty()) hint = fmt::format("; the known ones are {}", fmt::join(known, ", "));
+  return FailField(Code::kUnknownField, shown, "unknown field \"{}\"{}", shown, hint);
+}
+
+Error Within(Error error, std::string_view path) {
+  error.field = error.field.empty() ? std::string(path) : fmt::format("{}.{}", path, error.field);
+  return error;
+}
+
+Error OnTheWire(Error error) {
+  for (const std::string_view name : {"delay", "due", "wait", "lease"}) {
+    if (error.field != name) continue;
+    const size_t at = error.message.find(fmt::format("{} is ", name));
+    if (at != std::string::npos) error.message.insert(at + name.size(), "_ms");
+    error.field += "_ms";
+    break;
+  }
+  // The service puts the element of a batch before the message: "jobs[2]: ...".
+  const size_t end = error.message.find("]: ");
+  if (end == std::string::npos || !(error.message.starts_with("jobs[") || error.message.starts_with("tokens["))) {
+    return error;
+  }
+  const std::string path = error.message.substr(0, end + 1);
+  return Within(std::move(error), path);
 }
 
 }  // namespace tocsin::http

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend/http/fields.h"
-
 namespace tocsin::http {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include "core/figures.h"
 #include "frontend/http/json_writer.h"
-#include "frontend/http/text.h"
 #include "frontend/shared/views.h"
 #include "model/names.h"
 

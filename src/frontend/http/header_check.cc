@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "frontend/http/unknown_field.h"
+#include "base/text.h"
 
 namespace tocsin::http {
 namespace {
@@ -69,53 +69,37 @@ struct Fields {
   bool browser = false;
 
   Status Take(std::string_view name, std::string_view value);
-  Status TakeLength(std::string_view value);
-  Status TakeEncoding(std::string_view value);
-  Status TakeOrigin(std::string_view value);
 };
-
-Status Fields::TakeLength(std::string_view value) {
-  ++lengths;
-  if (!IsLength(value)) return Fail(Code::kInvalidArgument, "Content-Length is not a number");
-  return {};
-}
-
-Status Fields::TakeEncoding(std::string_view value) {
-  ++encodings;
-  if (!SameIgnoringCase(value, "chunked")) {
-    return Fail(Code::kInvalidArgument, "the only Transfer-Encoding that is understood is chunked");
-  }
-  return {};
-}
-
-Status Fields::TakeOrigin(std::string_view value) {
-  if (origin) return FailField(Code::kInvalidArgument, "origin", "the request has Origin twice");
-  origin = value;
-  browser = true;
-  return {};
-}
 
 Status Fields::Take(std::string_view name, std::string_view value) {
   const auto is = [name](std::string_view lower) { return SameIgnoringCase(name, lower); };
   if (is("host")) {
     ++hosts;
     host = value;
-  }
-  if (is("authorization")) ++authorizations;
-  if (is("content-length")) return TakeLength(value);
-  if (is("transfer-encoding")) return TakeEncoding(value);
-  if (is("origin")) return TakeOrigin(value);
-  if (is("expect") && !SameIgnoringCase(value, "100-continue")) {
+  } else if (is("authorization")) {
+    ++authorizations;
+  } else if (is("content-length")) {
+    ++lengths;
+    if (!IsLength(value)) return Fail(Code::kInvalidArgument, "Content-Length is not a number");
+  } else if (is("transfer-encoding")) {
+    ++encodings;
+    if (!SameIgnoringCase(value, "chunked")) {
+      return Fail(Code::kInvalidArgument, "the only Transfer-Encoding that is understood is chunked");
+    }
+  } else if (is("origin")) {
+    if (origin) return FailField(Code::kInvalidArgument, "origin", "the request has Origin twice");
+    origin = value;
+    browser = true;
+  } else if (is("expect") && !SameIgnoringCase(value, "100-continue")) {
     return Fail(Code::kInvalidArgument, "the only Expect that is understood is 100-continue");
-  }
-  if (is("content-encoding") && !SameIgnoringCase(value, "identity")) {
+  } else if (is("content-encoding") && !SameIgnoringCase(value, "identity")) {
     return FailField(Code::kInvalidArgument, "content-encoding",
                      "the body is compressed ({}): send it as it is, without Content-Encoding", Shown(value));
+  } else if (is("accept-language") || is("sec-fetch-site") || (is("user-agent") && value.starts_with("Mozilla/"))) {
+    // For a GET to the host of a plain http page, a browser sends neither Origin nor Sec-Fetch-Site. It always sends
+    // Accept-Language, which a page can change but not remove.
+    browser = true;
   }
-  // For a GET to the host of a plain http page, a browser sends neither Origin nor Sec-Fetch-Site. It always sends
-  // Accept-Language, which a page can change but not remove.
-  if (is("accept-language") || is("sec-fetch-site")) browser = true;
-  if (is("user-agent") && value.starts_with("Mozilla/")) browser = true;
   return {};
 }
 

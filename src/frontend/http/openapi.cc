@@ -1,15 +1,13 @@
-#include "frontend/http/openapi.h"
-
 #include <algorithm>
 #include <array>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "api/docs.h"
-#include "api/verbs.h"
+#include "api/syntax.h"
 #include "base/version.h"
 #include "core/figures.h"
+#include "frontend/http/encode.h"
 #include "frontend/shared/views.h"
 #include "model/topic.h"
 
@@ -60,28 +58,15 @@ json::object Object(json::object properties, json::array required) {
 }
 
 json::object TypeOf(FieldKind kind, int64_t min, int64_t max, std::span<const std::string_view> choices) {
-  switch (kind) {
-    case FieldKind::kText:
-    case FieldKind::kName:
-    case FieldKind::kPayload:
-      return Text(min, max);
-    case FieldKind::kNumber:
-    case FieldKind::kMillis:
-    case FieldKind::kMoment:
-      return Integer(min, max);
-    case FieldKind::kFlag:
-      return {{"type", "boolean"}};
-    case FieldKind::kChoice:
-    case FieldKind::kBareChoice:
-      return Choice(choices);
-    case FieldKind::kBase64:
-      return {{"type", "string"}, {"contentEncoding", "base64"}};
-    case FieldKind::kHeaders:
-      return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
-    case FieldKind::kTokens:
-      return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"maxItems", kBatchMax}};
+  if (IsNumber(kind)) return Integer(min, max);
+  if (!choices.empty()) return Choice(choices);
+  if (kind == FieldKind::kFlag) return {{"type", "boolean"}};
+  if (kind == FieldKind::kBase64) return {{"type", "string"}, {"contentEncoding", "base64"}};
+  if (kind == FieldKind::kHeaders) return {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}};
+  if (kind == FieldKind::kTokens) {
+    return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"maxItems", kBatchMax}};
   }
-  return {};
+  return Text(min, max);
 }
 
 json::object SchemaOf(const Field& field) {
@@ -118,10 +103,8 @@ json::object SettingProperties() {
 
 /// A setting that several sinks have takes the widest of their ranges.
 json::object DeliverySchema() {
-  std::vector<std::string_view> sinks{"pull"};
-  sinks.insert(sinks.end(), SinkNames().begin(), SinkNames().end());
   json::object properties{
-      {"sink", Described(Choice(sinks), "pull: consumers reserve jobs. Otherwise the server pushes.")}};
+      {"sink", Described(Choice(api::DeliveryNames()), "pull: consumers reserve jobs. Otherwise the server pushes.")}};
   for (const std::string_view name : DeliverySettingNames()) {
     int64_t min = kAnyNumber;
     int64_t max = 0;
@@ -145,10 +128,10 @@ json::object DeliverySchema() {
                    "is not named keeps its value.");
 }
 
-json::array NamesOf(const json::object& properties) {
+json::object AllRequired(json::object properties) {
   json::array names;
   for (const auto& property : properties) names.emplace_back(property.key());
-  return names;
+  return Object(std::move(properties), std::move(names));
 }
 
 json::object TopicSchema(bool with_figures) {
@@ -158,15 +141,13 @@ json::object TopicSchema(bool with_figures) {
     properties["figures"] = Reference("Figures");
     properties["lateness_ms"] = Reference("Lateness");
   }
-  json::array required = NamesOf(properties);
-  return Object(std::move(properties), std::move(required));
+  return AllRequired(std::move(properties));
 }
 
 json::object FiguresSchema() {
   json::object properties;
   for (const FigureColumn& column : kFigureColumns) properties[column.name] = Integer(0);
-  json::array required = NamesOf(properties);
-  return Object(std::move(properties), std::move(required));
+  return AllRequired(std::move(properties));
 }
 
 json::object JobSchema(bool shared::JobMember::* wanted) {
@@ -215,7 +196,7 @@ json::object AnswersOf(const Verb& verb) {
 json::object OperationOf(const Verb& verb) {
   json::object operation{{"operationId", verb.name}, {"summary", verb.summary}};
   operation["description"] =
-      fmt::format("{}{}Scope: {}.", verb.details, verb.details.empty() ? "" : " ", api::ScopeOf(verb.access));
+      fmt::format("{}{}Scope: {}.", verb.details, verb.details.empty() ? "" : " ", auth::ScopeOf(verb.access));
   json::array parameters;
   for (const auto& [name, there] : {std::pair("topic", verb.HasTopic()), std::pair("id", verb.HasId())}) {
     if (there) parameters.push_back(json::object{{"$ref", fmt::format("#/components/parameters/{}", name)}});
@@ -226,7 +207,7 @@ json::object OperationOf(const Verb& verb) {
         json::object{{"name", field.name}, {"in", "query"}, {"description", field.doc}, {"schema", SchemaOf(field)}});
   }
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
-  if (verb.takes_body) operation["requestBody"] = RequestOf(verb);
+  if (verb.TakesBody()) operation["requestBody"] = RequestOf(verb);
   operation["responses"] = AnswersOf(verb);
   return operation;
 }
@@ -242,9 +223,9 @@ std::string Make() {
   document.at("info").as_object()["version"] = Version();
   json::object paths;
   for (const Verb& verb : api::Verbs()) {
-    json::value& path = paths[verb.path];
+    json::value& path = paths[verb.Path()];
     if (path.is_null()) path.emplace_object();
-    path.as_object()[Lower(verb.method)] = OperationOf(verb);
+    path.as_object()[Lower(verb.Method())] = OperationOf(verb);
   }
   document.as_object()["paths"] = std::move(paths);
   json::object& schemas = document.at("components").at("schemas").as_object();

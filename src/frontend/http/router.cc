@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "frontend/http/text.h"
-#include "frontend/http/unknown_field.h"
+#include "base/text.h"
+#include "frontend/http/decode.h"
+#include "frontend/http/header_check.h"
 #include "model/topic.h"
 
 namespace tocsin::http {
@@ -46,6 +47,21 @@ Result<std::vector<std::string>> Params(std::string_view pattern, std::string_vi
   return params;
 }
 
+Result<std::string_view> BearerOf(std::string_view authorization) {
+  if (authorization.empty()) {
+    return Fail(
+        Code::kUnauthenticated,
+        "this server needs a token: send the header Authorization: Bearer TOKEN (tocsin token create makes one)");
+  }
+  constexpr std::string_view kScheme = "bearer ";
+  if (!SameIgnoringCase(authorization.substr(0, kScheme.size()), kScheme)) {
+    return Fail(Code::kUnauthenticated, "the Authorization header is not of the form: Bearer TOKEN");
+  }
+  authorization.remove_prefix(kScheme.size());
+  const size_t begin = std::min(authorization.size(), authorization.find_first_not_of(' '));
+  return authorization.substr(begin);
+}
+
 }  // namespace
 
 Result<Match> Router::Find(Verb method, std::string_view target, std::string* allow) const {
@@ -59,11 +75,9 @@ Result<Match> Router::Find(Verb method, std::string_view target, std::string* al
       if (route.method == Verb::get) methods += ", HEAD";  // the session asks for GET then
       continue;
     }
-    auto params = Params(route.pattern, path);
-    if (!params) return std::unexpected(std::move(params).error());
-    auto query = ParseQuery(target.substr(std::min(target.size(), path.size() + 1)), route.query);
-    if (!query) return std::unexpected(std::move(query).error());
-    return Match{&route, *std::move(params), *std::move(query)};
+    TOCSIN_ASSIGN(auto params, Params(route.pattern, path));
+    TOCSIN_ASSIGN(auto query, ParseQuery(target.substr(std::min(target.size(), path.size() + 1)), route.query));
+    return Match{&route, std::move(params), std::move(query)};
   }
   if (methods.empty()) return Fail(Code::kNotFound, "there is nothing at '{}'", Shown(path));
   if (allow != nullptr) *allow = methods;
@@ -87,6 +101,18 @@ Result<Query> ParseQuery(std::string_view query, const std::vector<std::string_v
     values.emplace_back(*std::move(name), *std::move(value));
   }
   return values;
+}
+
+Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,
+                                       std::string_view topic) {
+  if (tokens == nullptr || needed == Access::kOpen) return nullptr;
+  TOCSIN_ASSIGN(const std::string_view bearer, BearerOf(authorization));
+  const auth::Grant* const grant = tokens->Find(bearer);
+  if (grant == nullptr) {
+    return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
+  }
+  TOCSIN_TRY(auth::CheckGrant(*grant, needed, topic));
+  return grant;
 }
 
 }  // namespace tocsin::http

@@ -1,4 +1,4 @@
-// Router: the table of paths and who answers them. Immutable once built; shared by all shards.
+// Router: the table of paths, who answers them and who may call. Immutable once built; shared by all shards.
 //
 // A pattern's segment is a word or {name}, which matches any one non-empty segment; a word wins over a name only by
 // standing earlier in the table.
@@ -11,11 +11,12 @@
 #include <boost/beast/http/verb.hpp>
 
 #include "api/verbs.h"
+#include "auth/token_set.h"
 #include "base/result.h"
-#include "frontend/http/access.h"
 
 namespace tocsin::http {
 
+using auth::Access;
 using Verb = boost::beast::http::verb;
 struct Call;
 using Handler = void (*)(Call& call);
@@ -50,6 +51,18 @@ class Router {
  private:
   std::vector<Route> routes_;
 };
+
+/// The route that serves a verb.
+Route RouteOf(api::VerbId id);
+/// Everything that is served. Advancing the clock is served with a virtual clock only.
+Router MakeRouter(bool virtual_clock);
+
+/// The grant under which the call is made, valid for as long as the tokens are. Null if everybody may do everything: no
+/// authentication (`tokens` is null), or kOpen. `authorization` is the value of that header, empty if there is
+/// none; `topic` the decoded topic of the path. kUnauthenticated (the answer then needs WWW-Authenticate: Bearer) or
+/// kForbidden otherwise.
+Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,
+                                       std::string_view topic);
 
 /// Decodes name=value&...; a name that is not among `known`, or that comes twice, is refused.
 Result<Query> ParseQuery(std::string_view query, const std::vector<std::string_view>& known);

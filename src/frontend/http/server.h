@@ -5,11 +5,13 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/http/call.h"
+#include "core/node_info.h"
+#include "core/service.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
+#include "metrics/scraper.h"
 #include "net/connection.h"
 
 namespace tocsin::http {
@@ -17,6 +19,16 @@ namespace tocsin::http {
 struct Options {
   size_t body_bytes_max = 16 << 20;
   Pages pages = Pages::kOfThisMachine;  // without tokens; with them a page can do only what its reader allowed
+};
+
+/// What the handlers work with; owned by the composition root.
+struct Context {
+  Service& service;
+  const Clock& clock;
+  VirtualClock* virtual_clock;  // null with the real clock
+  metrics::Registry& metrics;
+  metrics::Scraper& scraper;
+  NodeInfo node = {};
 };
 
 /// The answer to a connection over the limit.

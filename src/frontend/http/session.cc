@@ -3,7 +3,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "frontend/http/decode.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/server.h"
 
@@ -257,10 +256,9 @@ std::optional<Response> Session::FindRoute() {
 Status Session::CheckCaller() {
   tokens_ = server_.tokens();
   const auto authorization = request_->get()[beast::http::field::authorization];
-  const auto grant = CheckAccess(tokens_.get(), match_.route->access, {authorization.data(), authorization.size()},
-                                 match_.params.empty() ? std::string_view() : std::string_view(match_.params[0]));
-  if (!grant) return std::unexpected(grant.error());
-  grant_ = *grant;
+  const std::string_view topic = match_.params.empty() ? std::string_view() : match_.params[0];
+  TOCSIN_ASSIGN(grant_,
+                CheckAccess(tokens_.get(), match_.route->access, {authorization.data(), authorization.size()}, topic));
   return {};
 }
 

@@ -19,8 +19,9 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/json/parser.hpp>
 
-#include "frontend/http/call.h"
+#include "core/service.h"
 #include "frontend/http/chunked.h"
+#include "frontend/http/decode.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/router.h"
 #include "net/budget.h"
@@ -28,7 +29,18 @@
 
 namespace tocsin::http {
 
+struct Context;
 class Server;
+
+struct Response {
+  int status = 200;
+  std::string body;
+  std::string_view content_type = "application/json";
+  std::string allow;     // of a 405: the methods that the path takes
+  bool gzipped = false;  // the body is packed already
+};
+
+Response ErrorResponse(const Error& error);
 
 class Session final : public net::Connection {
  public:
@@ -45,6 +57,7 @@ class Session final : public net::Connection {
   bool TakesGzip() const;
   Status MakeRoom(size_t bytes);
   void Send(Response response);
+  /// The request waits in the service: a client that goes away takes it back.
   void Park(ReserveId id);
 
  private:
@@ -128,6 +141,48 @@ class Session final : public net::Connection {
   std::string out_body_;
   size_t out_sent_ = 0;  // of head and body
   net::Charge answer_charge_;
+};
+
+/// The promise to reply to one request, once, now or later. Keeps the connection's state alive until it is used, also
+/// when the client has gone.
+class Answer {
+ public:
+  explicit Answer(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+
+  /// Whether the client still waits for it.
+  bool Wanted() const { return session_->open(); }
+  /// kOverloaded if no memory is left for an answer of this size. Send would say so too, but that is too late if
+  /// something was done: a call that changes anything, and whose answer may be over net::Budget::kSmallBytes, asks
+  /// before.
+  Status MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
+  void Send(Response response);
+  void Fail(const Error& error) { Send(ErrorResponse(error)); }
+  /// The callback of a call to the service: answers an error, or runs `work(answer, value)`. Exceptions end this
+  /// connection alone.
+  template <class F>
+  auto Then(F work) {
+    return net::GuardedAnswer(std::move(*this), [work = std::move(work)](Answer& answer, auto result) mutable {
+      result ? work(answer, *result) : answer.Fail(OnTheWire(std::move(result).error()));
+    });
+  }
+  std::shared_ptr<net::Connection> connection() const { return session_; }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+/// One request on its way to its handler.
+struct Call {
+  const api::Verb* verb;
+  const Context& context;
+  net::AsioLoop& loop;
+  boost::json::parser& parser;
+  std::vector<std::string> params;  // of the path
+  Query query;                      // with the names that the verb takes, and no others
+  std::string_view body;            // lives until the handler returns
+  const auth::Grant* grant;         // so does this; null if everybody may do everything
+  Answer answer;
+  Session& session;
 };
 
 }  // namespace tocsin::http

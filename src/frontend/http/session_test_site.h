@@ -7,8 +7,9 @@
 
 #include "auth/test_tokens.h"
 #include "core/service.h"
-#include "frontend/http/handlers.h"
+#include "frontend/http/router.h"
 #include "frontend/http/server.h"
+#include "frontend/http/session.h"
 #include "net/socket_test_site.h"
 #include "spi/contract/memory_store.h"
 
@@ -60,12 +61,13 @@ class TestSite : public net::SocketTest {
       {.method = Verb::get, .pattern = "/throw", .handler = [](Call&) { throw std::runtime_error("thrown"); }},
       {.method = Verb::get,
        .pattern = "/throw_later",
-       .handler = [](Call& call) { later.push_back(call.answer.Then([](Answer&) { throw 1; })); }},
+       .handler =
+           [](Call& call) { later.push_back(net::GuardedAnswer(std::move(call.answer), [](Answer&) { throw 1; })); }},
       {.method = Verb::get,
        .pattern = "/throw_within",
        .handler =
            [](Call& call) {
-             call.answer.Then([](Answer& answer) {
+             net::GuardedAnswer(std::move(call.answer), [](Answer& answer) {
                answer.Send({.body = "not sent"});
                throw std::runtime_error("thrown");
              })();
@@ -77,10 +79,10 @@ class TestSite : public net::SocketTest {
        .pattern = "/reserve",
        .handler =
            [](Call& call) {
-             call.Park(call.context.service.Reserve(call.loop, {.topic = "t", .wait = Millis(60'000)},
-                                                    [answer = std::move(call.answer)](const auto&) mutable {
-                                                      if (answer.Wanted()) answer.Send({.body = "reserved"});
-                                                    }));
+             call.session.Park(call.context.service.Reserve(call.loop, {.topic = "t", .wait = Millis(60'000)},
+                                                            [answer = std::move(call.answer)](const auto&) mutable {
+                                                              if (answer.Wanted()) answer.Send({.body = "reserved"});
+                                                            }));
            }},
       RouteOf(api::VerbId::kSubmitJobs),
       RouteOf(api::VerbId::kListJobs),

@@ -1,9 +1,11 @@
 // Answers: compressed if the client accepts that, charged to the budget, and written.
 #include <boost/beast/http/status.hpp>
 
+#include "base/check.h"
+#include "frontend/http/encode.h"
+#include "frontend/http/json_writer.h"
 #include "frontend/http/server.h"
 #include "frontend/http/session.h"
-#include "frontend/http/text.h"
 
 namespace tocsin::http {
 namespace {
@@ -17,6 +19,14 @@ constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
 constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
 
 }  // namespace
+
+Response ErrorResponse(const Error& error) { return {.status = RowOf(error.code).http, .body = EncodeError(error)}; }
+
+void Answer::Send(Response response) {
+  TOCSIN_CHECK(session_ != nullptr);
+  const auto session = std::exchange(session_, nullptr);
+  session->Guard([&] { session->Send(std::move(response)); });
+}
 
 Status Session::MakeRoom(size_t bytes) {
   if (!answer_charge_.Reach(bytes)) return std::unexpected(server_.NoRoom());

@@ -1,6 +1,6 @@
-#include "frontend/http/text.h"
-
 #include <gtest/gtest.h>
+
+#include "frontend/http/json_writer.h"
 
 namespace tocsin::http {
 namespace {

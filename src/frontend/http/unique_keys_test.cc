@@ -1,7 +1,7 @@
-#include "frontend/http/unique_keys.h"
-
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
+
+#include "frontend/http/decode.h"
 
 namespace tocsin::http {
 namespace {

@@ -15,13 +15,73 @@ namespace tocsin::resp {
 namespace {
 
 using api::VerbId;
+using auth::Access;
 
 /// Commands that no other door has.
-constexpr std::array kOwnCommands{&kAuth,       &kClient, &kCommand, &kEcho,  &kHello, &kInfo,
-                                  &kJobMsubmit, &kPing,   &kQuit,    &kReset, &kSelect};
+constexpr Command kOwnCommands[] = {
+    {.name = "AUTH",
+     .syntax = "[user] token",
+     .summary = "Logs in with a token (tocsin token create makes one); the user's name does not matter.",
+     .args_min = 1,
+     .args_max = 2,
+     .access = Access::kOpen,
+     .run = Auth},
+    {.name = "CLIENT",
+     .syntax = "ID | GETNAME | SETNAME name | SETINFO attribute value | INFO",
+     .summary = "Names the connection, or shows it.",
+     .args_min = 1,
+     .args_max = 3,
+     .run = Client},
+    {.name = "COMMAND",
+     .syntax = "[COUNT | LIST | INFO name ... | DOCS name ...]",
+     .summary = "Lists and describes the commands.",
+     .args_max = 64,
+     .run = DescribeCommands},
+    {.name = "ECHO",
+     .syntax = "text",
+     .summary = "Answers the text: redis-cli --pipe ends with it.",
+     .args_min = 1,
+     .args_max = 1,
+     .run = Echo},
+    {.name = "HELLO",
+     .syntax = "[2|3 [AUTH user token] [SETNAME name]]",
+     .summary = "Chooses the protocol, and says what this server is.",
+     .args_max = 6,
+     .access = Access::kOpen,
+     .run = Hello},
+    {.name = "INFO",
+     .syntax = "[server|totals|lateness|conservation ...]",
+     .summary = "Shows the server and, to those who may see all topics, its figures.",
+     .args_max = 8,
+     .holds = true,
+     .run = Info},
+    {.name = "JOB.MSUBMIT",
+     .syntax = "topic DELAY ms | AT ms payload [payload ...]",
+     .summary = "Stores many jobs that are due at the same time.",
+     .args_min = 4,
+     .args_max = kAnyNumber,
+     .access = Access::kSubmit,
+     .writes = true,
+     .run = JobMsubmit},
+    {.name = "PING", .syntax = "[text]", .summary = "Answers PONG, or the text.", .args_max = 1, .run = Ping},
+    {.name = "QUIT",
+     .summary = "Closes the connection after the replies to all commands before it.",
+     .access = Access::kOpen,
+     .run = Quit},
+    {.name = "RESET",
+     .summary = "Makes the connection as it was at first: RESP2, no name, not logged in.",
+     .access = Access::kOpen,
+     .run = Reset},
+    {.name = "SELECT",
+     .syntax = "0",
+     .summary = "For clients that insist: there is one database.",
+     .args_min = 1,
+     .args_max = 1,
+     .run = Select},
+};
 
 /// Verbs whose commands are gathered into batches, or that wait for jobs. Shared handlers serve the others.
-constexpr std::pair<VerbId, void (*)(Call&)> kOwnHandlers[] = {
+constexpr std::pair<VerbId, Status (*)(Call&)> kOwnHandlers[] = {
     {VerbId::kSubmitJobs, JobSubmit}, {VerbId::kReserveJobs, JobReserve}, {VerbId::kAckJobs, JobAck},
     {VerbId::kNackJobs, JobNack},     {VerbId::kExtendJobs, JobExtend},   {VerbId::kCancelJob, JobCancel},
     {VerbId::kAmendJob, JobAmend},    {VerbId::kFireJob, JobFire},        {VerbId::kCountJob, JobCount},
@@ -30,7 +90,7 @@ constexpr std::pair<VerbId, void (*)(Call&)> kOwnHandlers[] = {
 Command FromVerb(const api::Verb& verb) {
   static std::deque<std::string> kept;  // views of its texts stay good while it grows
   const api::Syntax syntax = SyntaxOf(verb);
-  const auto* const own = std::ranges::find(kOwnHandlers, verb.id, &std::pair<VerbId, void (*)(Call&)>::first);
+  const auto* const own = std::ranges::find(kOwnHandlers, verb.id, &std::pair<VerbId, Status (*)(Call&)>::first);
   const bool is_own = own != std::end(kOwnHandlers);
   TOCSIN_CHECK(is_own || shared::HandlerOf(verb.id) != nullptr);
   return {.name = verb.command,
@@ -44,23 +104,6 @@ Command FromVerb(const api::Verb& verb) {
           .writes = verb.Changes(),
           .run = is_own ? own->second : RunShared,
           .verb = &verb};
-}
-
-const std::vector<const Command*>& Table() {
-  static const std::vector<const Command*> table = [] {
-    static const std::vector<Command> from_verbs = [] {
-      std::vector<Command> commands;
-      for (const api::Verb& verb : api::Verbs()) {
-        if (!verb.command.empty()) commands.push_back(FromVerb(verb));
-      }
-      return commands;
-    }();
-    std::vector<const Command*> all(kOwnCommands.begin(), kOwnCommands.end());
-    for (const Command& command : from_verbs) all.push_back(&command);
-    std::ranges::sort(all, {}, &Command::name);
-    return all;
-  }();
-  return table;
 }
 
 constexpr size_t kNameMax = 32;
@@ -91,10 +134,10 @@ std::string_view Meant(std::string_view name) {
   }
   const auto other = std::ranges::find(kOtherNames, name, [](const auto& names) { return names.first; });
   if (other != kOtherNames.end()) return other->second;
-  const auto nearest =
-      std::ranges::min_element(Table(), {}, [&](const Command* command) { return EditDistance(name, command->name); });
+  const auto nearest = std::ranges::min_element(
+      Commands(), {}, [&](const Command& command) { return EditDistance(name, command.name); });
   const size_t most = name.size() < 6 ? 1 : 2;
-  return EditDistance(name, (*nearest)->name) <= most ? (*nearest)->name : std::string_view();
+  return EditDistance(name, nearest->name) <= most ? nearest->name : std::string_view();
 }
 
 std::string HintFor(std::string_view name) {
@@ -111,17 +154,22 @@ std::string HintFor(std::string_view name) {
 
 }  // namespace
 
-void Call::Fail(const Error& error) {
-  session.server().CountErrors(error.code, 1);
-  Reply(*this).Fail(error);
+std::span<const Command> Commands() {
+  static const std::vector<Command> table = [] {
+    std::vector<Command> commands(std::begin(kOwnCommands), std::end(kOwnCommands));
+    for (const api::Verb& verb : api::Verbs()) {
+      if (!verb.command.empty()) commands.push_back(FromVerb(verb));
+    }
+    std::ranges::sort(commands, {}, &Command::name);
+    return commands;
+  }();
+  return table;
 }
-
-std::span<const Command* const> Commands() { return Table(); }
 
 const Command* FindCommand(std::string_view name) {
   static const auto by_name = [] {
     std::unordered_map<std::string_view, const Command*> commands;
-    for (const Command* command : Table()) commands.emplace(command->name, command);
+    for (const Command& command : Commands()) commands.emplace(command.name, &command);
     return commands;
   }();
   if (name.size() > kNameMax) return nullptr;

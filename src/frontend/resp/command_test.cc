@@ -38,36 +38,36 @@ TEST(CommandTest, TheTableIsInTheOrderOfNames) {
 }
 
 TEST(CommandTest, EveryCommandSaysHowItIsUsed) {
-  for (const Command* command : Commands()) {
-    SCOPED_TRACE(command->name);
-    EXPECT_EQ(Capitals(command->name), command->name);
-    EXPECT_THAT(command->summary, EndsWith("."));
-    EXPECT_LE(command->args_min, command->args_max);
-    EXPECT_EQ(command->syntax.empty(), command->args_max == 0);
-    EXPECT_NE(command->run, nullptr);
-    EXPECT_EQ(std::ranges::count(command->syntax, '['), std::ranges::count(command->syntax, ']'));
-    EXPECT_EQ(command->syntax.contains("..."),
-              command->args_max == kAnyNumber || command->args_max > 60 || command->name == "INFO")
-        << command->args_max;
-    if (command->name != "CLIENT" && command->name != "JOB.MSUBMIT") {
-      EXPECT_EQ(LeastOf(command->syntax), command->args_min);
+  for (const Command& command : Commands()) {
+    SCOPED_TRACE(command.name);
+    EXPECT_EQ(Capitals(command.name), command.name);
+    EXPECT_THAT(command.summary, EndsWith("."));
+    EXPECT_LE(command.args_min, command.args_max);
+    EXPECT_EQ(command.syntax.empty(), command.args_max == 0);
+    EXPECT_NE(command.run, nullptr);
+    EXPECT_EQ(std::ranges::count(command.syntax, '['), std::ranges::count(command.syntax, ']'));
+    EXPECT_EQ(command.syntax.contains("..."),
+              command.args_max == kAnyNumber || command.args_max > 60 || command.name == "INFO")
+        << command.args_max;
+    if (command.name != "CLIENT" && command.name != "JOB.MSUBMIT") {
+      EXPECT_EQ(LeastOf(command.syntax), command.args_min);
     }
   }
 }
 
 TEST(CommandTest, WhatIsAboutATopicAsksForItFirst) {
-  for (const Command* command : Commands()) {
-    if (!command->name.starts_with("JOB.") && !command->name.starts_with("TOPIC.")) continue;
-    if (command->name == "TOPIC.LIST") continue;
-    EXPECT_TRUE(command->syntax.starts_with("topic")) << command->name;
-    EXPECT_GE(command->args_min, 1U) << command->name;
-    EXPECT_NE(command->access, auth::Access::kOpen) << command->name;
-    EXPECT_NE(command->access, auth::Access::kKnown) << command->name;
+  for (const Command& command : Commands()) {
+    if (!command.name.starts_with("JOB.") && !command.name.starts_with("TOPIC.")) continue;
+    if (command.name == "TOPIC.LIST") continue;
+    EXPECT_TRUE(command.syntax.starts_with("topic")) << command.name;
+    EXPECT_GE(command.args_min, 1U) << command.name;
+    EXPECT_NE(command.access, auth::Access::kOpen) << command.name;
+    EXPECT_NE(command.access, auth::Access::kKnown) << command.name;
   }
 }
 
 TEST(CommandTest, IsFoundInAnyCase) {
-  for (const Command* command : Commands()) EXPECT_EQ(FindCommand(command->name), command);
+  for (const Command& command : Commands()) EXPECT_EQ(FindCommand(command.name), &command);
   EXPECT_EQ(FindCommand("job.Submit"), FindCommand("JOB.SUBMIT"));
   for (const std::string_view name : {"", "JOB", "JOB.", "JOB.SUBMIT ", "PINGG"}) {
     EXPECT_EQ(FindCommand(name), nullptr) << name;

@@ -22,40 +22,24 @@ void WriteHeaders(Writer& writer, const std::vector<HeaderView>& headers) {
   }
 }
 
-std::string_view WhyNotStored(SubmitOutcome outcome) {
-  switch (outcome) {
-    case SubmitOutcome::kConflict:
-      return "the id is stored with other content";
-    case SubmitOutcome::kInFlight:
-      return "the job that has the id is being delivered";
-    case SubmitOutcome::kOverCapacity:
-      return "the topic or the node holds as much as it may";
-    case SubmitOutcome::kStorageFull:
-      return "the disk is full";
-    case SubmitOutcome::kOverloaded:
-      return "the job's shard has too much to do; nothing was stored";
-    case SubmitOutcome::kAccepted:
-    case SubmitOutcome::kDuplicate:
-      break;
-  }
-  return "";
-}
+// In the order of SubmitOutcome; empty for what is stored.
+constexpr std::string_view kWhyNotStored[] = {"",
+                                              "",
+                                              "the id is stored with other content",
+                                              "the job that has the id is being delivered",
+                                              "the topic or the node holds as much as it may",
+                                              "the disk is full",
+                                              "the job's shard has too much to do; nothing was stored"};
+static_assert(static_cast<size_t>(SubmitOutcome::kOverloaded) + 1 == std::size(kWhyNotStored));
 
 void WriteNotStored(Writer& writer, SubmitOutcome outcome) {
-  writer.Fail({CodeOf(outcome), fmt::format("{}: {}", NameOf(outcome), WhyNotStored(outcome)), {}});
+  writer.Fail(
+      {CodeOf(outcome), fmt::format("{}: {}", NameOf(outcome), kWhyNotStored[static_cast<size_t>(outcome)]), {}});
 }
 
 std::string_view WordOf(AmendKind kind) {
-  switch (kind) {
-    case AmendKind::kCancel:
-      return "cancelled";
-    case AmendKind::kFire:
-      return "fired";
-    case AmendKind::kReschedule:
-    case AmendKind::kPayload:
-      break;
-  }
-  return "amended";
+  if (kind == AmendKind::kCancel) return "cancelled";
+  return kind == AmendKind::kFire ? "fired" : "amended";
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "frontend/resp/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "api/syntax.h"
@@ -14,6 +13,7 @@ namespace {
 using api::Arguments;
 using api::Field;
 using api::FieldKind;
+using api::ReadNumber;
 using api::Wire;
 
 constexpr std::string_view kSwitch[] = {"false", "true"};
@@ -47,12 +47,12 @@ Status Take(const Field& field, std::string_view label, Values values, Arguments
   }
   if (field.kind == FieldKind::kHeaders) return TakeHeader(values, to);
   if (IsNumber(field.kind)) {
-    const auto number = ReadNumber(label, values[0], field.min, field.max);
-    return number ? PutNumber(field, Wire::kResp, *number, to) : std::unexpected(number.error());
+    TOCSIN_ASSIGN(const int64_t number, ReadNumber(label, values[0], field.min, field.max));
+    return PutNumber(field, Wire::kResp, number, to);
   }
   if (field.kind == FieldKind::kChoice) {
-    const auto choice = Choice(label, values[0], field.choices);
-    return choice ? PutText(field, Wire::kResp, field.choices[*choice], to) : std::unexpected(choice.error());
+    TOCSIN_ASSIGN(const size_t choice, Choice(label, values[0], field.choices));
+    return PutText(field, Wire::kResp, field.choices[choice], to);
   }
   return PutText(field, Wire::kResp, values[0], to);
 }
@@ -69,6 +69,44 @@ std::unexpected<Error> UnknownOption(std::string_view word, const std::vector<st
   return UnknownWord("option", word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
+// The settings of a topic and of its sink.
+
+Status TakeSetting(TopicChange& change, const TopicSetting& setting, std::string_view word, std::string_view text) {
+  uint64_t value = 0;
+  if (setting.kind == SettingKind::kFlag) {
+    TOCSIN_ASSIGN(value, Choice(word, text, kSwitch));
+  } else {
+    const auto max = static_cast<int64_t>(setting.max);
+    TOCSIN_ASSIGN(const int64_t number, ReadNumber(word, text, static_cast<int64_t>(setting.min), max));
+    value = static_cast<uint64_t>(number);
+  }
+  change.settings.emplace_back(&setting, value);
+  return {};
+}
+
+/// Validate checks whether the topic's sink takes the setting.
+Status TakeDelivery(DeliveryChange& change, std::string_view name, std::string_view word, std::string_view text) {
+  if (name == "sink") {
+    const auto sinks = api::DeliveryNames();
+    TOCSIN_ASSIGN(const size_t sink, Choice(word, text, sinks));
+    change.sink = sinks[sink];
+    return {};
+  }
+  const auto field = std::ranges::find(DeliveryFields(), name, &DeliveryField::name);
+  if (field->kind == DeliveryFieldKind::kFlag) {
+    TOCSIN_ASSIGN(const size_t flag, Choice(word, text, kSwitch));
+    text = kSwitch[flag];
+  }
+  change.settings.insert_or_assign(std::string(name), std::string(text));
+  return {};
+}
+
+Status TakeSetting(TopicChange& change, std::string_view name, std::string_view word, std::string_view text) {
+  if (const TopicSetting* const setting = FindTopicSetting(name)) return TakeSetting(change, *setting, word, text);
+  if (!change.delivery) change.delivery.emplace();
+  return TakeDelivery(*change.delivery, name, word, text);
+}
+
 }  // namespace
 
 std::unexpected<Error> MissingValue(std::string_view word, size_t needed, size_t given) {
@@ -78,15 +116,6 @@ std::unexpected<Error> MissingValue(std::string_view word, size_t needed, size_t
 
 std::unexpected<Error> GivenTwice(std::string_view word) {
   return FailField(Code::kInvalidArgument, std::string(word), "{} is given twice", word);
-}
-
-Result<int64_t> ReadNumber(std::string_view word, std::string_view text, int64_t min, int64_t max) {
-  int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && at == end && value >= min && value <= max) return value;
-  return FailField(Code::kInvalidArgument, std::string(word), "{} is '{}': it takes an integer from {} to {}", word,
-                   Shown(text), min, max);
 }
 
 std::unexpected<Error> UnknownWord(std::string_view kind, std::string_view word,
@@ -136,53 +165,6 @@ Status ReadArguments(Values args, const api::Verb& verb, Arguments& to) {
   TOCSIN_TRY(ReadWords(args, verb.fields, to));
   return CheckTogether(verb.fields, Wire::kResp, to);
 }
-
-namespace {
-
-// The settings of a topic and of its sink.
-
-Status TakeSetting(TopicChange& change, const TopicSetting& setting, std::string_view word, std::string_view text) {
-  uint64_t value = 0;
-  if (setting.kind == SettingKind::kFlag) {
-    const auto choice = Choice(word, text, kSwitch);
-    if (!choice) return std::unexpected(choice.error());
-    value = *choice;
-  } else {
-    const auto max = static_cast<int64_t>(setting.max);
-    const auto number = ReadNumber(word, text, static_cast<int64_t>(setting.min), max);
-    if (!number) return std::unexpected(number.error());
-    value = static_cast<uint64_t>(*number);
-  }
-  change.settings.emplace_back(&setting, value);
-  return {};
-}
-
-/// Validate checks whether the topic's sink takes the setting.
-Status TakeDelivery(DeliveryChange& change, std::string_view name, std::string_view word, std::string_view text) {
-  if (name == "sink") {
-    const auto sinks = api::DeliveryNames();
-    const auto sink = Choice(word, text, sinks);
-    if (!sink) return std::unexpected(sink.error());
-    change.sink = sinks[*sink];
-    return {};
-  }
-  const auto field = std::ranges::find(DeliveryFields(), name, &DeliveryField::name);
-  if (field->kind == DeliveryFieldKind::kFlag) {
-    const auto flag = Choice(word, text, kSwitch);
-    if (!flag) return std::unexpected(flag.error());
-    text = kSwitch[*flag];
-  }
-  change.settings.insert_or_assign(std::string(name), std::string(text));
-  return {};
-}
-
-Status TakeSetting(TopicChange& change, std::string_view name, std::string_view word, std::string_view text) {
-  if (const TopicSetting* const setting = FindTopicSetting(name)) return TakeSetting(change, *setting, word, text);
-  if (!change.delivery) change.delivery.emplace();
-  return TakeDelivery(*change.delivery, name, word, text);
-}
-
-}  // namespace
 
 Result<TopicChange> ReadSettings(Values args) {
   TopicChange change;

@@ -21,8 +21,6 @@ std::unexpected<Error> UnknownWord(std::string_view kind, std::string_view word,
 
 std::unexpected<Error> MissingValue(std::string_view word, size_t needed, size_t given);
 std::unexpected<Error> GivenTwice(std::string_view word);
-/// An integer in decimal, from `min` to `max`.
-Result<int64_t> ReadNumber(std::string_view word, std::string_view text, int64_t min, int64_t max);
 
 /// Reads all words of `args`. Each is taken once, except HEADER.
 Status ReadWords(Values args, std::span<const api::Field> fields, api::Arguments& to);

@@ -85,10 +85,10 @@ TEST(OptionsTest, NumbersHaveARange) {
     EXPECT_THAT(error.message, HasSubstr("from 1 to 1000"));
   }
   constexpr auto kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(*ReadNumber("n", "9223372036854775807", 0, kMost), kMost);
-  EXPECT_FALSE(ReadNumber("n", "9223372036854775808", 0, kMost));
-  EXPECT_EQ(*ReadNumber("n", "-7", -7, 0), -7);
-  EXPECT_EQ(*ReadNumber("n", "0007", 0, 9), 7);
+  EXPECT_EQ(*api::ReadNumber("n", "9223372036854775807", 0, kMost), kMost);
+  EXPECT_FALSE(api::ReadNumber("n", "9223372036854775808", 0, kMost));
+  EXPECT_EQ(*api::ReadNumber("n", "-7", -7, 0), -7);
+  EXPECT_EQ(*api::ReadNumber("n", "0007", 0, 9), 7);
 }
 
 TEST(OptionsTest, AChoiceNamesTheOthers) {

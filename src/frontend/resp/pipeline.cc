@@ -17,10 +17,6 @@ Answer::Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, con
       protocol_(session_->protocol()),
       began_(session_->server().loop().clock().IoNow()) {}
 
-Answer::Answer(Answer&&) noexcept = default;
-
-Answer::~Answer() = default;
-
 bool Answer::Wanted() const { return session_->open(); }
 
 std::shared_ptr<net::Connection> Answer::connection() const { return session_; }
@@ -119,75 +115,59 @@ void Pipeline::Flush() {
   if (std::exchange(creating_, false)) held_ = slots_.back();
 }
 
-template <class R>
-Answer Pipeline::AnswerOf(const R& run, size_t commands) {
-  return {session_.Share(), NewSlot(), *run.command, commands};
-}
-
 void Pipeline::Dispatch(SubmitRun run) {
   Server& server = session_.server();
-  auto done = AnswerOf(run, run.parts.size())
-                  .Then([parts = std::move(run.parts), bytes = run.request.bytes](
-                            Answer& answer, Result<std::vector<Submitted>> result) {
-                    if (!result) return answer.Fail(result.error());
-                    Writer writer = answer.writer();
-                    std::span<const Submitted> jobs = *result;
-                    for (const Submitted& job : jobs) {
-                      if (!IsStored(job.outcome)) answer.CountError(CodeOf(job.outcome));
-                    }
-                    for (const SubmitRun::Part& part : parts) {
-                      WriteSubmitted(writer, jobs.first(part.items), part.own_id, part.many);
-                      jobs = jobs.subspan(part.items);
-                    }
-                    answer.Done();
-                  });
-  server.context().service.Submit(server.loop(), std::move(run.request), std::move(done));
+  Answer answer(session_.Share(), NewSlot(), *run.command, run.parts.size());
+  auto write = [parts = std::move(run.parts), bytes = run.request.bytes](Answer& to, std::span<const Submitted> jobs) {
+    Writer writer = to.writer();
+    for (const Submitted& job : jobs) {
+      if (!IsStored(job.outcome)) to.CountError(CodeOf(job.outcome));
+    }
+    for (const SubmitRun::Part& part : parts) {
+      WriteSubmitted(writer, jobs.first(part.items), part.own_id, part.many);
+      jobs = jobs.subspan(part.items);
+    }
+  };
+  server.context().service.Submit(server.loop(), std::move(run.request), answer.Then(std::move(write)));
 }
 
 void Pipeline::Dispatch(SettleRun run) {
   Server& server = session_.server();
-  auto done = AnswerOf(run, run.parts.size())
-                  .Then([parts = std::move(run.parts)](Answer& answer, Result<std::vector<SettleOutcome>> result) {
-                    if (!result) return answer.Fail(result.error());
-                    Writer writer = answer.writer();
-                    std::span<const SettleOutcome> outcomes = *result;
-                    for (const SettleRun::Part& part : parts) {
-                      WriteSettled(writer, outcomes.first(part.items));
-                      outcomes = outcomes.subspan(part.items);
-                    }
-                    answer.Done();
-                  });
-  server.context().service.Settle(server.loop(), std::move(run.request), std::move(done));
+  Answer answer(session_.Share(), NewSlot(), *run.command, run.parts.size());
+  auto write = [parts = std::move(run.parts)](Answer& to, std::span<const SettleOutcome> outcomes) {
+    Writer writer = to.writer();
+    for (const SettleRun::Part& part : parts) {
+      WriteSettled(writer, outcomes.first(part.items));
+      outcomes = outcomes.subspan(part.items);
+    }
+  };
+  server.context().service.Settle(server.loop(), std::move(run.request), answer.Then(std::move(write)));
 }
 
 void Pipeline::Dispatch(AmendRun run) {
   Server& server = session_.server();
-  auto done =
-      AnswerOf(run, run.request.amendments.size())
-          .Then([kind = run.request.amendments.front().kind](Answer& answer, Result<std::vector<Amended>> result) {
-            if (!result) return answer.Fail(result.error());
-            Writer writer = answer.writer();
-            for (const Amended& amended : *result) {
-              if (const auto refusal = RefusalOf(amended.outcome)) answer.CountError(refusal->code);
-              WriteAmended(writer, amended, kind);
-            }
-            answer.Done();
-          });
-  server.context().service.Amend(server.loop(), std::move(run.request), std::move(done));
+  Answer answer(session_.Share(), NewSlot(), *run.command, run.request.amendments.size());
+  auto write = [kind = run.request.amendments.front().kind](Answer& to, const std::vector<Amended>& results) {
+    Writer writer = to.writer();
+    for (const Amended& amended : results) {
+      if (const auto refusal = RefusalOf(amended.outcome)) to.CountError(refusal->code);
+      WriteAmended(writer, amended, kind);
+    }
+  };
+  server.context().service.Amend(server.loop(), std::move(run.request), answer.Then(std::move(write)));
 }
 
 void Pipeline::Dispatch(CountRun run) {
   Server& server = session_.server();
-  auto done = AnswerOf(run, run.request.events.size()).Then([](Answer& answer, Result<std::vector<Counted>> result) {
-    if (!result) return answer.Fail(result.error());
-    Writer writer = answer.writer();
-    for (const Counted& counted : *result) {
-      if (counted.outcome == CountOutcome::kOverloaded) answer.CountError(Code::kOverloaded);
+  Answer answer(session_.Share(), NewSlot(), *run.command, run.request.events.size());
+  auto write = [](Answer& to, const std::vector<Counted>& results) {
+    Writer writer = to.writer();
+    for (const Counted& counted : results) {
+      if (counted.outcome == CountOutcome::kOverloaded) to.CountError(Code::kOverloaded);
       WriteCounted(writer, counted);
     }
-    answer.Done();
-  });
-  server.context().service.Count(server.loop(), std::move(run.request), std::move(done));
+  };
+  server.context().service.Count(server.loop(), std::move(run.request), answer.Then(std::move(write)));
 }
 
 void Pipeline::TakeReady(std::string& out) {

@@ -36,8 +36,6 @@ struct Slot {
 class Answer {
  public:
   Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, const Command& command, size_t commands = 1);
-  Answer(Answer&&) noexcept;
-  ~Answer();
 
   /// Whether the connection is still open.
   bool Wanted() const;
@@ -48,10 +46,15 @@ class Answer {
   void Fail(const Error& error);
   /// One of its commands is answered with this error.
   void CountError(Code code);
-  /// The callback of a call to the service: runs `work(answer, result)`, and its exceptions end this connection alone.
+  /// The callback of a call to the service: answers with an error, or with what `work(answer, value)` writes.
+  /// Exceptions end this connection alone.
   template <class F>
   auto Then(F work) {
-    return net::GuardedAnswer(std::move(*this), std::move(work));
+    return net::GuardedAnswer(std::move(*this), [work = std::move(work)](Answer& answer, auto result) mutable {
+      if (!result) return answer.Fail(result.error());
+      work(answer, *result);
+      answer.Done();
+    });
   }
   std::shared_ptr<net::Connection> connection() const;
 
@@ -127,8 +130,6 @@ class Pipeline {
   bool Fits(size_t items) const;
   std::shared_ptr<Slot> NewSlot();
   void Count(Slot& slot);
-  template <class R>
-  Answer AnswerOf(const R& run, size_t commands);
   void Dispatch(SubmitRun run);
   void Dispatch(SettleRun run);
   void Dispatch(AmendRun run);

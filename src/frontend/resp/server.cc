@@ -16,10 +16,10 @@ Server::Server(const Context& context, net::Budget& budget, net::AsioLoop& loop,
     : Door("resp", loop, budget, context.metrics), context_(context), options_(options) {
   metrics::Registry& metrics = context.metrics;
   dropped_ = metrics.GetCounter("tocsin_resp_dropped_total", "RESP connections dropped because they spoke HTTP.");
-  for (const Command* command : Commands()) {
-    seconds_[command] = metrics.GetHistogram("tocsin_resp_command_seconds",
-                                             "From a whole command to its reply; long polls with their wait.",
-                                             {{"command", std::string(command->name)}});
+  for (const Command& command : Commands()) {
+    seconds_[&command] = metrics.GetHistogram("tocsin_resp_command_seconds",
+                                              "From a whole command to its reply; long polls with their wait.",
+                                              {{"command", std::string(command.name)}});
   }
   for (const ErrorRow& row : ErrorTable()) {
     errors_.push_back(metrics.GetCounter("tocsin_resp_errors_total", "Commands answered with an error.",

@@ -267,29 +267,20 @@ const Command* Session::Find(std::string_view word) {
 bool Session::Begin(std::span<const std::string_view> args, std::optional<Service::Bundle>& bundle) {
   const Command* const command = Find(args.front());
   if (command == nullptr || refusing_) {
-    if (const auto error = RefusalOf(args.front())) {
-      server_.CountErrors(error->code, 1);
-      Writer(pipeline_.Now(), protocol_).Fail(*error);
-      return true;
-    }
+    if (const auto error = RefusalOf(args.front())) return FailNow(*error);
   }
   Call call{*command, args.subspan(1), *this};
   const std::string_view topic = call.args.empty() ? std::string_view() : call.args.front();
   if (IsUnauthenticated() && command->access != auth::Access::kOpen) {
-    call.Fail(CheckCaller(*command, topic).error());
-    return true;
+    return FailNow(CheckCaller(*command, topic).error());
   }
   if (call.args.size() < command->args_min || call.args.size() > command->args_max) {
-    call.Fail({Code::kInvalidArgument,
-               fmt::format("wrong number of arguments, {}; it is used as: {} {}", call.args.size(), command->name,
-                           command->syntax),
-               {}});
-    return true;
+    return FailNow({Code::kInvalidArgument,
+                    fmt::format("wrong number of arguments, {}; it is used as: {} {}", call.args.size(), command->name,
+                                command->syntax),
+                    {}});
   }
-  if (const Status allowed = CheckCaller(*command, topic); !allowed) {
-    call.Fail(allowed.error());
-    return true;
-  }
+  if (const Status allowed = CheckCaller(*command, topic); !allowed) return FailNow(allowed.error());
   if (pipeline_.creating() && !pipeline_.Continues(command, topic)) {
     pipeline_.Flush();
     return false;
@@ -301,7 +292,13 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
   } else if (!bundle) {
     bundle.emplace(server_.context().service, server_.loop());
   }
-  command->run(call);
+  const Status status = command->run(call);
+  return status ? true : FailNow(status.error());
+}
+
+bool Session::FailNow(const Error& error) {
+  server_.CountErrors(error.code, 1);
+  Writer(pipeline_.Now(), protocol_).Fail(error);
   return true;
 }
 
@@ -340,8 +337,7 @@ void Session::KeepRest() {
 }
 
 void Session::Refuse(const Error& error) {
-  server_.CountErrors(error.code, 1);
-  Writer(pipeline_.Now(), protocol_).Fail(error);
+  FailNow(error);
   closing_ = true;
   begin_ = end_;
   server_.Wake(*this);

@@ -85,6 +85,9 @@ class Session final : public net::Connection {
   void KeepRest();
   /// Sets the deadline of an incomplete command, of which `size` bytes have arrived.
   void LimitFrame(size_t size);
+  /// Answers a command with an error, at once; true, because the command is done.
+  bool FailNow(const Error& error);
+  /// The same, and ends the connection.
   void Refuse(const Error& error);
   void OnHalfClosed();
   void LowerCharges();

@@ -26,6 +26,12 @@ Done<T> Answer(std::unique_ptr<Reply> reply, Send send) {
   };
 }
 
+/// Sends a value as it is shown.
+constexpr auto kShow = [](Reply& reply, const auto& value) {
+  Show(reply.Begin(), value);
+  reply.Send();
+};
+
 void Change(Call call, IfUnknown if_unknown) {
   ChangeTopicRequest request{std::move(call.topic), std::move(call.change), if_unknown};
   call.service.ChangeTopic(call.loop, std::move(request),
@@ -37,13 +43,9 @@ void Change(Call call, IfUnknown if_unknown) {
 
 void PutTopic(Call call) { Change(std::move(call), IfUnknown::kCreate); }
 
-void PauseTopic(Call call) {
-  call.change.Set("paused", 1);
-  Change(std::move(call), IfUnknown::kRefuse);
-}
-
-void ResumeTopic(Call call) {
-  call.change.Set("paused", 0);
+template <bool paused>
+void SetPaused(Call call) {
+  call.change.Set("paused", paused ? 1 : 0);
   Change(std::move(call), IfUnknown::kRefuse);
 }
 
@@ -52,8 +54,7 @@ void ShowTopic(Call call) {
   call.service.Topics(call.loop, name,
                       Answer<Report>(std::move(call.reply), [name](Reply& reply, const Report& report) {
                         if (report.topics.empty()) return reply.Fail(NoSuchTopic(name).error());
-                        Show(reply.Begin(), report.topics.front());
-                        reply.Send();
+                        kShow(reply, report.topics.front());
                       }));
 }
 
@@ -79,11 +80,7 @@ void DropTopic(Call call) {
 }
 
 void TestTopic(Call call) {
-  call.service.Probe(call.loop, std::move(call.topic),
-                     Answer<Probed>(std::move(call.reply), [](Reply& reply, const Probed& probed) {
-                       Show(reply.Begin(), probed);
-                       reply.Send();
-                     }));
+  call.service.Probe(call.loop, std::move(call.topic), Answer<Probed>(std::move(call.reply), kShow));
 }
 
 /// `word`: what the number of jobs is called in the answer.
@@ -112,8 +109,7 @@ void ShowJob(Call call) {
     if (found.jobs.front().uid == 0) {
       return reply.Missing({Code::kNotFound, fmt::format("no job {} is stored", Shown(id)), "id"});
     }
-    Show(reply.Begin(), found.jobs.front());
-    reply.Send();
+    kShow(reply, found.jobs.front());
   };
   FindRequest request{.topic = std::move(call.topic), .jobs = {job}, .bytes = std::move(call.bytes)};
   call.service.Find(call.loop, std::move(request), Answer<JobBatch>(std::move(call.reply), std::move(send)));
@@ -138,11 +134,7 @@ void ListJobs(Call call) {
 }
 
 void ShowCluster(Call call) {
-  call.node.cluster->Describe(
-      call.loop, Answer<ClusterReport>(std::move(call.reply), [](Reply& reply, const ClusterReport& report) {
-        Show(reply.Begin(), report);
-        reply.Send();
-      }));
+  call.node.cluster->Describe(call.loop, Answer<ClusterReport>(std::move(call.reply), kShow));
 }
 
 void AdvanceClock(Call call) {
@@ -158,11 +150,20 @@ void AdvanceClock(Call call) {
 }
 
 constexpr std::pair<VerbId, Handler> kHandlers[] = {
-    {VerbId::kShowJob, ShowJob},         {VerbId::kListJobs, ListJobs},         {VerbId::kPutTopic, PutTopic},
-    {VerbId::kShowTopic, ShowTopic},     {VerbId::kDropTopic, DropTopic},       {VerbId::kListTopics, ListTopics},
-    {VerbId::kPauseTopic, PauseTopic},   {VerbId::kResumeTopic, ResumeTopic},   {VerbId::kTestTopic, TestTopic},
-    {VerbId::kPurgeTopic, PurgeTopic},   {VerbId::kRedriveDead, RedriveDead},   {VerbId::kPurgeDead, PurgeDead},
-    {VerbId::kShowCluster, ShowCluster}, {VerbId::kAdvanceClock, AdvanceClock},
+    {VerbId::kShowJob, ShowJob},
+    {VerbId::kListJobs, ListJobs},
+    {VerbId::kPutTopic, PutTopic},
+    {VerbId::kShowTopic, ShowTopic},
+    {VerbId::kDropTopic, DropTopic},
+    {VerbId::kListTopics, ListTopics},
+    {VerbId::kPauseTopic, SetPaused<true>},
+    {VerbId::kResumeTopic, SetPaused<false>},
+    {VerbId::kTestTopic, TestTopic},
+    {VerbId::kPurgeTopic, PurgeTopic},
+    {VerbId::kRedriveDead, RedriveDead},
+    {VerbId::kPurgeDead, PurgeDead},
+    {VerbId::kShowCluster, ShowCluster},
+    {VerbId::kAdvanceClock, AdvanceClock},
 };
 
 }  // namespace

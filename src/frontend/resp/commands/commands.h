@@ -1,4 +1,5 @@
-// The handlers of verbs that RESP serves in its own way, and the commands that only RESP has. command.cc has the table.
+// The handlers of verbs that RESP serves in its own way, and of the commands that only RESP has. command.cc has the
+// table. A handler answers now or later, or returns the error to answer with.
 #pragma once
 
 #include "frontend/resp/command.h"
@@ -9,37 +10,39 @@
 
 namespace tocsin::resp {
 
-extern const Command kAuth;
-extern const Command kClient;
-extern const Command kCommand;
-extern const Command kEcho;
-extern const Command kHello;
-extern const Command kInfo;
-extern const Command kJobMsubmit;
-extern const Command kPing;
-extern const Command kQuit;
-extern const Command kReset;
-extern const Command kSelect;
+// connection.cc
+Status Auth(Call& call);
+Status Client(Call& call);
+Status Echo(Call& call);
+Status Hello(Call& call);
+Status Ping(Call& call);
+Status Quit(Call& call);
+Status Reset(Call& call);
+Status Select(Call& call);
 
-void JobSubmit(Call& call);
-void JobReserve(Call& call);
-void JobAck(Call& call);
-void JobNack(Call& call);
-void JobExtend(Call& call);
-void JobCancel(Call& call);
-void JobAmend(Call& call);
-void JobFire(Call& call);
-void JobCount(Call& call);
+// info.cc
+Status DescribeCommands(Call& call);
+Status Info(Call& call);
+
+// jobs.cc
+Status JobSubmit(Call& call);
+Status JobMsubmit(Call& call);
+Status JobReserve(Call& call);
+Status JobAck(Call& call);
+Status JobNack(Call& call);
+Status JobExtend(Call& call);
+Status JobCancel(Call& call);
+Status JobAmend(Call& call);
+Status JobFire(Call& call);
+Status JobCount(Call& call);
 /// Serves the call's verb by its handler in frontend/shared.
-void RunShared(Call& call);
+Status RunShared(Call& call);
 
-/// kInvalidArgument if a command has more jobs or tokens than one call takes.
-Status CheckBatch(const Call& call, std::string_view what, size_t items);
-
-inline Service& ServiceOf(Call& call) { return call.session.server().context().service; }
-inline net::AsioLoop& LoopOf(Call& call) { return call.session.server().loop(); }
 /// To answer at once.
 inline Writer Reply(Call& call) { return {call.session.pipeline().Now(), call.session.protocol()}; }
-inline void Ok(Call& call) { Reply(call).Simple("OK"); }
+inline Status Ok(Call& call, std::string_view word = "OK") {
+  Reply(call).Simple(word);
+  return {};
+}
 
 }  // namespace tocsin::resp

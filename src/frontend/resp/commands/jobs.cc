@@ -1,107 +1,222 @@
-// Submitting and changing jobs. Consecutive commands of one kind for one topic become one call of the service
-// (Pipeline). Each command is checked by itself, so that it fails alone.
+// Submitting, changing, reserving and settling jobs, and the commands whose handlers are the same on every door.
+// Consecutive commands of one kind for one topic become one call of the service (Pipeline). Each command is checked by
+// itself, so that it fails alone.
+#include "api/syntax.h"
 #include "core/validate.h"
 #include "frontend/resp/commands/commands.h"
+#include "frontend/shared/handlers.h"
+#include "frontend/shared/views.h"
 
 namespace tocsin::resp {
 namespace {
 
 using api::Wire;
 
-/// False if the call was refused, and answered.
-bool Read(Call& call, api::Arguments& arguments) {
-  const Status status = ReadArguments(call.args.subspan(1), *call.command.verb, arguments);
-  if (!status) call.Fail(status.error());
-  return status.has_value();
+Status Read(const Call& call, api::Arguments& arguments) {
+  return ReadArguments(call.args.subspan(1), *call.command.verb, arguments);
 }
 
-Moment Now(Call& call) { return call.session.server().context().clock.Now(); }
-
-void Amend(Call& call, const Amendment& amendment) {
-  const Status valid = Validate(amendment, ServiceOf(call).limits(), Now(call));
-  if (!valid) return call.Fail(valid.error());
-  call.session.pipeline().Open<AmendRun>(call, 1).request.amendments.push_back(amendment);
-}
-
-void AmendAs(Call& call, AmendKind kind) {
-  api::Arguments arguments;
-  if (Read(call, arguments)) Amend(call, {.job = JobOf(arguments), .kind = kind});
-}
-
-void JobMsubmit(Call& call) {
-  if (!SameWord(call.args[1], "DELAY") && !SameWord(call.args[1], "AT")) {
-    return call.Fail({Code::kInvalidArgument, "DELAY ms or AT ms has to stand behind the topic", "DELAY"});
-  }
-  api::Arguments arguments;
-  Status status = ReadWords(call.args.subspan(1, 2), VerbOf(api::VerbId::kSubmitJobs).fields, arguments);
-  if (status) status = FinishJob(Wire::kResp, arguments);
-  const Values payloads = call.args.subspan(3);
-  if (status) status = CheckBatch(call, "payloads", payloads.size());
-  NewJob& job = arguments.job;
-  const Moment now = Now(call);
-  for (size_t i = 0; i < payloads.size() && status; ++i) {
-    job.payload = payloads[i];
-    status = Validate(job, ServiceOf(call).limits(), now);
-  }
-  if (!status) return call.Fail(status.error());
-  SubmitRun& run = call.session.pipeline().Open<SubmitRun>(call, payloads.size());
-  run.parts.push_back({.items = payloads.size(), .many = true});
-  run.request.jobs.reserve(run.request.jobs.size() + payloads.size());
-  for (const std::string_view payload : payloads) {
-    job.payload = payload;
-    run.request.jobs.push_back(job);
-  }
-}
-
-}  // namespace
+const Context& ContextOf(const Call& call) { return call.session.server().context(); }
 
 Status CheckBatch(const Call& call, std::string_view what, size_t items) {
-  const size_t most = call.session.server().context().service.limits().batch;
+  const size_t most = ContextOf(call).service.limits().batch;
   if (items <= most) return {};
   return FailField(Code::kInvalidArgument, std::string(what), "{} {} in one command: the most is {}", items, what,
                    most);
 }
 
-void JobSubmit(Call& call) {
+Status Amend(Call& call, const Amendment& amendment) {
+  const Context& context = ContextOf(call);
+  TOCSIN_TRY(Validate(amendment, context.service.limits(), context.clock.Now()));
+  call.session.pipeline().Open<AmendRun>(call, 1).request.amendments.push_back(amendment);
+  return {};
+}
+
+Status AmendAs(Call& call, AmendKind kind) {
   api::Arguments arguments;
-  if (!Read(call, arguments)) return;
-  Status status = FinishJob(Wire::kResp, arguments);
-  if (status) status = Validate(arguments.job, ServiceOf(call).limits(), Now(call));
-  if (!status) return call.Fail(status.error());
+  TOCSIN_TRY(Read(call, arguments));
+  return Amend(call, {.job = JobOf(arguments), .kind = kind});
+}
+
+/// `word` as errors show it.
+Error NotAToken(std::string_view word, std::span<const api::Field> fields) {
+  std::string message = fmt::format("'{}' is not a delivery token that a reserve gave out", word);
+  const auto options = api::RespWords(fields);
+  if (!options.empty()) message += fmt::format(", nor an option; the options are {}", fmt::join(options, ", "));
+  return {Code::kInvalidArgument, std::move(message), "token"};
+}
+
+/// Tokens stand first; an option begins with the first word that is none.
+Status Settle(Call& call, SettleKind kind) {
+  static thread_local std::vector<Token> tokens;  // scratch
+  tokens.clear();
+  Values args = call.args.subspan(1);
+  for (; !args.empty(); args = args.subspan(1)) {
+    const auto token = ParseToken(args.front());
+    if (!token) break;
+    tokens.push_back(*token);
+  }
+  api::Arguments arguments;
+  const auto fields = call.command.verb->fields;
+  const Status status = ReadWords(args, fields, arguments);
+  if (!status && status.error().code == Code::kUnknownField) {
+    return std::unexpected(NotAToken(status.error().field, fields));
+  }
+  TOCSIN_TRY(status);
+  TOCSIN_TRY(CheckTogether(fields, Wire::kResp, arguments));
+  if (tokens.empty()) return FailField(Code::kInvalidArgument, "token", "a delivery token is missing");
+  TOCSIN_TRY(CheckBatch(call, "tokens", tokens.size()));
+  const Settlement each = SettlementOf(kind, arguments);
+  TOCSIN_TRY(Validate(each, ContextOf(call).service.limits()));
+  SettleRun& run = call.session.pipeline().Open<SettleRun>(call, tokens.size());
+  run.parts.push_back({.items = tokens.size()});
+  run.request.settlements.reserve(run.request.settlements.size() + tokens.size());
+  for (const Token& token : tokens) run.request.settlements.emplace_back(each).token = token;
+  return {};
+}
+
+class RespReply final : public shared::Reply {
+ public:
+  explicit RespReply(Answer answer) : answer_(std::move(answer)), out_(answer_.writer()) {}
+
+  std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
+  Status MakeRoom(size_t bytes) override { return answer_.MakeRoom(bytes); }
+  void Fail(const Error& error) override { answer_.Fail(error); }
+  void Missing(const Error& /*error*/) override {
+    out_.Null();
+    answer_.Done();
+  }
+  void Done(std::string_view /*outcome*/) override {
+    out_.Simple("OK");
+    answer_.Done();
+  }
+  shared::ValueWriter& Begin() override { return out_; }
+  shared::ValueWriter& BeginSingle(std::string_view /*name*/) override { return out_; }
+  shared::ValueWriter& BeginPage(std::string_view cursor, size_t jobs) override {
+    out_.Array(2);
+    cursor.empty() ? out_.Null() : out_.Text(cursor);
+    out_.Array(jobs);
+    return out_;
+  }
+  void Send(bool /*created*/) override { answer_.Done(); }
+
+ private:
+  Answer answer_;
+  Writer out_;
+};
+
+}  // namespace
+
+Status JobSubmit(Call& call) {
+  api::Arguments arguments;
+  TOCSIN_TRY(Read(call, arguments));
+  TOCSIN_TRY(FinishJob(Wire::kResp, arguments));
+  const Context& context = ContextOf(call);
+  TOCSIN_TRY(Validate(arguments.job, context.service.limits(), context.clock.Now()));
   SubmitRun& run = call.session.pipeline().Open<SubmitRun>(call, 1);
   run.parts.push_back({.own_id = arguments.job.id});
   run.request.jobs.push_back(std::move(arguments.job));
+  return {};
 }
 
-void JobAmend(Call& call) {
+Status JobMsubmit(Call& call) {
+  if (!SameWord(call.args[1], "DELAY") && !SameWord(call.args[1], "AT")) {
+    return FailField(Code::kInvalidArgument, "DELAY", "DELAY ms or AT ms has to stand behind the topic");
+  }
   api::Arguments arguments;
-  if (!Read(call, arguments)) return;
-  const auto amendment = AmendmentOf(Wire::kResp, arguments);
-  if (!amendment) return call.Fail(amendment.error());
-  Amend(call, *amendment);
+  TOCSIN_TRY(ReadWords(call.args.subspan(1, 2), VerbOf(api::VerbId::kSubmitJobs).fields, arguments));
+  TOCSIN_TRY(FinishJob(Wire::kResp, arguments));
+  const Values payloads = call.args.subspan(3);
+  TOCSIN_TRY(CheckBatch(call, "payloads", payloads.size()));
+  NewJob& job = arguments.job;
+  const Context& context = ContextOf(call);
+  const Moment now = context.clock.Now();
+  for (const std::string_view payload : payloads) {
+    job.payload = payload;
+    TOCSIN_TRY(Validate(job, context.service.limits(), now));
+  }
+  SubmitRun& run = call.session.pipeline().Open<SubmitRun>(call, payloads.size());
+  run.parts.push_back({.items = payloads.size(), .many = true});
+  run.request.jobs.reserve(run.request.jobs.size() + payloads.size());
+  for (const std::string_view payload : payloads) run.request.jobs.emplace_back(job).payload = payload;
+  return {};
 }
 
-void JobCancel(Call& call) { AmendAs(call, AmendKind::kCancel); }
-
-void JobFire(Call& call) { AmendAs(call, AmendKind::kFire); }
-
-void JobCount(Call& call) {
+Status JobAmend(Call& call) {
   api::Arguments arguments;
-  if (!Read(call, arguments)) return;
+  TOCSIN_TRY(Read(call, arguments));
+  TOCSIN_ASSIGN(const Amendment amendment, AmendmentOf(Wire::kResp, arguments));
+  return Amend(call, amendment);
+}
+
+Status JobCancel(Call& call) { return AmendAs(call, AmendKind::kCancel); }
+Status JobFire(Call& call) { return AmendAs(call, AmendKind::kFire); }
+
+Status JobCount(Call& call) {
+  api::Arguments arguments;
+  TOCSIN_TRY(Read(call, arguments));
   const CountEvent event = EventOf(arguments);
-  if (const Status valid = Validate(event); !valid) return call.Fail(valid.error());
+  TOCSIN_TRY(Validate(event));
   call.session.pipeline().Open<CountRun>(call, 1).request.events.push_back(event);
+  return {};
 }
 
-const Command kJobMsubmit = {
-    .name = "JOB.MSUBMIT",
-    .syntax = "topic DELAY ms | AT ms payload [payload ...]",
-    .summary = "Stores many jobs that are due at the same time.",
-    .args_min = 4,
-    .args_max = kAnyNumber,
-    .access = auth::Access::kSubmit,
-    .writes = true,
-    .run = JobMsubmit,
-};
+Status JobAck(Call& call) { return Settle(call, SettleKind::kAck); }
+Status JobNack(Call& call) { return Settle(call, SettleKind::kNack); }
+Status JobExtend(Call& call) { return Settle(call, SettleKind::kExtend); }
+
+Status JobReserve(Call& call) {
+  api::Arguments arguments;
+  TOCSIN_TRY(Read(call, arguments));
+  // Most often the client has gone altogether, and nobody would settle the jobs.
+  if (call.session.half_closed()) {
+    Reply(call).Array(0);
+    return {};
+  }
+  ReserveRequest request{.topic = std::string(call.topic()),
+                         .max = static_cast<size_t>(arguments.max.value_or(1)),
+                         .wait = Millis(arguments.wait_ms.value_or(0)),
+                         .lease = Millis(arguments.lease_ms.value_or(0))};
+  auto deliver = [session = call.session.Share(), topic = request.topic](Answer& answer, Result<JobBatch> result) {
+    session->Unpark();
+    if (!result) return answer.Fail(result.error());
+    Server& server = session->server();
+    Status room;
+    if (answer.Wanted()) room = answer.MakeRoom(shared::BytesMax(*result));
+    if (!answer.Wanted() || !room) server.context().service.Release(server.loop(), topic, *result);
+    if (!room) return answer.Fail(room.error());
+    Writer writer = answer.writer();
+    WriteDelivered(writer, *result);
+    answer.Done();
+  };
+  Server& server = call.session.server();
+  const ReserveId id = server.context().service.Reserve(
+      server.loop(), std::move(request), net::GuardedAnswer(call.session.pipeline().Hold(call), std::move(deliver)));
+  call.session.Park(id, call.topic());
+  return {};
+}
+
+Status RunShared(Call& call) {
+  const Context& context = ContextOf(call);
+  const api::Verb& verb = *call.command.verb;
+  const auth::Grant* const grant = call.session.grant();
+  shared::Call shared{.service = context.service,
+                      .loop = call.session.server().loop(),
+                      .clock = context.clock,
+                      .virtual_clock = context.virtual_clock,
+                      .node = context.node,
+                      .prefix = grant != nullptr ? grant->prefix : std::string(),
+                      .bytes = call.session.bytes()};
+  if (verb.HasTopic()) shared.topic = call.topic();
+  const Values rest = call.args.subspan(verb.HasTopic() ? 1 : 0);
+  if (verb.takes_settings) {
+    TOCSIN_ASSIGN(shared.change, ReadSettings(rest));
+  } else {
+    TOCSIN_TRY(ReadArguments(rest, verb, shared.arguments));
+  }
+  shared.reply = std::make_unique<RespReply>(call.session.pipeline().Hold(call));
+  shared::HandlerOf(verb.id)(std::move(shared));
+  return {};
+}
 
 }  // namespace tocsin::resp

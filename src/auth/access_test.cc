@@ -1,4 +1,4 @@
-#include "auth/grant.h"
+#include "auth/access.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(Grant, APrefixIsTheBeginningOfTheTopic) {
 TEST(Grant, ScopesHaveNames) {
   EXPECT_EQ(Of({Scope::kConsume, Scope::kSubmit}).Text(), "submit,consume");
   EXPECT_EQ(ScopeSet().Text(), "");
-  for (const std::string_view name : kScopeNames) EXPECT_EQ(NameOf(*ParseScope(name)), name);
+  for (const std::string_view name : kScopeNames) EXPECT_EQ(Of({*ParseScope(name)}).Text(), name);
   EXPECT_FALSE(ParseScope("Submit"));
   EXPECT_FALSE(ParseScope(""));
 }

@@ -1,0 +1,311 @@
+// The handlers of all routes: decode, call the service, encode. No queue logic.
+#include "frontend/shared/handlers.h"
+
+#include "base/check.h"
+#include "frontend/http/decode.h"
+#include "frontend/http/encode.h"
+#include "frontend/http/gzip.h"
+#include "frontend/http/json_writer.h"
+#include "frontend/http/server.h"
+#include "frontend/http/session.h"
+#include "model/names.h"
+
+namespace tocsin::http {
+namespace {
+
+using api::VerbId;
+
+Result<std::shared_ptr<Document>> OptionalBody(Call& call) {
+  return Document::Parse(call.parser, call.body.empty() ? "{}" : call.body);
+}
+
+/// What the path, the query and the body say, by the fields of the verb.
+Result<Decoded> Decode(Call& call) {
+  struct Kept {
+    std::vector<std::string> params;
+    Query query;
+    std::shared_ptr<Document> document;
+  };
+  TOCSIN_ASSIGN(auto document, OptionalBody(call));
+  const auto kept = std::make_shared<Kept>(std::move(call.params), std::move(call.query), std::move(document));
+  Decoded decoded{.bytes = kept};
+  if (call.verb->HasTopic()) decoded.topic = kept->params[0];
+  if (call.verb->HasId()) decoded.arguments.job.id = kept->params[1];
+  TOCSIN_TRY(DecodeQuery(kept->query, call.verb->fields, decoded.arguments));
+  TOCSIN_TRY(DecodeBody(*kept->document, kept->document->root(), call.verb->fields, decoded));
+  TOCSIN_TRY(CheckTogether(call.verb->fields, api::Wire::kJson, decoded.arguments));
+  return decoded;
+}
+
+// Submitting and changing jobs.
+
+/// 201 if anything was stored; otherwise the status of the first refusal, so that a client that looks at the status
+/// alone never takes a refused job for a stored one.
+int StatusOf(const std::vector<Submitted>& jobs) {
+  if (std::ranges::any_of(jobs, IsStored, &Submitted::outcome)) return 201;
+  return RowOf(CodeOf(jobs.front().outcome)).http;
+}
+
+Status SubmitJobs(Call& call) {
+  TOCSIN_ASSIGN(auto document, Document::Parse(call.parser, call.body));
+  TOCSIN_ASSIGN(auto request, DecodeSubmit(std::move(call.params[0]), document, call.context.service.limits().batch));
+  std::vector<std::string_view> own_ids;
+  own_ids.reserve(request.jobs.size());
+  for (const NewJob& job : request.jobs) own_ids.push_back(job.id);
+  // Now, while nothing is done yet: an answer that finds no room later would hide what is stored.
+  TOCSIN_TRY(call.answer.MakeRoom(SubmittedBytesMax(own_ids)));
+  auto send = [ids = std::move(own_ids), document = std::move(document)](Answer& answer, const auto& jobs) {
+    answer.Send({.status = StatusOf(jobs), .body = EncodeSubmitted(jobs, ids)});
+  };
+  call.context.service.Submit(call.loop, std::move(request), call.answer.Then(std::move(send)));
+  return {};
+}
+
+/// `done`: what kDone is called in the answer.
+Status Amend(Call& call, Decoded decoded, const Amendment& amendment, std::string_view done) {
+  AmendRequest request{.topic = std::move(decoded.topic), .amendments = {amendment}, .bytes = std::move(decoded.bytes)};
+  auto send = [done](Answer& answer, const auto& amended) {
+    if (const auto refusal = RefusalOf(amended.front().outcome)) return answer.Fail(*refusal);
+    answer.Send({.body = EncodeAmended(amended.front(), done)});
+  };
+  call.context.service.Amend(call.loop, std::move(request), call.answer.Then(std::move(send)));
+  return {};
+}
+
+Status AmendAs(Call& call, AmendKind kind, std::string_view done) {
+  TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+  const Amendment amendment{.job = JobOf(decoded.arguments), .kind = kind};
+  return Amend(call, std::move(decoded), amendment, done);
+}
+
+Status AmendJob(Call& call) {
+  TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+  TOCSIN_ASSIGN(const Amendment amendment, AmendmentOf(api::Wire::kJson, decoded.arguments));
+  return Amend(call, std::move(decoded), amendment, "amended");
+}
+
+Status CancelJob(Call& call) { return AmendAs(call, AmendKind::kCancel, "cancelled"); }
+
+Status FireJob(Call& call) { return AmendAs(call, AmendKind::kFire, "fired"); }
+
+Status CountJob(Call& call) {
+  TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+  CountRequest request{
+      .topic = std::move(decoded.topic), .events = {EventOf(decoded.arguments)}, .bytes = std::move(decoded.bytes)};
+  auto send = [](Answer& answer, const auto& counted) {
+    if (counted.front().outcome == CountOutcome::kOverloaded) {
+      return answer.Fail({Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}});
+    }
+    answer.Send({.body = EncodeCounted(counted.front())});
+  };
+  call.context.service.Count(call.loop, std::move(request), call.answer.Then(std::move(send)));
+  return {};
+}
+
+// Reserve, ack, nack, extend.
+
+Status ReserveJobs(Call& call) {
+  TOCSIN_ASSIGN(const Decoded decoded, Decode(call));
+  ReserveRequest request{.topic = decoded.topic,
+                         .max = static_cast<size_t>(decoded.arguments.max.value_or(1)),
+                         .wait = Millis(decoded.arguments.wait_ms.value_or(0)),
+                         .lease = Millis(decoded.arguments.lease_ms.value_or(0))};
+  auto deliver = [topic = decoded.topic, &context = call.context, &loop = call.loop](Answer& answer, JobBatch& jobs) {
+    if (!answer.Wanted()) return context.service.Release(loop, topic, jobs);
+    std::string body = EncodeDelivered(jobs);
+    if (const Status room = answer.MakeRoom(body.size()); !room) {
+      context.service.Release(loop, topic, jobs);
+      return answer.Fail(room.error());
+    }
+    answer.Send({.body = std::move(body)});
+  };
+  call.session.Park(call.context.service.Reserve(call.loop, std::move(request), call.answer.Then(std::move(deliver))));
+  return {};
+}
+
+template <SettleKind kind>
+Status SettleJobs(Call& call) {
+  TOCSIN_ASSIGN(auto document, Document::Parse(call.parser, call.body));
+  TOCSIN_ASSIGN(auto request, DecodeSettle(*call.verb, kind, std::move(call.params[0]), std::move(document),
+                                           call.context.service.limits().batch));
+  std::vector<Token> tokens;
+  tokens.reserve(request.settlements.size());
+  for (const Settlement& settlement : request.settlements) tokens.push_back(settlement.token);
+  TOCSIN_TRY(call.answer.MakeRoom(SettledBytesMax(tokens.size())));
+  auto send = [tokens = std::move(tokens)](Answer& answer, const auto& outcomes) {
+    answer.Send({.body = EncodeSettled(tokens, outcomes)});
+  };
+  call.context.service.Settle(call.loop, std::move(request), call.answer.Then(std::move(send)));
+  return {};
+}
+
+// The node itself: health, figures, metrics, and the description of the API.
+
+Status ShowHealth(Call& call) {
+  call.answer.Send({.body = "{\"status\":\"ok\"}"});
+  return {};
+}
+
+Status ShowReady(Call& call) {
+  TOCSIN_TRY(call.context.service.Ready());
+  call.answer.Send({.body = "{\"status\":\"ready\"}"});
+  return {};
+}
+
+Status ShowMetrics(Call& call) {
+  const auto response = std::make_shared<Response>();
+  response->content_type = "text/plain; version=0.0.4";
+  call.context.scraper.Scrape(
+      call.loop,
+      [response, pack = call.session.TakesGzip()](std::string text) {
+        response->body = std::move(text);
+        response->gzipped = pack && PackAll(response->body);
+      },
+      [response, answer = std::move(call.answer)](const Status& status) mutable {
+        if (!status) return answer.Fail(status.error());
+        answer.Send(std::move(*response));
+      });
+  return {};
+}
+
+Status ShowOpenApi(Call& call) {
+  call.answer.Send({.body = OpenApiDocument()});
+  return {};
+}
+
+Status ShowStats(Call& call) {
+  const Context& context = call.context;
+  auto send = [&context](Answer& answer, const Report& report) {
+    const auto uptime = context.clock.IoNow() - context.node.started;
+    answer.Send({.body = EncodeStats({.version = context.node.version,
+                                      .now_ms = ToMs(context.clock.Now().utc),
+                                      .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
+                                      .shards = context.node.shards,
+                                      .connections = context.node.connections->load(std::memory_order_relaxed)},
+                                     report)});
+  };
+  context.service.Topics(call.loop, "", call.answer.Then(std::move(send)));
+  return {};
+}
+
+// Calls whose handlers are the same on every door.
+
+class JsonReply final : public shared::Reply {
+ public:
+  explicit JsonReply(Answer answer) : answer_(std::move(answer)) {}
+
+  std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
+  Status MakeRoom(size_t bytes) override { return answer_.MakeRoom(bytes); }
+  void Fail(const Error& error) override { answer_.Fail(OnTheWire(error)); }
+  void Missing(const Error& error) override { Fail(error); }
+  void Done(std::string_view outcome) override {
+    BeginSingle("outcome").Text(outcome);
+    Send(false);
+  }
+  shared::ValueWriter& Begin() override { return out_; }
+  shared::ValueWriter& BeginSingle(std::string_view name) override {
+    out_.Object(1);
+    out_.Name(name);
+    open_ = true;
+    return out_;
+  }
+  shared::ValueWriter& BeginPage(std::string_view cursor, size_t jobs) override {
+    BeginSingle("jobs").Array(jobs);
+    is_page_ = true;
+    cursor_ = cursor;
+    return out_;
+  }
+  void Send(bool created) override {
+    if (is_page_) out_.EndArray();
+    if (!cursor_.empty()) out_.Member("cursor", std::string_view(cursor_));
+    if (open_) out_.EndObject();
+    answer_.Send({.status = created ? 201 : 200, .body = out_.Take()});
+  }
+
+ private:
+  Answer answer_;
+  JsonWriter out_;
+  bool open_ = false;  // an object is to be closed
+  bool is_page_ = false;
+  std::string cursor_;
+};
+
+Status RunShared(Call& call) {
+  const Context& context = call.context;
+  shared::Call shared{.service = context.service,
+                      .loop = call.loop,
+                      .clock = context.clock,
+                      .virtual_clock = context.virtual_clock,
+                      .node = context.node,
+                      .prefix = call.grant != nullptr ? call.grant->prefix : std::string()};
+  if (call.verb->takes_settings) {
+    TOCSIN_ASSIGN(const auto document, OptionalBody(call));
+    TOCSIN_ASSIGN(shared.change, DecodeTopicChange(*document));
+    shared.topic = std::move(call.params[0]);
+  } else {
+    TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+    shared.arguments = std::move(decoded.arguments);
+    shared.topic = std::move(decoded.topic);
+    shared.bytes = std::move(decoded.bytes);
+  }
+  shared.reply = std::make_unique<JsonReply>(std::move(call.answer));
+  shared::HandlerOf(call.verb->id)(std::move(shared));
+  return {};
+}
+
+/// Runs a handler, and answers with its error if it returns one.
+template <Status (*handler)(Call&)>
+void Run(Call& call) {
+  if (const Status status = handler(call); !status) call.answer.Fail(status.error());
+}
+
+/// What is not here is served by a shared handler.
+constexpr std::pair<VerbId, Handler> kOwnHandlers[] = {
+    {VerbId::kSubmitJobs, Run<SubmitJobs>},
+    {VerbId::kReserveJobs, Run<ReserveJobs>},
+    {VerbId::kAckJobs, Run<SettleJobs<SettleKind::kAck>>},
+    {VerbId::kNackJobs, Run<SettleJobs<SettleKind::kNack>>},
+    {VerbId::kExtendJobs, Run<SettleJobs<SettleKind::kExtend>>},
+    {VerbId::kCancelJob, Run<CancelJob>},
+    {VerbId::kAmendJob, Run<AmendJob>},
+    {VerbId::kFireJob, Run<FireJob>},
+    {VerbId::kCountJob, Run<CountJob>},
+    {VerbId::kShowStats, Run<ShowStats>},
+    {VerbId::kShowOpenApi, Run<ShowOpenApi>},
+    {VerbId::kShowHealth, Run<ShowHealth>},
+    {VerbId::kShowReady, Run<ShowReady>},
+    {VerbId::kShowMetrics, Run<ShowMetrics>},
+};
+
+Handler HandlerOf(VerbId verb) {
+  const auto* const own = std::ranges::find(kOwnHandlers, verb, &std::pair<VerbId, Handler>::first);
+  if (own != std::end(kOwnHandlers)) return own->second;
+  TOCSIN_CHECK(shared::HandlerOf(verb) != nullptr);
+  return Run<RunShared>;
+}
+
+}  // namespace
+
+Route RouteOf(VerbId id) {
+  const api::Verb& verb = VerbOf(id);
+  std::vector<std::string_view> query;
+  for (const api::Field& field : verb.fields) {
+    if (field.in == api::In::kQuery) query.push_back(field.name);
+  }
+  return {boost::beast::http::string_to_verb(verb.Method()),
+          verb.Path(),
+          verb.access,
+          HandlerOf(id),
+          std::move(query),
+          &verb};
+}
+
+Router MakeRouter(bool virtual_clock) {
+  std::vector<Route> routes;
+  for (const api::Verb& verb : api::Verbs()) {
+    if (virtual_clock || !verb.needs_virtual_clock) routes.push_back(RouteOf(verb.id));
+  }
+  return Router(std::move(routes));
+}
+
+}  // namespace tocsin::http
