@@ -45,8 +45,8 @@ struct Context {
   std::minstd_rand random{std::random_device()()};
 };
 
-/// One command, from Call to its answer. Exactly one place owns it at a time: the connection that sent it, the link where
-/// it waits for a connection, or the list of retries.
+/// One command, from Call to its answer. Exactly one place owns it at a time: the connection that sent it, the link
+/// where it waits for a connection, or the list of retries.
 struct Request {
   Command command;
   Client::Answer answer;

@@ -73,11 +73,8 @@ void Link::Close(Requests& sent, Requests& unsent) {
 }
 
 ServerHealth Link::Health() const {
-  ServerHealth health{.endpoint = endpoint(),
-                      .connected = up(),
-                      .state = up()               ? "connected"
-                               : trouble_.empty() ? "connecting"
-                                                  : trouble_};
+  const std::string down = trouble_.empty() ? "connecting" : trouble_;
+  ServerHealth health{.endpoint = endpoint(), .connected = up(), .state = up() ? "connected" : down};
   if (connection_ != nullptr) {
     health.role = connection_->role();
     health.last_round_trip = std::chrono::ceil<Millis>(connection_->last_round_trip());

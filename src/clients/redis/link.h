@@ -90,9 +90,10 @@ class Link : private Connection::Owner {
   Alarm rested_;
 };
 
-/// The link for commands to one server. If it is connected they leave at once; otherwise they wait for a connection until
-/// their deadline. After a lost connection, commands that were sent are never sent again; those that were not keep their
-/// place in front. Each request returns to the owner exactly once: through Answered, Failed, TakeWaiting or Close.
+/// The link for commands to one server. If it is connected they leave at once; otherwise they wait for a connection
+/// until their deadline. After a lost connection, commands that were sent are never sent again; those that were not
+/// keep their place in front. Each request returns to the owner exactly once: through Answered, Failed, TakeWaiting or
+/// Close.
 class CommandLink final : public Link {
  public:
   class Owner {

@@ -12,9 +12,9 @@ namespace tocsin::redis {
 /// Asks the sentinels which server is the master, one after the other, beginning with the one that answered last. The
 /// first answer counts; the connection then checks the server's ROLE.
 ///
-/// It never relies on an event alone: a search ends within the timeouts of its connections, and after a failed search the
-/// caller searches again after a back-off. A sentinel's announcement (+switch-master) only makes it faster; whenever one
-/// could have been missed, the finder asks a sentinel.
+/// It never relies on an event alone: a search ends within the timeouts of its connections, and after a failed search
+/// the caller searches again after a back-off. A sentinel's announcement (+switch-master) only makes it faster;
+/// whenever one could have been missed, the finder asks a sentinel.
 class MasterFinder {
  public:
   using Found = std::move_only_function<void(const Result<Endpoint>& master)>;

@@ -83,8 +83,8 @@ enum class Verdict : uint8_t {
 
 Verdict Judge(const Reply& reply);
 
-/// Bytes of a connection -> Replies. hiredis' reader finds the replies (RESP2); it calls back for each part, and the parts
-/// go straight into a Reply, so that no redisReply is ever made. Owned by one connection, on its thread.
+/// Bytes of a connection -> Replies. hiredis' reader finds the replies (RESP2); it calls back for each part, and the
+/// parts go straight into a Reply, so that no redisReply is ever made. Owned by one connection, on its thread.
 ///
 /// Invariants: a reply holds at most kElementsMax elements and kBytesMax bytes, so that a broken length cannot take all
 /// memory; after an Error nothing more can be read. hiredis itself refuses arrays that are nested deeper than seven.
