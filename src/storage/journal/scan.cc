@@ -69,17 +69,13 @@ class Scanner {
 };
 
 Status Scanner::ReadHeaders() {
-  auto names = fs_.List(folder_);
-  if (!names) return std::unexpected(std::move(names).error());
-  for (const std::string& name : *names) {
+  TOCSIN_ASSIGN(const auto names, fs_.List(folder_));
+  for (const std::string& name : names) {
     if (!name.ends_with(kSuffix)) continue;
-    auto file = fs_.Open(folder_ + "/" + name, OpenMode::kRead);
-    if (!file) return std::unexpected(std::move(file).error());
-    auto size = (*file)->Size();
-    if (!size) return std::unexpected(std::move(size).error());
+    TOCSIN_ASSIGN(const auto file, fs_.Open(folder_ + "/" + name, OpenMode::kRead));
+    TOCSIN_ASSIGN(const uint64_t size, file->Size());
     std::string block(kBlock, '\0');
-    auto read = (*file)->Read(0, block);
-    if (!read) return std::unexpected(std::move(read).error());
+    TOCSIN_TRY(file->Read(0, block));
     auto header = DecodeSegmentHeader(block);
     if (!header && header.error().code == Code::kUnsupportedFormat) {
       return std::unexpected(std::move(header).error().Prefixed(folder_ + "/" + name));
@@ -87,14 +83,14 @@ Status Scanner::ReadHeaders() {
     if (!header) {
       // A power cut met this file while it was being made or its header was being rewritten. It is free, or removed if
       // it is not of full size.
-      free_sizes_.emplace_back(name, *size);
+      free_sizes_.emplace_back(name, size);
       if (block.find_first_not_of('\0') != std::string::npos) odd_.push_back(name);
       continue;
     }
     scanned_.segment_bytes = header->segment_bytes;
-    if (*size < header->segment_bytes) {
+    if (size < header->segment_bytes) {
       scanned_.damage.push_back(
-          {name, *size, fmt::format("the file is cut off; it should have {} bytes", header->segment_bytes)});
+          {name, size, fmt::format("the file is cut off; it should have {} bytes", header->segment_bytes)});
     }
     scanned_.used.push_back({name, header->number});
   }
@@ -135,12 +131,10 @@ void Scanner::PassGap(size_t position) {
 
 Status Scanner::ScanSegment(size_t position) {
   const SegmentFile& segment = scanned_.used[position];
-  auto file = fs_.Open(folder_ + "/" + segment.name, OpenMode::kRead);
-  if (!file) return std::unexpected(std::move(file).error());
+  TOCSIN_ASSIGN(const auto file, fs_.Open(folder_ + "/" + segment.name, OpenMode::kRead));
   buffer_.resize(scanned_.segment_bytes);
-  auto read = (*file)->Read(0, buffer_);
-  if (!read) return std::unexpected(std::move(read).error());
-  ScanRecords(std::string_view(buffer_).substr(0, *read), segment);
+  TOCSIN_ASSIGN(const size_t read, file->Read(0, buffer_));
+  ScanRecords(std::string_view(buffer_).substr(0, read), segment);
   return {};
 }
 

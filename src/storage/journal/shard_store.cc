@@ -140,7 +140,7 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
   EncodeTopic(lane_->Out(), number, topic);
   lane_->Append();
-  lane_->Reply(std::move(done));
+  lane_->Reply(std::move(done), {});
 }
 
 size_t ShardStore::TopicsBytes() const {
@@ -160,7 +160,7 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
     EncodeDropTopic(lane_->Out(), number);
     lane_->Append();
   }
-  lane_->Reply(std::move(done));
+  lane_->Reply(std::move(done), {});
 }
 
 std::vector<TopicFigures> ShardStore::Topics() const {
