@@ -1,13 +1,6 @@
 #include "storage/redis/store.h"
 
-#include <algorithm>
-#include <charconv>
-
 #include "base/check.h"
-#include "base/log.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 
 namespace tocsin::redis {
 namespace {
