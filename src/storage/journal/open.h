@@ -23,7 +23,6 @@ class NodeStore {
   static Result<std::unique_ptr<NodeStore>> Open(FileSystem& fs, const Options& options, Clock& clock);
 
   Store& store(uint32_t shard) { return *shards_[shard]; }
-  ShardStore& shard(uint32_t shard) { return *shards_[shard]; }
   uint32_t shards() const { return static_cast<uint32_t>(shards_.size()); }
   Journal& journal() { return *journal_; }
 

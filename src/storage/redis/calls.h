@@ -25,20 +25,13 @@ inline int64_t WhenOf(Timeline timeline, Millis delay, Time due) {
 
 /// A limit of a topic; empty if there is none.
 inline void AddLimit(Command& command, uint64_t limit) {
-  if (limit == 0) {
-    command.Add("");
-  } else {
-    command.Add(static_cast<int64_t>(std::min<uint64_t>(limit, std::numeric_limits<int64_t>::max())));
-  }
+  const auto most = static_cast<int64_t>(std::min<uint64_t>(limit, std::numeric_limits<int64_t>::max()));
+  limit == 0 ? command.Add("") : command.Add(most);
 }
 
 /// If the slots have allowances: the era from which on those count.
 inline void AddEra(Command& command, const StoredTopic& topic) {
-  if (Allowances::Shared(topic)) {
-    command.Add(static_cast<int64_t>(topic.era()));
-  } else {
-    command.Add("");
-  }
+  Allowances::Shared(topic) ? command.Add(static_cast<int64_t>(topic.era())) : command.Add("");
 }
 
 /// A number that Redis gives as text; -1 for anything else.

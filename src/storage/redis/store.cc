@@ -103,11 +103,7 @@ void RedisStore::Send(Command command, Answer answer) {
 }
 
 void RedisStore::AddNow(Command& command, Moment now) const {
-  if (options_.clock == ClockSource::kCaller) {
-    command.Add(ToMs(now.utc));
-  } else {
-    command.Add("");
-  }
+  options_.clock == ClockSource::kCaller ? command.Add(ToMs(now.utc)) : command.Add("");
 }
 
 Command RedisStore::SlotCall(const Script& script, const Slot& slot, Moment now,
