@@ -37,7 +37,7 @@ FAMILIES = {"storage", "coordination", "sinks", "clients", "frontend"}
 EXCEPTIONS = {("cli", "storage/journal/inspect.h")}
 
 # What all siblings of a family may include.
-SHARED = {"frontend/shared"}
+SHARED = {"frontend/shared", "coordination/shared"}
 
 # The use cases take and return types of the SPI, so a front end passes them through.
 INDIRECT = {("frontend", "spi")}

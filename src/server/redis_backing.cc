@@ -9,7 +9,6 @@
 #include "coordination/redis/coordinator.h"
 #include "coordination/zookeeper/coordinator.h"
 #include "server/redis_options.h"
-#include "storage/redis/checks.h"
 
 namespace tocsin {
 namespace {

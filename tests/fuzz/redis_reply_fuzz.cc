@@ -5,9 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "clients/redis/reply_builder.h"
 #include "clients/redis/slot_map.h"
-#include "clients/redis/verdict.h"
 
 namespace {
 

@@ -1,9 +1,5 @@
 #include "clients/redis/base_client.h"
 
-#include <boost/asio/post.hpp>
-
-#include "clients/redis/verdict.h"
-
 namespace tocsin::redis {
 namespace {
 
@@ -122,8 +118,6 @@ void BaseClient::Later(RequestPtr request, std::string_view why) {
   retries_.emplace(at, std::move(request));
 }
 
-void BaseClient::RetryNow() { RetryUpTo(TimePoint::max()); }
-
 void BaseClient::RetryUpTo(TimePoint time) {
   // Take all first: Route may put some of them back.
   Requests due;
@@ -142,10 +136,6 @@ void BaseClient::Refuse(RequestPtr request, Error why) {
 
 void BaseClient::AnswerRefused() {
   for (auto& [request, why] : std::exchange(refused_, {})) Finish(std::move(request), std::unexpected(std::move(why)));
-}
-
-void BaseClient::Subscribe(std::string channel, Message message) {
-  subscription_.Add(std::move(channel), std::move(message));
 }
 
 void BaseClient::RunUps() {

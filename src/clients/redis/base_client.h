@@ -5,15 +5,7 @@
 // code may call or close the client.
 #pragma once
 
-#include <deque>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "clients/redis/command_link.h"
-#include "clients/redis/context.h"
-#include "clients/redis/subscription.h"
+#include "clients/redis/link.h"
 
 namespace tocsin::redis {
 
@@ -24,7 +16,9 @@ class BaseClient : public Client, protected CommandLink::Owner {
 
   void Close() final;
   void Call(Command command, Answer answer) final;
-  void Subscribe(std::string channel, Message message) final;
+  void Subscribe(std::string channel, Message message) final {
+    subscription_.Add(std::move(channel), std::move(message));
+  }
   void OnUp(std::move_only_function<void()> up) final { ups_.push_back(std::move(up)); }
 
  protected:
@@ -51,7 +45,7 @@ class BaseClient : public Client, protected CommandLink::Owner {
   /// Routes it again after a short pause; fails it if its deadline would pass before.
   void Later(RequestPtr request, std::string_view why);
   /// Retries without waiting for the pauses to end.
-  void RetryNow();
+  void RetryNow() { RetryUpTo(TimePoint::max()); }
   /// Fails it at the end of this turn, because no answer may come within Call.
   void Refuse(RequestPtr request, Error why);
   /// Runs the OnUp handlers, once for all calls of one turn.

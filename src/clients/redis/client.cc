@@ -64,10 +64,9 @@ std::string Endpoint::Text() const {
 
 Result<std::unique_ptr<Client>> Client::Make(boost::asio::io_context& io, Options options, metrics::Registry& metrics) {
   TOCSIN_TRY(Check(options));
-  auto tls = net::MakeTlsContext(options.tls);
-  if (!tls) return std::unexpected(std::move(tls).error());
+  TOCSIN_ASSIGN(auto tls, net::MakeTlsContext(options.tls));
   const Mode mode = options.mode;
-  auto context = std::make_unique<Context>(io, std::move(options), std::move(*tls), metrics);
+  auto context = std::make_unique<Context>(io, std::move(options), std::move(tls), metrics);
   std::unique_ptr<BaseClient> client;
   if (mode == Mode::kCluster) {
     client = std::make_unique<ClusterClient>(std::move(context));

@@ -24,7 +24,6 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "clients/redis/command.h"
 #include "clients/redis/reply.h"
@@ -73,6 +72,7 @@ struct ServerHealth {
 class Client {
  public:
   using Answer = std::move_only_function<void(Result<Reply>)>;
+  using Each = std::vector<std::pair<Endpoint, Reply>>;
   using Message = std::move_only_function<void(std::string_view channel, std::string_view message)>;
 
   /// Begins to connect; never fails for a server that is not there yet. kInvalidArgument for options or TLS files that
@@ -86,8 +86,7 @@ class Client {
 
   virtual void Call(Command command, Answer answer) = 0;
   /// Once on each master that is known: for checks of settings. An Error where any of them does not answer.
-  virtual void CallEach(const Command& command,
-                        std::move_only_function<void(Result<std::vector<std::pair<Endpoint, Reply>>>)> answer) = 0;
+  virtual void CallEach(const Command& command, std::move_only_function<void(Result<Each>)> answer) = 0;
 
   /// Messages of a channel, on a connection of its own that is made again when it is lost. What is published meanwhile
   /// is lost: `OnUp` says when to look for oneself. Once for a channel.

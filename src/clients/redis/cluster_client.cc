@@ -1,14 +1,11 @@
 #include "clients/redis/cluster_client.h"
 
 #include "base/log.h"
-#include "clients/redis/verdict.h"
 
 namespace tocsin::redis {
 namespace {
 
 constexpr int kRedirectsMax = 5;  // without a pause
-
-using Each = std::vector<std::pair<Endpoint, Reply>>;
 
 }  // namespace
 
@@ -161,10 +158,8 @@ void ClusterClient::Refresh() {
   Command ask("CLUSTER");
   ask.Add("SLOTS");
   const auto check = [this](const Endpoint& server, const Reply& reply) -> Status {
-    auto map = SlotMap::Parse(reply, server);
-    if (!map) return std::unexpected(std::move(map).error());
-    if (map->empty()) return Fail(Code::kUnavailable, "Redis at {}: it knows no hash slots", server.Text());
-    fresh_ = std::move(*map);
+    TOCSIN_ASSIGN(fresh_, SlotMap::Parse(reply, server));
+    if (fresh_.empty()) return Fail(Code::kUnavailable, "Redis at {}: it knows no hash slots", server.Text());
     return {};
   };
   inquiry_ = std::make_unique<Inquiry>(

@@ -8,7 +8,6 @@
 // was redirected (MOVED, ASK) or is tried again (TRYAGAIN, CLUSTERDOWN, ...) may run after later ones.
 #pragma once
 
-#include <map>
 #include <set>
 
 #include "clients/redis/base_client.h"
@@ -27,8 +26,7 @@ class ClusterClient final : public BaseClient {
   ~ClusterClient() override;
 
   void Start() override { Refresh(); }
-  void CallEach(const Command& command,
-                std::move_only_function<void(Result<std::vector<std::pair<Endpoint, Reply>>>)> answer) override;
+  void CallEach(const Command& command, std::move_only_function<void(Result<Each>)> answer) override;
   std::vector<ServerHealth> Health() const override;
 
  private:

@@ -12,13 +12,8 @@
 #pragma once
 
 #include <deque>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "clients/redis/context.h"
-#include "clients/redis/reply_builder.h"
-#include "clients/redis/request.h"
 
 namespace tocsin::redis {
 
@@ -35,10 +30,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     virtual void Ready(Connection& connection) = 0;
     virtual void Replied(Connection& connection, RequestPtr request, Reply reply) = 0;
     /// kMessages: everything that the server sends.
-    virtual void Pushed(Connection& connection, const Reply& reply) = 0;
+    virtual void Pushed(Connection& /*connection*/, const Reply& /*reply*/) {}
     /// Commands are under way, and nothing arrived for kSilence; called again while that lasts. Must not close the
     /// connection.
-    virtual void Silent(Connection& connection) = 0;
+    virtual void Silent(Connection& /*connection*/) {}
     /// The outcome of these is unknown; the connection stays open.
     virtual void Overdue(Connection& connection, Requests requests) = 0;
     /// The outcome of `sent` is unknown; nothing happened for `unsent`. Both in the order of sending.

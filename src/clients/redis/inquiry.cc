@@ -34,10 +34,9 @@ void Inquiry::Replied(Connection& connection, RequestPtr /*request*/, Reply repl
 }
 
 void Inquiry::Overdue(Connection& connection, Requests /*requests*/) {
-  Useless(connection, Error{Code::kUnavailable,
-                            fmt::format("Redis at {}: no answer within {} ms", connection.endpoint().Text(),
-                                        context_.options.connect_timeout.count()),
-                            {}});
+  Useless(connection, Fail(Code::kUnavailable, "Redis at {}: no answer within {} ms", connection.endpoint().Text(),
+                           context_.options.connect_timeout.count())
+                          .error());
 }
 
 void Inquiry::Lost(Connection& connection, const Error& why, Requests /*sent*/, Requests /*unsent*/) {
@@ -54,9 +53,7 @@ void Inquiry::Useless(Connection& connection, const Error& why) {
 
 void Inquiry::End(Status status) {
   CloseAll();
-  Done done = std::move(done_);
-  done_ = nullptr;
-  done(std::move(status));
+  std::exchange(done_, nullptr)(std::move(status));
 }
 
 void Inquiry::CloseAll() {

@@ -5,10 +5,6 @@
 // destroy the Inquiry.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "clients/redis/connection.h"
 
 namespace tocsin::redis {
@@ -29,14 +25,10 @@ class Inquiry final : private Connection::Owner {
 
   Inquiry(Context& context, Question question, Done done);
   ~Inquiry();
-  Inquiry(const Inquiry&) = delete;
-  Inquiry& operator=(const Inquiry&) = delete;
 
  private:
   void Ready(Connection& connection) override;
   void Replied(Connection& connection, RequestPtr request, Reply reply) override;
-  void Pushed(Connection& /*connection*/, const Reply& /*reply*/) override {}
-  void Silent(Connection& /*connection*/) override {}
   void Overdue(Connection& connection, Requests requests) override;
   void Lost(Connection& connection, const Error& why, Requests sent, Requests unsent) override;
 

@@ -1,5 +1,7 @@
 #include "clients/redis/slot_map.h"
 
+#include <charconv>
+
 namespace tocsin::redis {
 namespace {
 
@@ -10,6 +12,12 @@ Result<Endpoint> EndpointOf(ReplyView server, const Endpoint& asked) {
   if (port <= 0 || port > UINT16_MAX) return Fail(Code::kCorrupt, "CLUSTER SLOTS: a server without a port");
   const std::string_view host = server[0].text();
   return Endpoint{host.empty() || host == "?" ? asked.host : std::string(host), static_cast<uint16_t>(port)};
+}
+
+template <class T>
+bool ParseNumber(std::string_view text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace
@@ -42,9 +50,8 @@ Status SlotMap::AddRange(ReplyView range, const Endpoint& asked) {
   if (first < 0 || last < first || last >= kHashSlots)
     return Fail(Code::kCorrupt, "CLUSTER SLOTS: a range that is none");
   for (size_t i = 2; i < range.size(); ++i) {
-    auto endpoint = EndpointOf(range[i], asked);
-    if (!endpoint) return std::unexpected(std::move(endpoint).error());
-    const size_t index = IndexOf(*endpoint);
+    TOCSIN_ASSIGN(const auto endpoint, EndpointOf(range[i], asked));
+    const size_t index = IndexOf(endpoint);
     if (servers_.size() > kServersMax) return Fail(Code::kCorrupt, "CLUSTER SLOTS: more than {} servers", kServersMax);
     if (i > 2) continue;
     for (int64_t slot = first; slot <= last; ++slot) Give(static_cast<size_t>(slot), index);
@@ -75,6 +82,20 @@ void SlotMap::Give(size_t hash_slot, size_t index) {
   owner = static_cast<uint16_t>(index);
   ++servers_[index].hash_slots;
   servers_[index].master = true;
+}
+
+std::optional<Redirect> ParseRedirect(std::string_view text, const Endpoint& from) {
+  const size_t slot = text.find(' ');
+  const size_t place = slot == std::string_view::npos ? slot : text.find(' ', slot + 1);
+  const size_t colon = text.rfind(':');
+  if (place == std::string_view::npos || colon == std::string_view::npos || colon < place) return std::nullopt;
+  Redirect redirect;
+  if (!ParseNumber(text.substr(slot + 1, place - slot - 1), redirect.hash_slot)) return std::nullopt;
+  if (!ParseNumber(text.substr(colon + 1), redirect.to.port)) return std::nullopt;
+  if (redirect.hash_slot < 0 || redirect.hash_slot >= kHashSlots || redirect.to.port == 0) return std::nullopt;
+  const std::string_view host = text.substr(place + 1, colon - place - 1);
+  redirect.to.host = host.empty() || host == "?" ? from.host : std::string(host);
+  return redirect;
 }
 
 }  // namespace tocsin::redis

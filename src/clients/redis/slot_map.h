@@ -3,12 +3,7 @@
 // Invariants: each server is in the map once; server indices stay valid until the map is replaced.
 #pragma once
 
-#include <optional>
-#include <vector>
-
-#include "base/result.h"
 #include "clients/redis/client.h"
-#include "clients/redis/reply.h"
 
 namespace tocsin::redis {
 
@@ -44,5 +39,14 @@ class SlotMap {
   std::vector<Server> servers_;
   std::vector<uint16_t> owner_;
 };
+
+struct Redirect {
+  int hash_slot = 0;
+  Endpoint to;
+};
+
+/// "MOVED 3999 10.0.0.1:6381" and the same with ASK. A server that does not know its peer's address leaves the host
+/// out: then it is `from`'s.
+std::optional<Redirect> ParseRedirect(std::string_view text, const Endpoint& from);
 
 }  // namespace tocsin::redis

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "clients/redis/reply_builder.h"
-
 namespace tocsin::redis {
 namespace {
 

@@ -1,8 +1,6 @@
-#include "clients/redis/verdict.h"
-
 #include <gtest/gtest.h>
 
-#include "clients/redis/reply_builder.h"
+#include "clients/redis/slot_map.h"
 
 namespace tocsin::redis {
 namespace {

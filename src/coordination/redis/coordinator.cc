@@ -1,40 +1,83 @@
 #include "coordination/redis/coordinator.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include <boost/asio/post.hpp>
 
-#include "base/check.h"
 #include "base/log.h"
 
 namespace tocsin {
+namespace {
+
+redis::Command Scripted(const redis::Script& script, const RosterKeys& keys) {
+  redis::Command command(script, 3, keys.lease);
+  command.Add(keys.record).Add(keys.version).Add(keys.channel);
+  return command;
+}
+
+}  // namespace
+
+struct RedisCoordinator::Roster {
+  int64_t version = 0;
+  bool held = false;            // whether this node has a lease now
+  std::vector<Member> members;  // sorted by id
+  /// In how long the first lease of another member runs out, if it is not renewed.
+  std::optional<Millis> next_end;
+};
+
+RosterKeys::RosterKeys(std::string_view prefix)
+    : channel(fmt::format("{{{}:members}}", prefix)),
+      lease(channel + ":lease"),
+      record(channel + ":record"),
+      version(channel + ":version") {}
+
+redis::Command RedisCoordinator::BeatCommand() const {
+  static const redis::Script script("members_beat", kBeatScript);
+  redis::Command command = Scripted(script, keys_);
+  command.Add(self_.id).Add(EncodeMember(self_)).Add(options_.session.count()).Add(kSessionMax.count());
+  command.Add(view_.joined ? "0" : "1");  // a member renews only a lease that has not run out
+  return command;
+}
+
+Result<RedisCoordinator::Roster> RedisCoordinator::ReadRoster(const redis::Reply& reply) const {
+  const redis::ReplyView root = reply.root();
+  if (root.error()) return Fail(Code::kUnavailable, "Redis refuses the list of members: {}", root.text());
+  if (root.size() != 4) return Fail(Code::kInternal, "Redis answered something else than the list of members");
+  const Time now = FromMs(root[1].integer());
+  Roster roster{.version = root[0].integer(), .held = root[2].integer() == 1};
+  const redis::ReplyView members = root[3];
+  for (size_t i = 0; i < members.size(); ++i) {
+    const redis::ReplyView row = members[i];
+    if (row.size() != 3) return Fail(Code::kInternal, "Redis answered something else than a member");
+    Member member = DecodeMember(std::string(row[0].text()), row[1].text());
+    const Time end = FromMs(row[2].integer());
+    member.heard = std::min(end - options_.session, now);  // if all nodes have the same session
+    if (member.id != self_.id) roster.next_end = std::min(roster.next_end.value_or(Millis::max()), end - now);
+    roster.members.push_back(std::move(member));
+  }
+  std::ranges::sort(roster.members, {}, &Member::id);
+  return roster;
+}
 
 Result<std::unique_ptr<RedisCoordinator>> RedisCoordinator::Make(boost::asio::io_context& io, const Clock& clock,
                                                                  redis::Options redis, metrics::Registry& metrics,
                                                                  RedisCoordinatorOptions options) {
-  if (options.session < kSessionMin || options.session > kSessionMax) {
-    return FailField(Code::kInvalidArgument, "session", "a session of {} ms is not between {} and {} ms",
-                     options.session.count(), kSessionMin.count(), kSessionMax.count());
-  }
+  TOCSIN_TRY(CheckSession(options.session, kSessionMin, kSessionMax));
   const Millis third = options.session / 3;
   redis.command_timeout = third;
   redis.connect_timeout = std::min(redis.connect_timeout, third);
   redis.backoff_max = std::min(redis.backoff_max, third);
-  auto client = redis::Client::Make(io, std::move(redis), metrics);
-  if (!client) return std::unexpected(std::move(client).error());
-  return std::unique_ptr<RedisCoordinator>(
-      new RedisCoordinator(io, clock, std::move(client).value(), std::move(options)));
+  TOCSIN_ASSIGN(auto client, redis::Client::Make(io, std::move(redis), metrics));
+  return std::unique_ptr<RedisCoordinator>(new RedisCoordinator(io, clock, std::move(client), std::move(options)));
 }
 
 RedisCoordinator::RedisCoordinator(boost::asio::io_context& io, const Clock& clock,
                                    std::unique_ptr<redis::Client> client, RedisCoordinatorOptions options)
-    : io_(io),
-      clock_(clock),
+    : LeasedCoordinator(io, clock, "redis", "its lease in Redis has run out"),
+      io_(io),
       options_(std::move(options)),
       keys_(options_.prefix),
-      client_(std::move(client)),
-      timer_(io) {}
+      client_(std::move(client)) {}
 
 RedisCoordinator::~RedisCoordinator() {
   closed_ = true;
@@ -42,9 +85,7 @@ RedisCoordinator::~RedisCoordinator() {
 }
 
 void RedisCoordinator::Join(Member self, std::move_only_function<void(const Members&)> changed) {
-  TOCSIN_CHECK(self_.id.empty() && !self.id.empty());
-  self_ = std::move(self);
-  changed_ = std::move(changed);
+  BeginJoin(std::move(self), std::move(changed));
   client_->Subscribe(keys_.channel, [this](std::string_view, std::string_view who) {
     if (who != self_.id) Beat();
   });
@@ -58,10 +99,7 @@ void RedisCoordinator::Refresh() {
 }
 
 void RedisCoordinator::Leave(Done<void> done) {
-  TOCSIN_CHECK(!left_);
-  left_ = true;
-  timer_.cancel();
-  leave_done_ = std::move(done);
+  BeginLeave(std::move(done));
   // A beat that joins must not arrive after the leave.
   if (!under_way_) SendLeave();
 }
@@ -71,7 +109,10 @@ void RedisCoordinator::SendLeave() {
     boost::asio::post(io_, [done = std::move(leave_done_)]() mutable { done({}); });
     return;
   }
-  client_->Call(LeaveCommand(keys_, self_.id), [this](Result<redis::Reply> answer) {
+  static const redis::Script script("members_leave", kLeaveScript);
+  redis::Command command = Scripted(script, keys_);
+  command.Add(self_.id);
+  client_->Call(std::move(command), [this](Result<redis::Reply> answer) {
     if (closed_) return;
     if (!answer) return leave_done_(std::unexpected(std::move(answer).error()));
     const redis::ReplyView root = answer->root();
@@ -91,10 +132,9 @@ void RedisCoordinator::Beat() {
   under_way_ = true;
   again_ = false;
   refreshing_ = std::exchange(refresh_, false);
-  next_beat_ = TimePoint::max();
+  next_ = TimePoint::max();
   if (!view_.joined) self_.joined = clock_.Now().utc;
-  const BeatKind kind = view_.joined ? BeatKind::kRenew : BeatKind::kJoin;
-  client_->Call(BeatCommand(keys_, self_, options_.session, kind),
+  client_->Call(BeatCommand(),
                 [this, sent = clock_.IoNow()](Result<redis::Reply> answer) { OnBeat(sent, std::move(answer)); });
   Arm();
 }
@@ -104,13 +144,12 @@ void RedisCoordinator::OnBeat(TimePoint sent, Result<redis::Reply> answer) {
   under_way_ = false;
   if (left_) return SendLeave();
   CheckLease();
-  Result<Roster> roster = answer ? ReadRoster(*answer, self_.id, options_.session)
-                                 : Result<Roster>(std::unexpected(std::move(answer).error()));
+  Result<Roster> roster = answer ? ReadRoster(*answer) : std::unexpected(std::move(answer).error());
   if (roster) {
     Apply(sent, std::move(*roster));
   } else {
     SetState(false, roster.error().message);
-    next_beat_ = clock_.IoNow() + options_.session / 12;
+    next_ = clock_.IoNow() + options_.session / 12;
     if (refreshing_) Report();
   }
   if (left_) return;  // `changed` may leave
@@ -124,36 +163,18 @@ void RedisCoordinator::Apply(TimePoint sent, Roster roster) {
   const TimePoint end = sent + options_.session;
   // Not joined: Redis has removed this node, or the answer is so old that it may have done so since.
   const bool joined = roster.held && now < end;
-  if (!joined) std::erase_if(roster.members, [this](const Member& member) { return member.id == self_.id; });
-  const bool same = joined == view_.joined && roster.version == version_ &&
-                    std::ranges::equal(roster.members, view_.members, {}, &Member::id, &Member::id);
-  view_.members = std::move(roster.members);
+  const bool lost = view_.joined && !joined;
+  bool changed = roster.version != version_;
+  changed |= Adopt(std::move(roster.members), joined);
   version_ = roster.version;
-  next_beat_ = std::min(sent + options_.session / 3, now + roster.next_end.value_or(options_.session) + Millis(1));
-  if (!joined) {
-    again_ = true;
-    if (view_.joined) return Lose("Redis has removed it");
-  } else {
-    if (!view_.joined) LogInfo("coordinator: this node has joined as {}", self_.id);
-    view_.joined = true;
+  next_ = std::min(sent + options_.session / 3, now + roster.next_end.value_or(options_.session) + Millis(1));
+  if (joined) {
     lease_end_ = end;
+  } else {
+    again_ = true;
   }
-  if (!same || refreshing_) Report();
-}
-
-void RedisCoordinator::CheckLease() {
-  if (view_.joined && !left_ && clock_.IoNow() >= lease_end_) Lose("its lease in Redis has run out");
-}
-
-void RedisCoordinator::Lose(std::string_view why) {
-  LogWarn("coordinator: this node is no longer a member: {}", why);
-  view_.joined = false;
-  std::erase_if(view_.members, [this](const Member& member) { return member.id == self_.id; });
-  Report();
-}
-
-void RedisCoordinator::Report() {
-  if (!left_) changed_(view_);
+  if (lost) return Lose("Redis has removed it");
+  if (changed || refreshing_) Report();
 }
 
 void RedisCoordinator::SetState(bool connected, std::string state) {
@@ -163,23 +184,10 @@ void RedisCoordinator::SetState(bool connected, std::string state) {
   state_ = std::move(state);
 }
 
-void RedisCoordinator::Arm() {
-  const TimePoint at = std::min(next_beat_, view_.joined ? lease_end_ : TimePoint::max());
-  if (at == TimePoint::max()) {
-    timer_.cancel();
-    return;
-  }
-  timer_.expires_at(at);
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-    if (error || alive.expired() || left_) return;
-    if (clock_.IoNow() >= next_beat_) return Beat();
-    CheckLease();
-    Arm();
-  });
-}
-
-CoordinatorHealth RedisCoordinator::Health() const {
-  return {.kind = "redis", .connected = connected_, .state = state_};
+void RedisCoordinator::OnTimer() {
+  if (clock_.IoNow() >= next_) return Beat();
+  CheckLease();
+  Arm();
 }
 
 }  // namespace tocsin

@@ -130,7 +130,7 @@ TEST_P(RedisRoster, ALeaseFromTheFutureIsCut) {
   Ask({"ZADD", kLease, std::to_string(now_ms + 3'600'000), "ghost"});
   Node& a = Join("a");
   ASSERT_TRUE(Sees(a, {"a", "ghost"}));
-  EXPECT_LE(Number({"ZSCORE", kLease, "ghost"}), NowMs() + kRosterLeaseMax.count());
+  EXPECT_LE(Number({"ZSCORE", kLease, "ghost"}), NowMs() + RedisCoordinator::kSessionMax.count());
   EXPECT_GT(Number({"ZSCORE", kLease, "ghost"}), now_ms);
 }
 

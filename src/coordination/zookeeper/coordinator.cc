@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <ranges>
-#include <utility>
 
-#include "base/check.h"
 #include "base/log.h"
-#include "spi/member_record.h"
 
 namespace tocsin {
 
@@ -42,11 +39,7 @@ Status CheckOptions(const ZookeeperOptions& options) {
   if (options.hosts.contains('/')) {
     return FailField(Code::kInvalidArgument, "hosts", "\"{}\" has a path: give it as the path", options.hosts);
   }
-  if (options.session < ZookeeperCoordinator::kSessionMin || options.session > ZookeeperCoordinator::kSessionMax) {
-    return FailField(Code::kInvalidArgument, "session", "a session of {} ms is not between {} and {} ms",
-                     options.session.count(), ZookeeperCoordinator::kSessionMin.count(),
-                     ZookeeperCoordinator::kSessionMax.count());
-  }
+  TOCSIN_TRY(CheckSession(options.session, ZookeeperCoordinator::kSessionMin, ZookeeperCoordinator::kSessionMax));
   if (options.username.empty() != options.password.empty()) {
     return FailField(Code::kInvalidArgument, options.username.empty() ? "username" : "password",
                      "a user name and a password are given together, or neither");
@@ -67,20 +60,15 @@ Result<std::unique_ptr<ZookeeperCoordinator>> ZookeeperCoordinator::Make(Loop& l
 
 ZookeeperCoordinator::ZookeeperCoordinator(Loop& loop, boost::asio::io_context& io, const Clock& clock,
                                            ZookeeperOptions options)
-    : loop_(loop),
-      clock_(clock),
+    : LeasedCoordinator(io, clock, "zookeeper", "ZooKeeper has not answered for a whole session"),
+      loop_(loop),
       options_(std::move(options)),
       folder_((options_.path == "/" ? "" : options_.path) + "/members"),
-      timer_(io),
       roster_(folder_) {}
 
-ZookeeperCoordinator::~ZookeeperCoordinator() = default;
-
 void ZookeeperCoordinator::Join(Member self, std::move_only_function<void(const Members&)> changed) {
-  TOCSIN_CHECK(self_.id.empty() && !self.id.empty());
-  self_ = std::move(self);
+  BeginJoin(std::move(self), std::move(changed));
   node_ = folder_ + "/" + zookeeper::NodeName(self_.id);
-  changed_ = std::move(changed);
   OpenSession();
 }
 
@@ -255,13 +243,7 @@ void ZookeeperCoordinator::OnMembers(const Answer& answer, std::vector<Member> m
   if (answer.outcome == Outcome::kOk && ours && registered_) {
     const Time now = clock_.Now().utc;
     for (Member& member : members) member.heard = now;
-    const bool joined = clock_.IoNow() < lease_end_;
-    if (!joined) std::erase_if(members, [this](const Member& member) { return member.id == self_.id; });
-    const bool same =
-        joined == view_.joined && std::ranges::equal(members, view_.members, {}, &Member::id, &Member::id);
-    if (joined && !view_.joined) LogInfo("coordinator: this node has joined as {}", self_.id);
-    view_ = {.members = std::move(members), .joined = joined};
-    if (!same || refreshing) Report();
+    if (Adopt(std::move(members), clock_.IoNow() < lease_end_) || refreshing) Report();
     if (!left_ && read_again_) Read();
     return Arm();
   }
@@ -306,34 +288,6 @@ void ZookeeperCoordinator::OnTimer() {
   Arm();
 }
 
-void ZookeeperCoordinator::Arm() {
-  const TimePoint at = std::min(next_, view_.joined ? lease_end_ : TimePoint::max());
-  if (at == TimePoint::max() || left_) {
-    timer_.cancel();
-    return;
-  }
-  timer_.expires_at(at);
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
-    if (!error && !alive.expired()) OnTimer();
-  });
-}
-
-void ZookeeperCoordinator::CheckLease() {
-  if (!view_.joined || left_ || clock_.IoNow() < lease_end_) return;
-  Lose("ZooKeeper has not answered for a whole session");
-}
-
-void ZookeeperCoordinator::Lose(std::string_view why) {
-  LogWarn("coordinator: this node is no longer a member: {}", why);
-  view_.joined = false;
-  std::erase_if(view_.members, [this](const Member& member) { return member.id == self_.id; });
-  Report();
-}
-
-void ZookeeperCoordinator::Report() {
-  if (!left_) changed_(view_);
-}
-
 void ZookeeperCoordinator::SetState(bool connected, std::string state) {
   if (state != state_) Log(connected ? LogLevel::kInfo : LogLevel::kWarn, "coordinator: ZooKeeper: {}", state);
   connected_ = connected;
@@ -341,10 +295,7 @@ void ZookeeperCoordinator::SetState(bool connected, std::string state) {
 }
 
 void ZookeeperCoordinator::Leave(Done<void> done) {
-  TOCSIN_CHECK(!left_);
-  left_ = true;
-  timer_.cancel();
-  leave_done_ = std::move(done);
+  BeginLeave(std::move(done));
   if (session_ == nullptr || !connected_) {
     const bool known = registered_ || registering_;
     return EndLeave(known ? Status(Fail(Code::kUnavailable, "ZooKeeper is not reached: the session runs out by itself"))
@@ -363,10 +314,6 @@ void ZookeeperCoordinator::EndLeave(Status status) {
   if (session_ == nullptr) return loop_.Post(std::move(closed));
   session_->Close(std::move(closed));
   session_.reset();
-}
-
-CoordinatorHealth ZookeeperCoordinator::Health() const {
-  return {.kind = "zookeeper", .connected = connected_, .state = state_};
 }
 
 }  // namespace tocsin

@@ -8,23 +8,11 @@
 // Invariants:
 //  - A node that is joined has its own ephemeral node: by its own steady clock, less than a session has passed since it
 //    sent the last look that ZooKeeper answered. So it reports joined = false no later than others see it gone.
-//  - After joined = true a lost registration is always reported (joined = false) before the node registers again.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-
-#include "base/clock.h"
-#include "base/loop.h"
-#include "base/result.h"
+#include "coordination/shared/membership.h"
 #include "coordination/zookeeper/roster.h"
 #include "coordination/zookeeper/session.h"
-#include "coordination/zookeeper/worker.h"
-#include "spi/coordinator.h"
 
 namespace tocsin {
 
@@ -36,7 +24,7 @@ struct ZookeeperOptions {
   std::string password;
 };
 
-class ZookeeperCoordinator final : public Coordinator {
+class ZookeeperCoordinator final : public LeasedCoordinator {
  public:
   static constexpr Millis kSessionMin{400};
   static constexpr Millis kSessionMax{60'000};
@@ -44,17 +32,12 @@ class ZookeeperCoordinator final : public Coordinator {
   /// kInvalidArgument, with the field, for options that cannot be used. The others outlive it.
   static Result<std::unique_ptr<ZookeeperCoordinator>> Make(Loop& loop, boost::asio::io_context& io, const Clock& clock,
                                                             ZookeeperOptions options);
-  ~ZookeeperCoordinator() override;
 
   void Join(Member self, std::move_only_function<void(const Members&)> changed) override;
   void Leave(Done<void> done) override;
   void Refresh() override;
-  Members Current() const override { return view_; }
-  CoordinatorHealth Health() const override;
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
-
   ZookeeperCoordinator(Loop& loop, boost::asio::io_context& io, const Clock& clock, ZookeeperOptions options);
 
   void OpenSession();
@@ -74,42 +57,22 @@ class ZookeeperCoordinator final : public Coordinator {
   void Read();
   void OnMembers(const zookeeper::Answer& answer, std::vector<Member> members);
 
-  void OnTimer();
-  void Arm();
-  void CheckLease();
-  void Lose(std::string_view why);
-  void Report();
+  void OnTimer() override;
   void SetState(bool connected, std::string state);
   void EndLeave(Status status);
 
   Loop& loop_;
-  const Clock& clock_;
   const ZookeeperOptions options_;
   const std::string folder_;  // of the members' nodes
-  boost::asio::steady_timer timer_;
   zookeeper::Worker worker_;
   zookeeper::Roster roster_;
   std::shared_ptr<zookeeper::Session> session_;  // null between two
 
-  Member self_;
-  std::string node_;  // the path of ours
-  std::move_only_function<void(const Members&)> changed_;
-  Members view_;
-  bool connected_ = false;
-  std::string state_ = "connecting";
-
+  std::string node_;          // the path of ours
   bool registered_ = false;   // the node was created in this session, and not found missing since
   bool registering_ = false;  // it is being created
   bool looking_ = false;
-  bool read_again_ = false;            // something changed during a reading
-  bool refresh_ = false;               // report the next reading, also if nothing has changed
-  bool refreshing_ = false;            // the same for this reading
-  TimePoint lease_end_{};              // while joined
-  TimePoint next_ = TimePoint::max();  // the next look, registration or session
-
-  bool left_ = false;
-  Done<void> leave_done_;
-  const std::shared_ptr<char> alive_ = std::make_shared<char>();  // late timers and tasks check it
+  bool read_again_ = false;  // something changed during a reading
 };
 
 }  // namespace tocsin

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
-#include "spi/member_record.h"
+#include "coordination/shared/membership.h"
 
 namespace tocsin::zookeeper {
 

@@ -10,14 +10,31 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <pthread.h>
 
 #include "base/loop.h"
 #include "base/time.h"
-#include "coordination/zookeeper/worker.h"
 
 namespace tocsin::zookeeper {
+
+/// The thread on which the library's calls block: opening a session resolves names, closing one waits for the threads
+/// of the library. Tasks run one after the other; those that wait when it is destroyed run first. Run is thread-safe.
+class Worker {
+ public:
+  Worker() {
+    Run([] { pthread_setname_np(pthread_self(), "tocsin-zk"); });
+  }
+  ~Worker() { pool_.join(); }
+
+  void Run(Task task) { boost::asio::post(pool_, std::move(task)); }
+
+ private:
+  boost::asio::thread_pool pool_{1};
+};
 
 enum class Event : uint8_t {
   kConnected,     // at first, and again after kDisconnected: then the session has lived on, and its nodes with it

@@ -34,11 +34,7 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
       if (hot.trigger() == Trigger::kCount) SetTrigger(hot, Trigger::kEither);
       tier_.Schedule(index);
       // A put holds the whole job, so that a crash keeps both changes or neither.
-      if (amendment.payload) {
-        WritePut(lane_->Out(), index, now);
-      } else {
-        WriteMove(lane_->Out(), index, now);
-      }
+      amendment.payload ? WritePut(lane_->Out(), index, now) : WriteMove(lane_->Out(), index, now);
       return {AmendOutcome::kDone, ShowAsUtc(hot.due(), hot.timeline(), now)};
     case AmendKind::kPayload: {
       const AmendOutcome outcome = ReplacePayload(index, amendment.payload.value_or(""), now);

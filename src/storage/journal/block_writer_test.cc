@@ -1,8 +1,7 @@
-#include "storage/journal/block_writer.h"
-
 #include <gtest/gtest.h>
 
 #include "sim/sim_file.h"
+#include "storage/journal/segments.h"
 
 namespace tocsin::journal {
 namespace {

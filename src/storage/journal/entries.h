@@ -7,12 +7,8 @@
 // a segment that is no longer needed.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <unordered_set>
-#include <vector>
 
 #include "base/codec.h"
 #include "model/job.h"
@@ -43,6 +39,12 @@ struct Details {
   Time finished_due = kNever;
   Timeline finished_timeline = Timeline::kSteady;
   uint32_t put_bytes = 0;  // of these details in the job's latest put; not stored
+
+  void Finish(Time due, Timeline timeline) {
+    finished = true;
+    finished_due = due;
+    finished_timeline = timeline;
+  }
 };
 
 struct PutEntry {

@@ -1,7 +1,6 @@
 #include "storage/journal/hot_tier.h"
 
 #include "base/check.h"
-#include "base/hash.h"
 
 namespace tocsin::journal {
 
@@ -11,9 +10,9 @@ HotTier::HotTier(ChunkSource& source)
       bodies_(source),
       by_uid_(source),
       by_own_(source),
-      steady_(HotJobItems{&jobs_}),
-      utc_(HotJobItems{&jobs_}),
-      expiry_(LeaseItems{&leases_}) {}
+      steady_({&jobs_}),
+      utc_({&jobs_}),
+      expiry_({&leases_}) {}
 
 uint16_t HotTier::FindTopic(std::string_view name) const {
   const auto found = topic_numbers_.find(name);
@@ -63,11 +62,16 @@ uint64_t HotTier::OwnHash(uint64_t topic_hash, std::string_view key, std::string
   return Hash64(id, key.empty() ? topic_hash : Hash64(key, topic_hash));
 }
 
+std::optional<uint64_t> HotTier::OwnHash(const HotJob& hot) const {
+  const BodyId id = DecodeId(BodyOf(hot));
+  if (id.own_id.empty()) return std::nullopt;
+  return OwnHash(topics_[hot.topic].hash, id.key, id.own_id);
+}
+
 bool HotTier::Link(Index index) {
   HotJob& hot = jobs_[index];
   if (!by_uid_.Insert(UidHash(hot.topic, hot.uid), index)) return false;
-  const BodyId id = DecodeId(BodyOf(hot));
-  if (!id.own_id.empty() && !by_own_.Insert(OwnHash(topics_[hot.topic].hash, id.key, id.own_id), index)) {
+  if (const auto own = OwnHash(hot); own && !by_own_.Insert(*own, index)) {
     by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
     return false;
   }
@@ -88,8 +92,7 @@ void HotTier::Erase(Index index) {
   Discharge(hot);
   --topics_[hot.topic].jobs;
   by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
-  const BodyId id = DecodeId(BodyOf(hot));
-  if (!id.own_id.empty()) by_own_.Erase(OwnHash(topics_[hot.topic].hash, id.key, id.own_id), index);
+  if (const auto own = OwnHash(hot)) by_own_.Erase(*own, index);
   if (hot.flags & kHasDetails) details_.erase(index);
   Discard(index);
 }
@@ -125,9 +128,8 @@ void HotTier::AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes) {
 void HotTier::Discharge(HotJob& hot) {
   if ((hot.flags & kAdmitted) == 0) return;
   hot.flags &= static_cast<uint8_t>(~kAdmitted);
-  TopicState& topic = topics_[hot.topic];
   const size_t bytes = CountedBytes(BodyOf(hot));
-  topic.figures.bytes -= bytes;
+  topics_[hot.topic].figures.bytes -= bytes;
   GiveBack(hot.topic, 1, bytes);
 }
 
@@ -139,7 +141,7 @@ void HotTier::Detach(Index index) {
   switch (hot.state) {
     case State::kScheduled:
       if (hot.flags & kReady) {
-        topic.ready.Unlink(HotJobItems{&jobs_}, index);
+        topic.ready.Unlink(Items<HotJob>{&jobs_}, index);
         hot.flags &= static_cast<uint8_t>(~kReady);
         --topic.figures.ready;
       } else {
@@ -154,7 +156,7 @@ void HotTier::Detach(Index index) {
       --GaugeOf(hot);
       break;
     case State::kDead:
-      topic.dead.Unlink(HotJobItems{&jobs_}, index);
+      topic.dead.Unlink(Items<HotJob>{&jobs_}, index);
       --GaugeOf(hot);
       break;
     case State::kDone:
@@ -176,7 +178,7 @@ void HotTier::Schedule(Index index) {
 void HotTier::MakeReady(Index index) {
   HotJob& hot = jobs_[index];
   List& ready = topics_[hot.topic].ready;
-  const HotJobItems items{&jobs_};
+  const Items<HotJob> items{&jobs_};
   hot.flags |= kReady;
   ++topics_[hot.topic].figures.ready;
   Announce(hot.topic);
@@ -185,10 +187,7 @@ void HotTier::MakeReady(Index index) {
   Index after = ready.back();
   Index before = ready.front();
   while (after != 0 && OrderOf(jobs_[after]) > order) {
-    if (OrderOf(jobs_[before]) > order) {
-      ready.PushBefore(items, before, index);
-      return;
-    }
+    if (OrderOf(jobs_[before]) > order) return ready.PushBefore(items, before, index);
     before = jobs_[before].next;
     after = jobs_[after].prev;
   }
@@ -204,18 +203,13 @@ void HotTier::MakeDead(Index index) {
   HotJob& hot = jobs_[index];
   hot.state = State::kDead;
   hot.flags |= kPlaced;
-  topics_[hot.topic].dead.PushBack(HotJobItems{&jobs_}, index);
+  topics_[hot.topic].dead.PushBack(Items<HotJob>{&jobs_}, index);
   ++GaugeOf(hot);
 }
 
 void HotTier::Retain(Index index, State state, Time until) {
-  Details& details = MakeDetails(index);
-  if (!details.finished) {
-    details.finished = true;
-    details.finished_due = jobs_[index].due();
-    details.finished_timeline = jobs_[index].timeline();
-  }
   HotJob& hot = jobs_[index];
+  if (Details& details = MakeDetails(index); !details.finished) details.Finish(hot.due(), hot.timeline());
   Discharge(hot);
   hot.state = state;
   hot.flags |= kOnSteady | kPlaced;
@@ -253,8 +247,7 @@ bool HotTier::ReplaceBody(Index index, std::string_view body) {
   std::memcpy(bodies_.At(fresh), body.data(), body.size());
   const size_t before = CountedBytes(BodyOf(hot));
   const size_t after = CountedBytes(body);
-  TopicState& topic = topics_[hot.topic];
-  topic.figures.bytes += after - before;
+  topics_[hot.topic].figures.bytes += after - before;
   if (after < before) GiveBack(hot.topic, 0, before - after);
   bodies_.Free(hot.body, hot.body_size);
   hot.body = fresh;

@@ -12,21 +12,15 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "base/hash.h"
 #include "base/text_map.h"
-#include "model/topic.h"
 #include "spi/store.h"
 #include "storage/journal/blob_arena.h"
 #include "storage/journal/body.h"
 #include "storage/journal/entries.h"
 #include "storage/journal/id_table.h"
-#include "storage/journal/list.h"
 #include "storage/journal/slab.h"
 #include "storage/journal/wheel.h"
 
@@ -115,8 +109,6 @@ constexpr uint16_t kNoTopic = 0xFFFF;
 class HotTier {
  public:
   explicit HotTier(ChunkSource& source);
-  HotTier(const HotTier&) = delete;
-  HotTier& operator=(const HotTier&) = delete;
 
   uint16_t FindTopic(std::string_view name) const;
   /// kNoTopic if there are 65,535 already.
@@ -125,7 +117,8 @@ class HotTier {
   void RemoveTopic(uint16_t number);
   TopicState& topic(uint16_t number) { return topics_[number]; }
   const TopicState& topic(uint16_t number) const { return topics_[number]; }
-  size_t topic_numbers() const { return topics_.size(); }
+  /// By number; some may not be used.
+  const std::vector<TopicState>& topics() const { return topics_; }
 
   /// A new scheduled job with an uninitialised body; 0 if memory is short. The caller fills it and calls Link.
   Index Create(uint16_t topic, Uid uid, size_t body_size);
@@ -202,18 +195,17 @@ class HotTier {
   size_t used_bytes() const;
 
  private:
-  struct HotJobItems {
-    Slab<HotJob>* slab;
-    HotJob& operator()(uint32_t index) const { return (*slab)[index]; }
+  template <class T>
+  struct Items {
+    Slab<T>* slab;
+    T& operator()(uint32_t index) const { return (*slab)[index]; }
   };
-  struct LeaseItems {
-    Slab<Lease>* slab;
-    Lease& operator()(uint32_t index) const { return (*slab)[index]; }
-  };
-  using HotJobWheel = Wheel<HotJobItems>;
+  using HotJobWheel = Wheel<Items<HotJob>>;
 
   void MakeReady(Index index);
   static uint64_t OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id);
+  /// Of a stored job, if it has an own id.
+  std::optional<uint64_t> OwnHash(const HotJob& hot) const;
   uint64_t UidHash(uint16_t topic, Uid uid) const { return Mix64(uid, topics_[topic].hash); }
   /// Comparable over both timelines.
   std::pair<Time, Uid> OrderOf(const HotJob& hot) const {
@@ -231,7 +223,7 @@ class HotTier {
   std::unordered_map<Index, Details> details_;
   HotJobWheel steady_;
   HotJobWheel utc_;
-  Wheel<LeaseItems> expiry_;
+  Wheel<Items<Lease>> expiry_;
   std::vector<TopicState> topics_;
   TextMap<uint16_t> topic_numbers_;
   std::vector<uint16_t> announced_;

@@ -36,21 +36,18 @@ Result<std::unique_ptr<Journal>> Journal::Start(const JournalOptions& options, c
 
 Status Journal::Begin(const JournalEnd& end) {
   const bool fresh = end.segment == 0;
-  auto file = fresh ? segments_->TakeNext() : segments_->OpenUsed(end.segment);
-  if (!file) return std::unexpected(std::move(file).error());
+  TOCSIN_ASSIGN(auto file, fresh ? segments_->TakeNext() : segments_->OpenUsed(end.segment));
   segment_ = fresh ? 1 : end.segment;
   offset_ = fresh ? kBlock : end.offset;
   std::string tail;
   if (!fresh) {
     // If only the process died, what recovery has just read may not be on the disk yet. Sync it: the records that
     // follow will say that it is durable.
-    TOCSIN_TRY((*file)->Sync());
+    TOCSIN_TRY(file->Sync());
     TOCSIN_TRY(segments_->SyncBefore(segment_));
-    auto read = segments_->ReadTail(segment_, offset_);
-    if (!read) return std::unexpected(std::move(read).error());
-    tail = std::move(*read);
+    TOCSIN_ASSIGN(tail, segments_->ReadTail(segment_, offset_));
   }
-  writer_->Attach(std::move(*file), offset_, tail);
+  writer_->Attach(std::move(file), offset_, tail);
   writing_segment_ = segment_;
   written_ = synced_ = acknowledged_ = segment_ * options_.segment_bytes + offset_;
   {
@@ -212,10 +209,9 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
 Status Journal::Switch(uint64_t segment) {
   TOCSIN_TRY(writer_->Flush());
   TOCSIN_TRY(SyncFile());
-  auto next = segments_->TakeNext();
-  if (!next) return std::unexpected(std::move(next).error());
+  TOCSIN_ASSIGN(auto next, segments_->TakeNext());
   TOCSIN_CHECK(segments_->last() == segment);
-  writer_->Attach(std::move(*next), kBlock, {});
+  writer_->Attach(std::move(next), kBlock, {});
   writing_segment_ = segment;
   const std::scoped_lock lock(mutex_);
   make_.notify_one();

@@ -23,7 +23,6 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "storage/journal/block_writer.h"
 #include "storage/journal/format.h"
 #include "storage/journal/segments.h"
 
@@ -68,8 +67,6 @@ class Journal {
   static Result<std::unique_ptr<Journal>> Start(const JournalOptions& options, const JournalEnd& end,
                                                 std::unique_ptr<Segments> segments, const Clock& clock);
   ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
 
   /// Appends finished records of one lane; they stay together in one segment. If they are the lane's first in that
   /// segment, what `prologue` writes goes before them, so that each segment can be read without the ones before it.

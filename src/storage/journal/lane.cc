@@ -35,18 +35,6 @@ void Lane::Append() {
   placed_(appended.segment);
 }
 
-void Lane::Reply(Done<void> done) {
-  Reply<std::monostate>(
-      [done = std::move(done)](Result<std::monostate> result) mutable {
-        if (result) {
-          done({});
-        } else {
-          done(std::unexpected(std::move(result).error()));
-        }
-      },
-      std::monostate{});
-}
-
 void Lane::Drain() {
   const bool failed = journal_.failed();
   const Lsn acknowledged = journal_.acknowledged();

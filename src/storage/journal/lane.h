@@ -4,13 +4,9 @@
 #pragma once
 
 #include <deque>
-#include <functional>
-#include <string>
-#include <variant>
 
 #include "base/loop.h"
 #include "spi/store.h"
-#include "storage/journal/entries.h"
 #include "storage/journal/journal.h"
 
 namespace tocsin::journal {
@@ -38,21 +34,14 @@ class Lane {
 
   /// Runs `done` with `value` once everything appended so far may be acknowledged, or with the journal's error.
   template <class T>
-  void Reply(Done<T> done, T value) {
-    if (!journal_.failed() && end_ <= journal_.acknowledged() && waiting_.empty()) {
-      done(std::move(value));
-      return;
-    }
+  void Reply(Done<T> done, std::type_identity_t<Result<T>> value) {
+    if (!journal_.failed() && end_ <= journal_.acknowledged() && waiting_.empty()) return done(std::move(value));
     waiting_.push_back({end_, [done = std::move(done), value = std::move(value)](const Error* error) mutable {
-                          if (error != nullptr) {
-                            done(std::unexpected(*error));
-                          } else {
-                            done(std::move(value));
-                          }
+                          if (error != nullptr) value = std::unexpected(*error);
+                          done(std::move(value));
                         }});
     if (journal_.failed()) Drain();
   }
-  void Reply(Done<void> done);
 
   /// Runs the answers whose records may be acknowledged by now.
   void Drain();

@@ -6,33 +6,25 @@ namespace tocsin::journal {
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options& options, Clock& clock) {
   TOCSIN_TRY(MakeFolder(fs, options.folder));
-  auto lock = fs.Lock(options.folder);
-  if (!lock) return std::unexpected(std::move(lock).error());
   std::unique_ptr<NodeStore> node(new NodeStore(options));
-  node->lock_ = std::move(*lock);
+  TOCSIN_ASSIGN(node->lock_, fs.Lock(options.folder));
   for (uint32_t shard = 0; shard < options.shards; ++shard) {
     node->shards_.push_back(std::make_unique<ShardStore>(node->use_, shard));
   }
 
   Replay replay(node->shards_);
-  auto scanned = Scan(fs, options.folder, [&](const RecordHeader& header, std::string_view body, uint64_t segment) {
-    return replay.Record(header, body, segment);
-  });
-  if (!scanned) return std::unexpected(std::move(scanned).error());
-  TOCSIN_TRY(RefuseDamage(*scanned));
-  if (scanned->records > 0) clock.Restore(scanned->last);
+  Scanned& scanned = node->scanned_;
+  TOCSIN_ASSIGN(scanned, Scan(fs, options.folder, std::bind_front(&Replay::Record, &replay)));
+  TOCSIN_TRY(RefuseDamage(scanned));
+  if (scanned.records > 0) clock.Restore(scanned.last);
   for (const auto& shard : node->shards_) node->jobs_recovered_ += shard->tier().size();
+  for (const std::string& name : scanned.unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
 
-  for (const std::string& name : scanned->unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
-
-  const uint64_t segment_bytes = scanned->segment_bytes != 0 ? scanned->segment_bytes : options.segment_bytes;
+  const uint64_t segment_bytes = scanned.segment_bytes != 0 ? scanned.segment_bytes : options.segment_bytes;
   auto segments = std::make_unique<Segments>(fs, options.folder, segment_bytes, options.durability != Durability::kOs);
-  segments->Adopt(scanned->used, scanned->free);
+  segments->Adopt(scanned.used, scanned.free);
   const JournalOptions journal_options{options.durability, options.sync_interval, segment_bytes, options.shards};
-  auto journal = Journal::Start(journal_options, scanned->end, std::move(segments), clock);
-  if (!journal) return std::unexpected(std::move(journal).error());
-  node->journal_ = std::move(*journal);
-  node->scanned_ = std::move(*scanned);
+  TOCSIN_ASSIGN(node->journal_, Journal::Start(journal_options, scanned.end, std::move(segments), clock));
   const Moment now = clock.Now();
   for (const auto& shard : node->shards_) shard->Attach(*node->journal_, now);
   node->journal_->OnAcknowledged([raw = node.get()] {
@@ -40,8 +32,6 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
   });
   return node;
 }
-
-NodeStore::~NodeStore() = default;
 
 void NodeStore::Observe(metrics::Registry& metrics) {
   journal_->OnSync(
@@ -66,8 +56,6 @@ void NodeStore::Observe(metrics::Registry& metrics) {
     show(Kind::kGauge, "tocsin_memory_jobs_bytes", "Memory that jobs take.", use_.memory_bytes);
   });
 }
-
-void NodeStore::Start() { journal_->StartThreads(); }
 
 Status NodeStore::Close() {
   Status done = journal_->Close();

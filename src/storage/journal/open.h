@@ -1,16 +1,7 @@
 // NodeStore: the embedded store of a node: the journal of one data folder and a ShardStore for each shard.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/loop.h"
 #include "metrics/registry.h"
-#include "spi/store.h"
-#include "storage/journal/journal.h"
 #include "storage/journal/scan.h"
 #include "storage/journal/shard_store.h"
 
@@ -30,12 +21,8 @@ class NodeStore {
   /// Locks the folder, recovers its jobs, restores `clock` to the last moment that the journal knows, and begins a new
   /// generation. Refuses a folder that is in use, damaged, or of an unknown format.
   static Result<std::unique_ptr<NodeStore>> Open(FileSystem& fs, const Options& options, Clock& clock);
-  ~NodeStore();
-  NodeStore(const NodeStore&) = delete;
-  NodeStore& operator=(const NodeStore&) = delete;
 
   Store& store(uint32_t shard) { return *shards_[shard]; }
-  ShardStore& shard(uint32_t shard) { return *shards_[shard]; }
   uint32_t shards() const { return static_cast<uint32_t>(shards_.size()); }
   Journal& journal() { return *journal_; }
 
@@ -44,7 +31,7 @@ class NodeStore {
   /// Adds the journal's figures to `metrics`, which outlives this. Before Start.
   void Observe(metrics::Registry& metrics);
   /// Starts the committer. Tests that drive the journal by hand do not.
-  void Start();
+  void Start() { journal_->StartThreads(); }
   /// Makes everything durable. Called when no loop calls the stores any more. Runs the answers that still wait.
   Status Close();
 

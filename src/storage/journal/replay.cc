@@ -8,13 +8,11 @@ namespace {
 
 constexpr uint32_t kLaneTopicsMax = 0xFFFF;
 
-class OnlyTopics final : public EntryVisitor {
- public:
-  explicit OnlyTopics(std::function<void(uint32_t, const Topic&)> on_topic) : on_topic_(std::move(on_topic)) {}
-  void OnTopic(uint32_t number, const Topic& topic) override { on_topic_(number, topic); }
-
- private:
-  const std::function<void(uint32_t, const Topic&)> on_topic_;
+template <class F>
+struct OnlyTopics final : EntryVisitor {
+  explicit OnlyTopics(F visit) : on_topic(std::move(visit)) {}
+  void OnTopic(uint32_t number, const Topic& topic) override { on_topic(number, topic); }
+  F on_topic;
 };
 
 }  // namespace
@@ -109,10 +107,7 @@ void Replay::OnEnd(const EndEntry& end) {
   HotTier& tier = job.shard->tier();
   if (end.retention == Millis(0)) return job.shard->EraseJob(job.index);
   HotJob& hot = tier.at(job.index);
-  Details& details = tier.MakeDetails(job.index);
-  details.finished = true;
-  details.finished_due = hot.due();
-  details.finished_timeline = hot.timeline();
+  tier.MakeDetails(job.index).Finish(hot.due(), hot.timeline());
   hot.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
   SetDue(hot, {Timeline::kSteady, moment_.steady + end.retention});
 }

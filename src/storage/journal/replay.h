@@ -3,12 +3,8 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <tuple>
-#include <vector>
 
-#include "storage/journal/entries.h"
-#include "storage/journal/format.h"
 #include "storage/journal/shard_store.h"
 
 namespace tocsin::journal {

@@ -42,16 +42,183 @@ class Scanner {
     uint64_t offset = 0;
   };
 
-  Status ReadHeaders();
-  void ChooseRun();
-  void PassGap(size_t position);
-  Status ScanSegment(size_t position);
-  void ScanRecords(std::string_view bytes, const SegmentFile& segment);
-  void Witness(const RecordHeader& header);
-  void Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset);
-  void CheckEnds();
+  Status ReadHeaders() {
+    TOCSIN_ASSIGN(const auto names, fs_.List(folder_));
+    for (const std::string& name : names) {
+      if (!name.ends_with(kSuffix)) continue;
+      TOCSIN_ASSIGN(const auto file, fs_.Open(folder_ + "/" + name, OpenMode::kRead));
+      TOCSIN_ASSIGN(const uint64_t size, file->Size());
+      std::string block(kBlock, '\0');
+      TOCSIN_TRY(file->Read(0, block));
+      auto header = DecodeSegmentHeader(block);
+      if (!header && header.error().code == Code::kUnsupportedFormat) {
+        return std::unexpected(std::move(header).error().Prefixed(folder_ + "/" + name));
+      }
+      if (!header) {
+        // A power cut met this file while it was being made or its header was being rewritten. It is free, or removed
+        // if it is not of full size.
+        free_sizes_.emplace_back(name, size);
+        if (block.find_first_not_of('\0') != std::string::npos) odd_.push_back(name);
+        continue;
+      }
+      scanned_.segment_bytes = header->segment_bytes;
+      if (size < header->segment_bytes) {
+        scanned_.damage.push_back(
+            {name, size, fmt::format("the file is cut off; it should have {} bytes", header->segment_bytes)});
+      }
+      scanned_.used.push_back({name, header->number});
+    }
+    return {};
+  }
+
+  void ChooseRun() {
+    // Freed files may still have their numbers. Only files that lead up to the last one without a gap are in use.
+    std::ranges::sort(scanned_.used, {}, &SegmentFile::number);
+    size_t first = scanned_.used.empty() ? 0 : scanned_.used.size() - 1;
+    const auto belongs = [&](size_t i) {
+      return from_ ? scanned_.used[i].number >= *from_ : scanned_.used[i].number + 1 == scanned_.used[i + 1].number;
+    };
+    while (first > 0 && belongs(first - 1)) --first;
+    for (const auto& [name, size] : free_sizes_) {
+      const bool whole = scanned_.segment_bytes != 0 && size == scanned_.segment_bytes;
+      (whole ? scanned_.free : scanned_.unfit).push_back(name);
+    }
+    for (size_t i = 0; i < first; ++i) {
+      scanned_.free.push_back(std::move(scanned_.used.front().name));
+      scanned_.used.pop_front();
+    }
+  }
+
+  void PassGap(size_t position) {
+    const SegmentFile& before = scanned_.used[position - 1];
+    const SegmentFile& after = scanned_.used[position];
+    scanned_.damage.push_back(
+        {after.name, 0,
+         after.number == before.number
+             ? fmt::format("it says that it is segment {}, as {} does", after.number, before.name)
+             : fmt::format("segments {} to {} before it are missing", before.number + 1, after.number - 1)});
+    // The records at the end of the segment before the gap are good, because the journal continues behind it.
+    for (const BehindGap& each : behind_) Take(each.header, each.body, *each.segment, each.offset);
+    behind_.clear();
+    gaps_.clear();
+  }
+
+  Status ScanSegment(size_t position) {
+    const SegmentFile& segment = scanned_.used[position];
+    TOCSIN_ASSIGN(const auto file, fs_.Open(folder_ + "/" + segment.name, OpenMode::kRead));
+    buffer_.resize(scanned_.segment_bytes);
+    TOCSIN_ASSIGN(const size_t read, file->Read(0, buffer_));
+    ScanRecords(std::string_view(buffer_).substr(0, read), segment);
+    return {};
+  }
+
+  void ScanRecords(std::string_view bytes, const SegmentFile& segment) {
+    const Lsn base = LsnOf(segment.number, 0);
+    size_t expected = kBlock;
+    closed_ = false;
+    for (size_t at = kBlock; at < bytes.size();) {
+      const auto header = CheckRecord(bytes.substr(at), base + at);
+      if (!header || header->generation < generation_) {
+        if (at == expected) gaps_.push_back({segment.name, segment.number, at, base + at});
+        at = NextRecord(bytes, at + 1, base);
+        continue;
+      }
+      const std::string_view body = bytes.substr(at + sizeof(RecordHeader), header->size - sizeof(RecordHeader));
+      Witness(*header);
+      if (gaps_.empty()) {
+        Take(*header, body, segment, at);
+      } else {
+        behind_.push_back({*header, std::string(body), &segment, at});
+      }
+      at += header->size;
+      expected = at;
+      if (header->type == RecordType::kClose) {
+        closed_ = true;
+        return;
+      }
+    }
+    // The segment is full or cut off, and does not end with a close record.
+    if (expected == bytes.size()) gaps_.push_back({segment.name, segment.number, expected, base + expected});
+  }
+
+  /// Everything below header.synced was durable: gaps there are damage, and records there are good.
+  void Witness(const RecordHeader& header) {
+    if (gaps_.empty()) return;
+    while (!gaps_.empty() && gaps_.front().lsn < header.synced) {
+      scanned_.damage.push_back({gaps_.front().file, gaps_.front().offset, "a record is damaged or missing"});
+      gaps_.pop_front();
+    }
+    const Lsn good = gaps_.empty() ? header.lsn : gaps_.front().lsn;
+    while (!behind_.empty() && behind_.front().header.lsn < good) {
+      const BehindGap& first = behind_.front();
+      Take(first.header, first.body, *first.segment, first.offset);
+      behind_.pop_front();
+    }
+  }
+
+  /// A record holds its own position, so a search for the next one needs no other mark.
+  static size_t NextRecord(std::string_view bytes, size_t from, Lsn base) {
+    constexpr size_t kLsnAt = offsetof(RecordHeader, lsn);
+    for (size_t at = from; at + sizeof(RecordHeader) <= bytes.size(); ++at) {
+      Lsn lsn = 0;
+      std::memcpy(&lsn, bytes.data() + at + kLsnAt, sizeof(lsn));
+      if (lsn == base + at) return at;
+    }
+    return bytes.size();
+  }
+
+  void Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset) {
+    generation_ = header.generation;
+    scanned_.last.utc = std::max(scanned_.last.utc, header.moment().utc);
+    scanned_.last.steady = std::max(scanned_.last.steady, header.moment().steady);
+    ++scanned_.records;
+    scanned_.bytes += header.size;
+    bool good = true;
+    if (header.type == RecordType::kSeal) {
+      Reader reader(body);
+      first_needed_ = std::max<uint64_t>(first_needed_, reader.Varint());
+      good = reader.ok();
+    } else if (header.type == RecordType::kEntries) {
+      good = on_record_(header, body, segment.number);
+    } else {
+      good = header.type == RecordType::kClose;
+    }
+    if (!good) scanned_.damage.push_back({segment.name, offset, "a record holds what this program cannot read"});
+  }
+
+  void CheckEnds() {
+    scanned_.end.first_needed = first_needed_;
+    scanned_.end.generation = generation_;
+    if (scanned_.used.empty()) {
+      for (const std::string& name : odd_) scanned_.damage.push_back({name, 0, "the segment header is damaged"});
+      return;
+    }
+    const uint64_t first = scanned_.used.front().number;
+    if (first > first_needed_) {
+      const std::string hint = odd_.empty() ? "" : fmt::format(" (the header of {} is damaged)", odd_.front());
+      scanned_.damage.push_back({odd_.empty() ? scanned_.used.front().name : odd_.front(), 0,
+                                 fmt::format("segments {} to {} are missing{}", first_needed_, first - 1, hint)});
+    }
+    for (const BehindGap& each : behind_) scanned_.torn_tail_bytes += each.header.size;
+    if (!gaps_.empty()) {
+      scanned_.end.segment = gaps_.front().segment;
+      scanned_.end.offset = gaps_.front().offset;
+    } else if (closed_) {
+      const SegmentFile& last = scanned_.used.back();
+      scanned_.damage.push_back({last.name, scanned_.segment_bytes,
+                                 fmt::format("segment {}, in which the journal goes on, is missing", last.number + 1)});
+      scanned_.end.segment = last.number;
+      scanned_.end.offset = scanned_.segment_bytes;
+    }
+    // Segments behind the end were prepared, or hold only records that were never acknowledged. They are free, and used
+    // first: no other file may get a number that one of them still has.
+    while (!scanned_.used.empty() && scanned_.used.back().number > scanned_.end.segment) {
+      scanned_.free.push_front(std::move(scanned_.used.back().name));
+      scanned_.used.pop_back();
+    }
+  }
+
   Lsn LsnOf(uint64_t segment, uint64_t offset) const { return segment * scanned_.segment_bytes + offset; }
-  static size_t NextRecord(std::string_view bytes, size_t from, Lsn base);
 
   FileSystem& fs_;
   const std::string& folder_;
@@ -67,188 +234,6 @@ class Scanner {
   uint32_t generation_ = 0;
   bool closed_ = true;  // the segment before ended with a close record, or there was none
 };
-
-Status Scanner::ReadHeaders() {
-  auto names = fs_.List(folder_);
-  if (!names) return std::unexpected(std::move(names).error());
-  for (const std::string& name : *names) {
-    if (!name.ends_with(kSuffix)) continue;
-    auto file = fs_.Open(folder_ + "/" + name, OpenMode::kRead);
-    if (!file) return std::unexpected(std::move(file).error());
-    auto size = (*file)->Size();
-    if (!size) return std::unexpected(std::move(size).error());
-    std::string block(kBlock, '\0');
-    auto read = (*file)->Read(0, block);
-    if (!read) return std::unexpected(std::move(read).error());
-    auto header = DecodeSegmentHeader(block);
-    if (!header && header.error().code == Code::kUnsupportedFormat) {
-      return std::unexpected(std::move(header).error().Prefixed(folder_ + "/" + name));
-    }
-    if (!header) {
-      // A power cut met this file while it was being made or its header was being rewritten. It is free, or removed if
-      // it is not of full size.
-      free_sizes_.emplace_back(name, *size);
-      if (block.find_first_not_of('\0') != std::string::npos) odd_.push_back(name);
-      continue;
-    }
-    scanned_.segment_bytes = header->segment_bytes;
-    if (*size < header->segment_bytes) {
-      scanned_.damage.push_back(
-          {name, *size, fmt::format("the file is cut off; it should have {} bytes", header->segment_bytes)});
-    }
-    scanned_.used.push_back({name, header->number});
-  }
-  return {};
-}
-
-void Scanner::ChooseRun() {
-  // Freed files may still have their numbers. Only files that lead up to the last one without a gap are in use.
-  std::ranges::sort(scanned_.used, {}, &SegmentFile::number);
-  size_t first = scanned_.used.empty() ? 0 : scanned_.used.size() - 1;
-  const auto belongs = [&](size_t i) {
-    return from_ ? scanned_.used[i].number >= *from_ : scanned_.used[i].number + 1 == scanned_.used[i + 1].number;
-  };
-  while (first > 0 && belongs(first - 1)) --first;
-  for (const auto& [name, size] : free_sizes_) {
-    const bool whole = scanned_.segment_bytes != 0 && size == scanned_.segment_bytes;
-    (whole ? scanned_.free : scanned_.unfit).push_back(name);
-  }
-  for (size_t i = 0; i < first; ++i) {
-    scanned_.free.push_back(std::move(scanned_.used.front().name));
-    scanned_.used.pop_front();
-  }
-}
-
-void Scanner::PassGap(size_t position) {
-  const SegmentFile& before = scanned_.used[position - 1];
-  const SegmentFile& after = scanned_.used[position];
-  scanned_.damage.push_back(
-      {after.name, 0,
-       after.number == before.number
-           ? fmt::format("it says that it is segment {}, as {} does", after.number, before.name)
-           : fmt::format("segments {} to {} before it are missing", before.number + 1, after.number - 1)});
-  // The records at the end of the segment before the gap are good, because the journal continues behind it.
-  for (const BehindGap& each : behind_) Take(each.header, each.body, *each.segment, each.offset);
-  behind_.clear();
-  gaps_.clear();
-}
-
-Status Scanner::ScanSegment(size_t position) {
-  const SegmentFile& segment = scanned_.used[position];
-  auto file = fs_.Open(folder_ + "/" + segment.name, OpenMode::kRead);
-  if (!file) return std::unexpected(std::move(file).error());
-  buffer_.resize(scanned_.segment_bytes);
-  auto read = (*file)->Read(0, buffer_);
-  if (!read) return std::unexpected(std::move(read).error());
-  ScanRecords(std::string_view(buffer_).substr(0, *read), segment);
-  return {};
-}
-
-void Scanner::ScanRecords(std::string_view bytes, const SegmentFile& segment) {
-  const Lsn base = LsnOf(segment.number, 0);
-  size_t expected = kBlock;
-  closed_ = false;
-  for (size_t at = kBlock; at < bytes.size();) {
-    const auto header = CheckRecord(bytes.substr(at), base + at);
-    if (!header || header->generation < generation_) {
-      if (at == expected) gaps_.push_back({segment.name, segment.number, at, base + at});
-      at = NextRecord(bytes, at + 1, base);
-      continue;
-    }
-    const std::string_view body = bytes.substr(at + sizeof(RecordHeader), header->size - sizeof(RecordHeader));
-    Witness(*header);
-    if (gaps_.empty()) {
-      Take(*header, body, segment, at);
-    } else {
-      behind_.push_back({*header, std::string(body), &segment, at});
-    }
-    at += header->size;
-    expected = at;
-    if (header->type == RecordType::kClose) {
-      closed_ = true;
-      return;
-    }
-  }
-  // The segment is full or cut off, and does not end with a close record.
-  if (expected == bytes.size()) gaps_.push_back({segment.name, segment.number, expected, base + expected});
-}
-
-/// Everything below header.synced was durable: gaps there are damage, and records there are good.
-void Scanner::Witness(const RecordHeader& header) {
-  if (gaps_.empty()) return;
-  while (!gaps_.empty() && gaps_.front().lsn < header.synced) {
-    scanned_.damage.push_back({gaps_.front().file, gaps_.front().offset, "a record is damaged or missing"});
-    gaps_.pop_front();
-  }
-  const Lsn good = gaps_.empty() ? header.lsn : gaps_.front().lsn;
-  while (!behind_.empty() && behind_.front().header.lsn < good) {
-    const BehindGap& first = behind_.front();
-    Take(first.header, first.body, *first.segment, first.offset);
-    behind_.pop_front();
-  }
-}
-
-/// A record holds its own position, so a search for the next one needs no other mark.
-size_t Scanner::NextRecord(std::string_view bytes, size_t from, Lsn base) {
-  constexpr size_t kLsnAt = offsetof(RecordHeader, lsn);
-  for (size_t at = from; at + sizeof(RecordHeader) <= bytes.size(); ++at) {
-    Lsn lsn = 0;
-    std::memcpy(&lsn, bytes.data() + at + kLsnAt, sizeof(lsn));
-    if (lsn == base + at) return at;
-  }
-  return bytes.size();
-}
-
-void Scanner::Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset) {
-  generation_ = header.generation;
-  scanned_.last.utc = std::max(scanned_.last.utc, header.moment().utc);
-  scanned_.last.steady = std::max(scanned_.last.steady, header.moment().steady);
-  ++scanned_.records;
-  scanned_.bytes += header.size;
-  bool good = true;
-  if (header.type == RecordType::kSeal) {
-    Reader reader(body);
-    first_needed_ = std::max<uint64_t>(first_needed_, reader.Varint());
-    good = reader.ok();
-  } else if (header.type == RecordType::kEntries) {
-    good = on_record_(header, body, segment.number);
-  } else {
-    good = header.type == RecordType::kClose;
-  }
-  if (!good) scanned_.damage.push_back({segment.name, offset, "a record holds what this program cannot read"});
-}
-
-void Scanner::CheckEnds() {
-  scanned_.end.first_needed = first_needed_;
-  scanned_.end.generation = generation_;
-  if (scanned_.used.empty()) {
-    for (const std::string& name : odd_) scanned_.damage.push_back({name, 0, "the segment header is damaged"});
-    return;
-  }
-  const uint64_t first = scanned_.used.front().number;
-  if (first > first_needed_) {
-    const std::string hint = odd_.empty() ? "" : fmt::format(" (the header of {} is damaged)", odd_.front());
-    scanned_.damage.push_back({odd_.empty() ? scanned_.used.front().name : odd_.front(), 0,
-                               fmt::format("segments {} to {} are missing{}", first_needed_, first - 1, hint)});
-  }
-  for (const BehindGap& each : behind_) scanned_.torn_tail_bytes += each.header.size;
-  if (!gaps_.empty()) {
-    scanned_.end.segment = gaps_.front().segment;
-    scanned_.end.offset = gaps_.front().offset;
-  } else if (closed_) {
-    const SegmentFile& last = scanned_.used.back();
-    scanned_.damage.push_back({last.name, scanned_.segment_bytes,
-                               fmt::format("segment {}, in which the journal goes on, is missing", last.number + 1)});
-    scanned_.end.segment = last.number;
-    scanned_.end.offset = scanned_.segment_bytes;
-  }
-  // Segments behind the end were prepared, or hold only records that were never acknowledged. They are free, and used
-  // first: no other file may get a number that one of them still has.
-  while (!scanned_.used.empty() && scanned_.used.back().number > scanned_.end.segment) {
-    scanned_.free.push_front(std::move(scanned_.used.back().name));
-    scanned_.used.pop_back();
-  }
-}
 
 }  // namespace
 

@@ -1,11 +1,11 @@
 #include "storage/journal/segments.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/check.h"
-#include "storage/journal/block_writer.h"
 
 namespace tocsin::journal {
 namespace {
@@ -42,15 +42,13 @@ void Segments::Adopt(std::deque<SegmentFile> used, std::deque<std::string> free)
 Result<std::unique_ptr<File>> Segments::OpenUsed(uint64_t number) {
   const std::scoped_lock lock(mutex_);
   TOCSIN_CHECK(!used_.empty() && number >= used_.front().number && number <= used_.back().number);
-  const SegmentFile& file = used_[number - used_.front().number];
-  return fs_.Open(PathOf(file.name), direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
+  return OpenForWriting(used_[number - used_.front().number].name);
 }
 
 Status Segments::SyncBefore(uint64_t number) {
   if (first() == number) return {};
-  auto file = OpenUsed(number - 1);
-  if (!file) return std::unexpected(std::move(file).error());
-  return (*file)->Sync();
+  TOCSIN_ASSIGN(const auto file, OpenUsed(number - 1));
+  return file->Sync();
 }
 
 Result<std::string> Segments::ReadTail(uint64_t number, uint64_t offset) {
@@ -59,19 +57,17 @@ Result<std::string> Segments::ReadTail(uint64_t number, uint64_t offset) {
     const std::scoped_lock lock(mutex_);
     path = PathOf(used_[number - used_.front().number].name);
   }
-  auto file = fs_.Open(path, OpenMode::kRead);
-  if (!file) return std::unexpected(std::move(file).error());
+  TOCSIN_ASSIGN(const auto file, fs_.Open(path, OpenMode::kRead));
   std::string tail(offset % kBlock, '\0');
-  auto read = (*file)->Read(offset - tail.size(), tail);
-  if (!read) return std::unexpected(std::move(read).error());
-  if (*read != tail.size()) return Fail(Code::kIo, "{}: read {} of {} bytes", path, *read, tail.size());
+  TOCSIN_ASSIGN(const size_t read, file->Read(offset - tail.size(), tail));
+  if (read != tail.size()) return Fail(Code::kIo, "{}: read {} of {} bytes", path, read, tail.size());
   return tail;
 }
 
 Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   const std::string path = PathOf(name);
   if (auto created = fs_.Open(path, OpenMode::kCreate); !created) return created;
-  auto file = fs_.Open(path, direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
+  auto file = OpenForWriting(name);
   // Write zeros instead of only allocating: at the first sync the file system would have to convert an unwritten
   // extent, with a commit of its own journal. Direct writes never reach the disk all at once.
   const AlignedBuffer zeros = MakeAligned(kFillBytes);
@@ -107,20 +103,19 @@ Status Segments::Prepare() {
       name = fmt::format("{:08}.segment", ++names_);
     }
   }
-  auto file = recycled ? fs_.Open(PathOf(name), direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite) : Make(name);
-  if (!file) return std::unexpected(std::move(file).error());
+  TOCSIN_ASSIGN(auto file, recycled ? OpenForWriting(name) : Make(name));
   const std::string header = EncodeSegmentHeader({segment_bytes_, number});
   const AlignedBuffer block = MakeAligned(kBlock);
   std::memcpy(block.get(), header.data(), kBlock);
-  Status done = (*file)->Write(0, {block.get(), kBlock});
-  if (done) done = (*file)->Sync();
+  Status done = file->Write(0, {block.get(), kBlock});
+  if (done) done = file->Sync();
   const std::scoped_lock lock(mutex_);
   if (!done) {
     // The header may have reached the disk: only this file may get that number.
     free_.push_front(std::move(name));
     return done;
   }
-  next_ = std::move(*file);
+  next_ = std::move(file);
   next_name_ = std::move(name);
   return {};
 }
@@ -133,7 +128,7 @@ Status Segments::Reserve() {
     if (!free_.empty()) return {};
     name = fmt::format("{:08}.segment", ++names_);
   }
-  if (auto file = Make(name); !file) return std::unexpected(std::move(file).error());
+  TOCSIN_TRY(Make(name));
   const std::scoped_lock lock(mutex_);
   free_.push_back(std::move(name));
   return {};
@@ -182,6 +177,48 @@ size_t Segments::used() const {
 bool Segments::prepared() const {
   const std::scoped_lock lock(mutex_);
   return next_ != nullptr && !free_.empty();
+}
+
+BlockWriter::BlockWriter(size_t buffer_bytes) : buffer_bytes_(buffer_bytes), buffer_(MakeAligned(buffer_bytes)) {
+  std::memset(buffer_.get(), 0, buffer_bytes_);
+}
+
+void BlockWriter::Attach(std::unique_ptr<File> file, uint64_t offset, std::string_view tail) {
+  file_ = std::move(file);
+  start_ = offset - tail.size();
+  TOCSIN_CHECK(start_ % kBlock == 0 && tail.size() < kBlock);
+  std::ranges::copy(tail, buffer_.get());
+  filled_ = tail.size();
+}
+
+Status BlockWriter::Append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (filled_ == buffer_bytes_) TOCSIN_TRY(WriteBuffer());
+    const size_t part = std::min(bytes.size(), buffer_bytes_ - filled_);
+    std::memcpy(buffer_.get() + filled_, bytes.data(), part);
+    filled_ += part;
+    bytes.remove_prefix(part);
+  }
+  return {};
+}
+
+Status BlockWriter::Flush() {
+  if (filled_ == 0) return {};
+  const size_t padded = (filled_ + kBlock - 1) / kBlock * kBlock;
+  std::memset(buffer_.get() + filled_, 0, padded - filled_);
+  TOCSIN_TRY(file_->Write(start_, {buffer_.get(), padded}));
+  const size_t whole = filled_ / kBlock * kBlock;
+  std::memmove(buffer_.get(), buffer_.get() + whole, filled_ - whole);
+  start_ += whole;
+  filled_ -= whole;
+  return {};
+}
+
+Status BlockWriter::WriteBuffer() {
+  TOCSIN_TRY(file_->Write(start_, {buffer_.get(), buffer_bytes_}));
+  start_ += buffer_bytes_;
+  filled_ = 0;
+  return {};
 }
 
 }  // namespace tocsin::journal

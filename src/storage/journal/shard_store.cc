@@ -1,8 +1,6 @@
 // ShardStore: topics, upkeep, and helpers of the other parts (submit.cc, deliver.cc, amend.cc, query.cc).
 #include "storage/journal/shard_store.h"
 
-#include "base/check.h"
-
 namespace tocsin::journal {
 namespace {
 
@@ -117,9 +115,9 @@ void ShardStore::Attach(Journal& journal, Moment now) {
 
 void ShardStore::WritePrologue(std::string& out) const {
   EncodeUids(out, last_uid_);
-  for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
-    const TopicState& topic = tier_.topic(static_cast<uint16_t>(number));
-    if (topic.used) EncodeTopic(out, static_cast<uint32_t>(number), topic.settings);
+  for (uint32_t number = 0; const TopicState& topic : tier_.topics()) {
+    if (topic.used) EncodeTopic(out, number, topic.settings);
+    ++number;
   }
 }
 
@@ -140,14 +138,12 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
   EncodeTopic(lane_->Out(), number, topic);
   lane_->Append();
-  lane_->Reply(std::move(done));
+  lane_->Reply(std::move(done), {});
 }
 
 size_t ShardStore::TopicsBytes() const {
   size_t bytes = 0;
-  for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
-    bytes += BytesOf(tier_.topic(static_cast<uint16_t>(number)).settings);
-  }
+  for (const TopicState& topic : tier_.topics()) bytes += BytesOf(topic.settings);
   return bytes;
 }
 
@@ -160,13 +156,12 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
     EncodeDropTopic(lane_->Out(), number);
     lane_->Append();
   }
-  lane_->Reply(std::move(done));
+  lane_->Reply(std::move(done), {});
 }
 
 std::vector<TopicFigures> ShardStore::Topics() const {
   std::vector<TopicFigures> all;
-  for (size_t number = 0; number < tier_.topic_numbers(); ++number) {
-    const TopicState& topic = tier_.topic(static_cast<uint16_t>(number));
+  for (const TopicState& topic : tier_.topics()) {
     if (!topic.used) continue;
     all.push_back(topic.figures);
     all.back().topic = topic.settings;
@@ -196,11 +191,7 @@ void ShardStore::WritePut(std::string& out, Index index, Moment now) {
 }
 
 void ShardStore::Move(Index index, State state, Moment now) {
-  if (state == State::kDead) {
-    tier_.MakeDead(index);
-  } else {
-    tier_.Schedule(index);
-  }
+  state == State::kDead ? tier_.MakeDead(index) : tier_.Schedule(index);
   WriteMove(lane_->Out(), index, now);
 }
 

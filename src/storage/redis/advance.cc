@@ -1,11 +1,5 @@
 // RedisStore: what is due, the upkeep of owned groups, and what other nodes have changed.
-#include <algorithm>
-#include <charconv>
-
 #include "base/log.h"
-#include "storage/redis/calls.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 #include "storage/redis/store.h"
 
 namespace tocsin::redis {
@@ -26,20 +20,17 @@ constexpr size_t kFiguresEachScan = 16;
 struct RedisStore::Advancing {
   Moment now;
   IoTime began{};
+  Done<Advanced> done;
   size_t budget = 0;
   bool reports = false;   // it answers an Advance; otherwise it only scans
   bool answered = false;  // perhaps before all parts were
   bool more = false;
   size_t left = 1;
   std::optional<Error> error;
-  Done<Advanced> done;
 };
 
 std::shared_ptr<RedisStore::Advancing> RedisStore::MakeAdvancing(Moment now, Done<Advanced> done) {
-  auto advancing = std::make_shared<Advancing>();
-  advancing->now = now;
-  advancing->began = clock_.IoNow();
-  advancing->done = std::move(done);
+  auto advancing = std::make_shared<Advancing>(now, clock_.IoNow(), std::move(done));
   rounds_.insert(advancing);
   return advancing;
 }

@@ -1,12 +1,7 @@
 #include "storage/redis/allowances.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "model/assignment.h"
 #include "storage/redis/calls.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/scripts.h"
 
 namespace tocsin::redis {
 namespace {
@@ -23,13 +18,13 @@ constexpr int kTries = 3;
 struct Allowances::Request {
   StoredTopic topic;
   uint32_t slot = 0;
+  Done<bool> done;
   uint64_t jobs = 0;
   uint64_t bytes = 0;
   uint64_t more_jobs = 0;  // in addition, given up first
   uint64_t more_bytes = 0;
   int tries = 0;
   bool took_back = false;
-  Done<bool> done;
 };
 
 SlotKeys Allowances::KeysOf(const StoredTopic& topic, uint32_t slot) const {
@@ -49,14 +44,11 @@ Command Allowances::AtSlot(const StoredTopic& topic, uint32_t slot) const {
 }
 
 void Allowances::Ask(const StoredTopic& topic, uint32_t slot, uint64_t jobs, uint64_t bytes, Done<bool> done) {
-  auto request = std::make_shared<Request>();
-  request->topic = topic;
-  request->slot = slot;
+  auto request = std::make_shared<Request>(topic, slot, std::move(done));
   if (topic.capacity_jobs != 0) request->jobs = jobs;
   if (topic.capacity_bytes != 0) request->bytes = bytes;
   if (jobs != 0) request->more_jobs = topic.capacity_jobs / topic.slots / kShareOfSlot;
   if (bytes != 0) request->more_bytes = topic.capacity_bytes / topic.slots / kShareOfSlot;
-  request->done = std::move(done);
   Grant(std::move(request));
 }
 

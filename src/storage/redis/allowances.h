@@ -10,22 +10,14 @@
 // Owned by a RedisStore, on its thread.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "clients/redis/client.h"
-#include "model/topic.h"
 #include "spi/store.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/keys.h"
 #include "storage/redis/record.h"
+#include "storage/redis/scripts.h"
 
 namespace tocsin::redis {
 

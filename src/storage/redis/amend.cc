@@ -1,12 +1,6 @@
 // RedisStore: amend, count and find.
-#include <array>
 #include <cstring>
-#include <utility>
 
-#include "storage/redis/calls.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 #include "storage/redis/store.h"
 
 namespace tocsin::redis {
@@ -65,12 +59,10 @@ void RedisStore::Amend(std::string_view topic, std::span<const Amendment> amendm
                        Done<std::vector<Amended>> done) {
   TopicSlots* slots = FindTopic(topic);
   if (slots == nullptr) return done(NoSuchTopic(topic));
-  Amending like;
-  like.topic = topic;
-  like.now = now;
-  like.gather = std::make_shared<Gather<Amended>>(amendments.size(), std::move(done));
+  const auto gather = std::make_shared<Gather<Amended>>(amendments.size(), std::move(done));
+  const Amending like(std::string(topic), 0, now, gather);
   InPortions(amendments, slots->topic, like, [this](std::shared_ptr<Amending> some) { AmendSome(std::move(some)); });
-  like.gather->Leave();
+  gather->Leave();
 }
 
 void RedisStore::AmendSome(std::shared_ptr<Amending> amending) {
@@ -98,25 +90,7 @@ void RedisStore::AmendSome(std::shared_ptr<Amending> amending) {
       ++rest->gather->left;
       AmendSome(rest);
     }
-    GrowRoom(amending, lacks);
-  });
-}
-
-void RedisStore::GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t lacks) {
-  TopicSlots* slots = FindTopic(amending->topic);
-  const auto refused = amending->Like();
-  for (size_t i = 0; i < amending->at.size(); ++i) {
-    if (amending->gather->outcomes[amending->at[i]].outcome != AmendOutcome::kOverCapacity) continue;
-    refused->Take(*amending, i);
-  }
-  if (refused->at.empty() || ++refused->asks > Allowances::kAsksMax || slots == nullptr ||
-      !Allowances::Shared(slots->topic)) {
-    return amending->gather->Leave();
-  }
-  allowances_.Ask(slots->topic, refused->slot, 0, lacks, [this, refused](Result<bool> room) {
-    if (!room) return refused->gather->Fail(std::move(room).error());
-    if (!*room) return refused->gather->Leave();
-    AmendSome(refused);
+    AskForRoom<&RedisStore::AmendSome>(amending->Refused(), 0, lacks);
   });
 }
 
@@ -124,12 +98,10 @@ void RedisStore::Count(std::string_view topic, std::span<const CountEvent> event
                        Done<std::vector<Counted>> done) {
   TopicSlots* slots = FindTopic(topic);
   if (slots == nullptr) return done(NoSuchTopic(topic));
-  Counting like;
-  like.topic = topic;
-  like.now = now;
-  like.gather = std::make_shared<Gather<Counted>>(events.size(), std::move(done));
+  const auto gather = std::make_shared<Gather<Counted>>(events.size(), std::move(done));
+  const Counting like(std::string(topic), 0, now, gather);
   InPortions(events, slots->topic, like, [this](std::shared_ptr<Counting> some) { CountSome(std::move(some)); });
-  like.gather->Leave();
+  gather->Leave();
 }
 
 void RedisStore::CountSome(std::shared_ptr<Counting> counting) {
@@ -174,15 +146,13 @@ void RedisStore::Find(std::string_view topic, std::span<const JobRef> jobs, Mome
   if (slots == nullptr) return done(NoSuchTopic(topic));
   auto found = std::make_shared<JobBatch>();
   found->jobs.resize(jobs.size());
-  Finding like;
-  like.topic = topic;
-  like.now = now;
-  like.gather = Join([found, done = std::move(done)](Result<void> all) mutable {
+  const auto gather = Join([found, done = std::move(done)](Result<void> all) mutable {
     if (!all) return done(std::unexpected(std::move(all).error()));
     done(std::move(*found));
   });
+  const Finding like(std::string(topic), 0, now, gather);
   InPortions(jobs, slots->topic, like, [&](std::shared_ptr<Finding> some) { FindSome(std::move(some), found); });
-  like.gather->Leave();
+  gather->Leave();
 }
 
 void RedisStore::FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found) {

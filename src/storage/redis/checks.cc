@@ -1,10 +1,4 @@
-#include "storage/redis/checks.h"
-
-#include <algorithm>
-#include <charconv>
-#include <memory>
-
-#include <fmt/format.h>
+#include "storage/redis/store.h"
 
 namespace tocsin::redis {
 namespace {

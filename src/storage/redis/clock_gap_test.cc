@@ -1,6 +1,6 @@
-#include "storage/redis/clock_gap.h"
-
 #include <gtest/gtest.h>
+
+#include "storage/redis/slots.h"
 
 namespace tocsin::redis {
 namespace {

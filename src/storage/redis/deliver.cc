@@ -1,13 +1,8 @@
 // RedisStore: claim and settle.
-#include <algorithm>
 #include <cstring>
 #include <deque>
 
 #include "base/log.h"
-#include "storage/redis/calls.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 #include "storage/redis/store.h"
 
 namespace tocsin::redis {
@@ -65,6 +60,7 @@ struct RedisStore::Claiming {
   size_t max = 0;
   Millis lease{0};
   Moment now;
+  Done<JobBatch> done;
   bool scanned = false;  // the groups of the topic, because no slot was known to be ready
   uint64_t asked = 0;    // slots so far
   uint32_t slot = 0;     // the last of them
@@ -72,7 +68,6 @@ struct RedisStore::Claiming {
   size_t bytes = 0;
   JobBatch batch;
   std::optional<Error> error;  // of a slot or a group that it skipped
-  Done<JobBatch> done;
 
   /// What slots have given is leased, so an error must not hide it.
   void End() {
@@ -83,13 +78,7 @@ struct RedisStore::Claiming {
 
 void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
   if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
-  auto claiming = std::make_shared<Claiming>();
-  claiming->topic = topic;
-  claiming->max = max;
-  claiming->lease = lease;
-  claiming->now = now;
-  claiming->done = std::move(done);
-  ClaimNext(std::move(claiming));
+  ClaimNext(std::make_shared<Claiming>(std::string(topic), max, lease, now, std::move(done)));
 }
 
 void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {

@@ -1,13 +1,5 @@
 // RedisStore: list and sweep. Both go through the slots of this shard one after the other; the cursor is their
 // position.
-#include <algorithm>
-#include <array>
-#include <charconv>
-
-#include "storage/redis/calls.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 #include "storage/redis/store.h"
 
 namespace tocsin::redis {
@@ -61,6 +53,7 @@ struct RedisStore::Listing {
   State state = State::kScheduled;
   size_t limit = 0;
   Moment now;
+  Done<Page> done;
   uint64_t slot = 0;
   uint64_t part = 0;
   uint64_t scan = 0;
@@ -72,7 +65,6 @@ struct RedisStore::Listing {
   bool whole = true;            // those are all that it found
   uint64_t next_scan = 0;
   Page page;
-  Done<Page> done;
 
   std::string Cursor() const { return fmt::format("{}.{}.{}.{}", slot, part, scan, shown); }
 };
@@ -80,17 +72,12 @@ struct RedisStore::Listing {
 void RedisStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
                       Done<Page> done) {
   if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
-  auto listing = std::make_shared<Listing>();
+  auto listing = std::make_shared<Listing>(std::string(topic), state, limit, now, std::move(done));
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
-    if (!at || (*at)[1] >= PartsOf(state).size()) return done(NoCursor());
+    if (!at || (*at)[1] >= PartsOf(state).size()) return listing->done(NoCursor());
     std::tie(listing->slot, listing->part, listing->scan, listing->shown) = std::tuple_cat(*at);
   }
-  listing->topic = topic;
-  listing->state = state;
-  listing->limit = limit;
-  listing->now = now;
-  listing->done = std::move(done);
   ListNext(std::move(listing));
 }
 
@@ -192,32 +179,27 @@ struct RedisStore::Sweeping {
   SweepKind kind = SweepKind::kRedrive;
   size_t limit = 0;
   Moment now;
+  Done<Swept> done;
   uint64_t slot = 0;
   std::string began;  // as the script gave it; empty at the beginning of a slot
   uint64_t part = 0;  // the zset of the slot, and where ZSCAN is in it
   uint64_t scan = 0;
   size_t steps = 0;
   Swept swept;
-  Done<Swept> done;
 };
 
 void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
                        Done<Swept> done) {
   if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
-  auto sweeping = std::make_shared<Sweeping>();
+  auto sweeping = std::make_shared<Sweeping>(std::string(topic), kind, limit, now, std::move(done));
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
-    if (!at || (*at)[2] > kSweepPartsMax) return done(NoCursor());
+    if (!at || (*at)[2] > kSweepPartsMax) return sweeping->done(NoCursor());
     sweeping->slot = (*at)[0];
     if ((*at)[1] != 0) sweeping->began = fmt::format("{}", (*at)[1]);
     sweeping->part = (*at)[2];
     sweeping->scan = (*at)[3];
   }
-  sweeping->topic = topic;
-  sweeping->kind = kind;
-  sweeping->limit = limit;
-  sweeping->now = now;
-  sweeping->done = std::move(done);
   SweepNext(std::move(sweeping));
 }
 

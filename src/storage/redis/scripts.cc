@@ -1,17 +1,8 @@
 #include "storage/redis/scripts.h"
 
-#include <algorithm>
-#include <functional>
-#include <initializer_list>
 #include <map>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/id.h"
-#include "model/job.h"
-#include "model/topic.h"
 #include "spi/store.h"
 #include "storage/redis/record.h"
 

@@ -1,13 +1,6 @@
 #include "storage/redis/store.h"
 
-#include <algorithm>
-#include <charconv>
-
 #include "base/check.h"
-#include "base/log.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 
 namespace tocsin::redis {
 namespace {
@@ -110,11 +103,7 @@ void RedisStore::Send(Command command, Answer answer) {
 }
 
 void RedisStore::AddNow(Command& command, Moment now) const {
-  if (options_.clock == ClockSource::kCaller) {
-    command.Add(ToMs(now.utc));
-  } else {
-    command.Add("");
-  }
+  options_.clock == ClockSource::kCaller ? command.Add(ToMs(now.utc)) : command.Add("");
 }
 
 Command RedisStore::SlotCall(const Script& script, const Slot& slot, Moment now,

@@ -13,24 +13,8 @@
 // Threads: as Store; the client's thread is the shard's. The client is closed before the store is destroyed.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "base/clock.h"
-#include "base/result.h"
-#include "clients/redis/client.h"
 #include "spi/shared_store.h"
-#include "spi/store.h"
-#include "storage/redis/allowances.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/scripts.h"
+#include "storage/redis/calls.h"
 #include "storage/redis/slots.h"
 
 namespace tocsin::redis {
@@ -133,8 +117,9 @@ class RedisStore final : public Store, public SharedStore {
   void SubmitPlain(const TopicSlots& slots, const Slot& slot, std::span<const NewJob> jobs,
                    std::span<const uint32_t> places, Moment now, const std::shared_ptr<Gather<Submitted>>& gather);
   void SubmitAny(std::shared_ptr<Submitting> submitting);
-  /// Asks for room for the jobs that were refused for lack of it.
-  void FindRoom(const std::shared_ptr<Submitting>& submitting);
+  /// Asks for room for what was refused for lack of it, and calls kAgain with it. The last call for a portion.
+  template <auto kAgain, class P>
+  void AskForRoom(const std::shared_ptr<P>& refused, uint64_t jobs, uint64_t bytes);
 
   void ClaimNext(std::shared_ptr<Claiming> claiming);
   void ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared_ptr<Claiming>& claiming);
@@ -148,8 +133,6 @@ class RedisStore final : public Store, public SharedStore {
                      const std::vector<uint32_t>& places) const;
   void SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places);
   void AmendSome(std::shared_ptr<Amending> amending);
-  /// Asks for room for the payloads that were refused for lack of it.
-  void GrowRoom(const std::shared_ptr<Amending>& amending, uint64_t lacks);
   void CountSome(std::shared_ptr<Counting> counting);
   void FindSome(std::shared_ptr<Finding> finding, std::shared_ptr<JobBatch> found);
   /// The job at a place of what the script Find gave.
@@ -218,5 +201,28 @@ class RedisStore final : public Store, public SharedStore {
   std::function<void()> changed_;
   std::function<void()> group_lost_;
 };
+
+template <auto kAgain, class P>
+void RedisStore::AskForRoom(const std::shared_ptr<P>& refused, uint64_t jobs, uint64_t bytes) {
+  const TopicSlots* slots = FindTopic(refused->topic);
+  if (refused->at.empty() || ++refused->asks > Allowances::kAsksMax || slots == nullptr ||
+      !Allowances::Shared(slots->topic)) {
+    return refused->gather->Leave();
+  }
+  allowances_.Ask(slots->topic, refused->slot, jobs, bytes, [this, refused](Result<bool> room) {
+    if (!room) return refused->gather->Fail(std::move(room).error());
+    if (!*room) return refused->gather->Leave();
+    (this->*kAgain)(refused);
+  });
+}
+
+/// Checks the settings of a Redis before a node trusts it with jobs. What is wrong, for people; empty if nothing is.
+/// Finds a version that is too old, a Cluster that is configured as a single server, missing persistence, keys that may
+/// be evicted, and servers that refuse the questions.
+void CheckServers(Client& client, Mode mode, Done<std::vector<std::string>> done);
+
+/// The same for one server, from the answers to INFO and CONFIG GET. Declared for tests.
+std::vector<std::string> Findings(std::string_view server, Mode mode, std::string_view info,
+                                  const std::vector<std::pair<std::string, std::string>>& settings);
 
 }  // namespace tocsin::redis

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "storage/redis/checks.h"
 #include "storage/redis/nodes_test_fixture.h"
 
 namespace tocsin::redis {

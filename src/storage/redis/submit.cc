@@ -1,11 +1,4 @@
 // RedisStore: submit.
-#include <algorithm>
-#include <array>
-
-#include "storage/redis/calls.h"
-#include "storage/redis/gather.h"
-#include "storage/redis/record.h"
-#include "storage/redis/scripts.h"
 #include "storage/redis/store.h"
 
 namespace tocsin::redis {
@@ -75,13 +68,9 @@ void RedisStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Mo
         SubmitPlain(*slots, *slot, jobs, some, now, gather);
         continue;
       }
-      auto submitting = std::make_shared<Submitting>();
-      submitting->topic = topic;
-      submitting->slot = number;
-      submitting->now = now;
+      auto submitting = std::make_shared<Submitting>(std::string(topic), number, now, gather);
       submitting->at.assign(some.begin(), some.end());
       for (const uint32_t at : some) submitting->items.push_back(ArgumentsOf(jobs[at], slots->topic));
-      submitting->gather = gather;
       SubmitAny(std::move(submitting));
     }
   }
@@ -143,27 +132,10 @@ void RedisStore::SubmitAny(std::shared_ptr<Submitting> submitting) {
       ++rest->gather->left;
       SubmitAny(rest);
     }
-    FindRoom(submitting);
-  });
-}
-
-void RedisStore::FindRoom(const std::shared_ptr<Submitting>& submitting) {
-  TopicSlots* slots = FindTopic(submitting->topic);
-  const auto refused = submitting->Like();
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < submitting->at.size(); ++i) {
-    if (submitting->gather->outcomes[submitting->at[i]].outcome != SubmitOutcome::kOverCapacity) continue;
-    bytes += submitting->items[i].back().size() - record_at::kKey;
-    refused->Take(*submitting, i);
-  }
-  if (refused->at.empty() || ++refused->asks > Allowances::kAsksMax || slots == nullptr ||
-      !Allowances::Shared(slots->topic)) {
-    return submitting->gather->Leave();
-  }
-  allowances_.Ask(slots->topic, refused->slot, refused->at.size(), bytes, [this, refused](Result<bool> room) {
-    if (!room) return refused->gather->Fail(std::move(room).error());
-    if (!*room) return refused->gather->Leave();
-    SubmitAny(refused);
+    const auto refused = submitting->Refused();
+    uint64_t bytes = 0;
+    for (const Arguments& item : refused->items) bytes += item.back().size() - record_at::kKey;
+    AskForRoom<&RedisStore::SubmitAny>(refused, refused->at.size(), bytes);
   });
 }
 

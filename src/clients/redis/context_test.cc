@@ -1,4 +1,4 @@
-#include "clients/redis/figures.h"
+#include "clients/redis/context.h"
 
 #include <fstream>
 #include <regex>

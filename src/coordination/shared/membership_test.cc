@@ -1,4 +1,4 @@
-#include "spi/member_record.h"
+#include "coordination/shared/membership.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "clients/redis/reply_builder.h"
+#include "clients/redis/reply.h"
 
 #include <gtest/gtest.h>
 

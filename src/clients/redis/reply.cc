@@ -1,10 +1,33 @@
-#include "clients/redis/reply_builder.h"
+#include "clients/redis/reply.h"
+
+#include <algorithm>
 
 #include <hiredis/read.h>
 
 #include "base/check.h"
 
 namespace tocsin::redis {
+namespace {
+
+struct Row {
+  std::string_view word;
+  Verdict verdict;
+};
+constexpr Row kRows[] = {
+    {"MOVED", Verdict::kMoved},       {"ASK", Verdict::kAsk},           {"TRYAGAIN", Verdict::kLater},
+    {"CLUSTERDOWN", Verdict::kLater}, {"LOADING", Verdict::kLater},     {"MASTERDOWN", Verdict::kDemoted},
+    {"READONLY", Verdict::kDemoted},  {"NOSCRIPT", Verdict::kNoScript},
+};
+
+}  // namespace
+
+Verdict Judge(const Reply& reply) {
+  if (reply.kind() != Kind::kError) return Verdict::kAnswer;
+  const std::string_view text = reply.root().text();
+  const std::string_view word = text.substr(0, text.find(' '));
+  const auto row = std::ranges::find(kRows, word, &Row::word);
+  return row == std::end(kRows) ? Verdict::kAnswer : row->verdict;
+}
 
 // The callbacks of hiredis. An object is the index of its item plus one, so that none is null.
 struct ReplyBuilder::Hooks {

@@ -1,0 +1,89 @@
+#include "coordination/shared/membership.h"
+
+#include <algorithm>
+#include <charconv>
+#include <ranges>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace tocsin {
+
+std::string EncodeMember(const Member& member) {
+  return fmt::format("http={}\nresp={}\njoined_ms={}\n", member.http, member.resp, ToMs(member.joined));
+}
+
+Member DecodeMember(std::string id, std::string_view record) {
+  Member member{.id = std::move(id)};
+  for (const auto part : std::views::split(record, '\n')) {
+    const std::string_view line(part.begin(), part.end());
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = line.substr(0, equals);
+    const std::string_view value = line.substr(equals + 1);
+    if (name == "http") member.http = value;
+    if (name == "resp") member.resp = value;
+    if (name == "joined_ms") {
+      int64_t joined_ms = 0;
+      std::from_chars(value.data(), value.data() + value.size(), joined_ms);
+      member.joined = FromMs(joined_ms);
+    }
+  }
+  return member;
+}
+
+Status CheckSession(Millis session, Millis min, Millis max) {
+  if (session >= min && session <= max) return {};
+  return FailField(Code::kInvalidArgument, "session", "a session of {} ms is not between {} and {} ms", session.count(),
+                   min.count(), max.count());
+}
+
+void LeasedCoordinator::BeginJoin(Member self, std::move_only_function<void(const Members&)> changed) {
+  TOCSIN_CHECK(self_.id.empty() && !self.id.empty());
+  self_ = std::move(self);
+  changed_ = std::move(changed);
+}
+
+void LeasedCoordinator::BeginLeave(Done<void> done) {
+  TOCSIN_CHECK(!left_);
+  left_ = true;
+  timer_.cancel();
+  leave_done_ = std::move(done);
+}
+
+void LeasedCoordinator::Arm() {
+  const TimePoint at = std::min(next_, view_.joined ? lease_end_ : TimePoint::max());
+  if (at == TimePoint::max() || left_) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(at);
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
+    if (!error && !alive.expired() && !left_) OnTimer();
+  });
+}
+
+bool LeasedCoordinator::Adopt(std::vector<Member> members, bool joined) {
+  if (!joined) std::erase_if(members, [this](const Member& member) { return member.id == self_.id; });
+  const bool same = joined == view_.joined && std::ranges::equal(members, view_.members, {}, &Member::id, &Member::id);
+  if (joined && !view_.joined) LogInfo("coordinator: this node has joined as {}", self_.id);
+  view_ = {.members = std::move(members), .joined = joined};
+  return !same;
+}
+
+void LeasedCoordinator::CheckLease() {
+  if (view_.joined && !left_ && clock_.IoNow() >= lease_end_) Lose(lapsed_);
+}
+
+void LeasedCoordinator::Lose(std::string_view why) {
+  LogWarn("coordinator: this node is no longer a member: {}", why);
+  view_.joined = false;
+  std::erase_if(view_.members, [this](const Member& member) { return member.id == self_.id; });
+  Report();
+}
+
+void LeasedCoordinator::Report() {
+  if (!left_) changed_(view_);
+}
+
+}  // namespace tocsin
