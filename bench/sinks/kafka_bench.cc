@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "sinks/kafka/kafka_test_site.h"
 
 namespace tocsin::kafka {

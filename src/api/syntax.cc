@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "model/topic.h"
 
 namespace tocsin::api {

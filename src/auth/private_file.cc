@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 namespace tocsin::auth {
 namespace {
 
@@ -18,21 +20,6 @@ constexpr off_t kSizeMax = 4 << 20;
 std::unexpected<Error> IoError(std::string_view verb, std::string_view path) {
   return Fail(Code::kIo, "cannot {} {}: {}", verb, path, std::generic_category().message(errno));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-
- private:
-  const int fd_;
-};
 
 /// Root may edit the file of another user, who will read it; a server reads only its own files and root's.
 enum class Owner { kOwnOrRoot, kAnyForRoot };

@@ -10,7 +10,7 @@
 #include <openssl/sha.h>
 
 #include "auth/private_file.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 namespace tocsin::auth {
 namespace {

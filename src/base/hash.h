@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace tocsin {
 
@@ -17,5 +20,13 @@ inline uint64_t Mix64(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a ^ 0x9E3779B97F4A7C15ULL) * (b ^ 0xD6E8FEB86659FD93ULL);
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
+
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return Hash64(text); }
+};
+/// A hash map by text that is searched with a view, without making a string.
+template <class T>
+using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 
 }  // namespace tocsin

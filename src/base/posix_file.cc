@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/descriptor.h"
 #include "base/file.h"
+#include "base/result.h"
 
 namespace tocsin {
 namespace {
@@ -29,21 +30,6 @@ auto Uninterrupted(Call call) {
   while (result < 0 && errno == EINTR) result = call();
   return result;
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 bool IsAligned(uint64_t offset, const char* data, size_t size) {
   return (offset | reinterpret_cast<uintptr_t>(data) | size) % kBlock == 0;

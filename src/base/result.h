@@ -1,7 +1,11 @@
 // Result<T>: a value, or an Error with a code of the one table (base/errors.h), a message for people, and the name of
 // the field at fault if there is one. Code that calls a library converts its exceptions and statuses to Errors.
+//
+// TOCSIN_CHECK is for bugs, never for input: an invariant of our own code. It stays on in release builds and aborts.
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <expected>
 #include <string>
 #include <utility>
@@ -45,7 +49,18 @@ template <class... Args>
   return std::unexpected(Error{code, fmt::format(format, std::forward<Args>(args)...), std::move(field)});
 }
 
+[[noreturn]] inline void CheckFailed(const char* file, int line, const char* expression) {
+  std::fprintf(stderr, "tocsin: invariant broken at %s:%d: %s\n", file, line, expression);
+  std::abort();
+}
+
 }  // namespace tocsin
+
+#define TOCSIN_CHECK(expression)                              \
+  do {                                                        \
+    if (!(expression)) [[unlikely]]                           \
+      ::tocsin::CheckFailed(__FILE__, __LINE__, #expression); \
+  } while (false)
 
 /// Returns the error of `expression` from the calling function, if it has one.
 #define TOCSIN_TRY(expression)                                                                              \

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/text.h"
 
 namespace tocsin {
@@ -18,7 +19,7 @@ namespace {
 constexpr size_t kNameMax = 128;
 constexpr size_t kBytesMax = 64 << 10;
 
-bool IsAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+bool IsAlphanumeric(char c) { return (Capital(c) >= 'A' && Capital(c) <= 'Z') || (c >= '0' && c <= '9'); }
 
 /// No path: a name cannot lead out of the folder.
 bool IsName(std::string_view name) {
@@ -31,21 +32,19 @@ Result<std::optional<std::string>> ReadFile(const std::string& path) {
   const auto failed = [&path] {
     return Fail(Code::kIo, "cannot read {}: {}", path, std::generic_category().message(errno));
   };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 && errno == ENOENT) return std::nullopt;
-  if (fd < 0) return failed();
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.open() && errno == ENOENT) return std::nullopt;
+  if (!fd.open()) return failed();
   struct stat info{};
-  const bool is_file = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  if (::fstat(fd.get(), &info) < 0 || !S_ISREG(info.st_mode)) {
+    return Fail(Code::kInvalidArgument, "{} is not a file", path);
+  }
   std::string text(kBytesMax + 1, '\0');
   size_t size = 0;
   ssize_t got = 0;
-  while (is_file && size < text.size() && (got = ::read(fd, text.data() + size, text.size() - size)) > 0) {
+  while (size < text.size() && (got = ::read(fd.get(), text.data() + size, text.size() - size)) > 0) {
     size += static_cast<size_t>(got);
   }
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  if (!is_file) return Fail(Code::kInvalidArgument, "{} is not a file", path);
   if (got < 0) return failed();
   if (size > kBytesMax) return Fail(Code::kInvalidArgument, "{} has more than {} bytes", path, kBytesMax);
   text.resize(size);
@@ -58,10 +57,7 @@ Result<std::optional<std::string>> ReadFile(const std::string& path) {
 
 std::string Secrets::VariableOf(std::string_view name) {
   std::string variable = "TOCSIN_SECRET_";
-  for (const char c : name) {
-    const bool small = c >= 'a' && c <= 'z';
-    variable += small ? static_cast<char>(c - 'a' + 'A') : IsAlphanumeric(c) ? c : '_';
-  }
+  for (const char c : name) variable += IsAlphanumeric(c) ? Capital(c) : '_';
   return variable;
 }
 
@@ -74,9 +70,7 @@ Result<std::string> Secrets::Find(std::string_view name) const {
   const std::string variable = VariableOf(name);
   std::optional<std::string> secret;
   if (!folder_.empty()) {
-    Result<std::optional<std::string>> file = ReadFile(folder_ + "/" + std::string(name));
-    if (!file) return std::unexpected(std::move(file).error());
-    secret = *std::move(file);
+    TOCSIN_ASSIGN(secret, ReadFile(folder_ + "/" + std::string(name)));
   }
   if (!secret) {
     if (const char* const value = std::getenv(variable.c_str()); value != nullptr) secret = value;

@@ -2,11 +2,16 @@
 
 #include <array>
 #include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace tocsin {
 namespace {
 
 constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kHex = "0123456789ABCDEF";
 constexpr uint8_t kNoDigit = 0xFF;
 
 constexpr std::array<uint8_t, 256> kBase64Digits = [] {
@@ -33,13 +38,6 @@ size_t SequenceLength(const uint8_t* p, size_t left) {
     return overlong || past_end ? 0 : 4;
   }
   return 0;
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -114,14 +112,11 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
 
 void AppendPercent(std::string& out, std::string_view text) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   for (const char c : text) {
     if (kPlain.contains(c)) {
       out += c;
     } else {
-      out += '%';
-      out += kHex[static_cast<uint8_t>(c) >> 4];
-      out += kHex[static_cast<uint8_t>(c) & 15];
+      out += {'%', kHex[static_cast<uint8_t>(c) >> 4], kHex[static_cast<uint8_t>(c) & 15]};
     }
   }
 }
@@ -136,11 +131,10 @@ std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_spa
       out += text[i];
     } else {
       if (i + 2 >= text.size()) return std::nullopt;
-      const int high = HexDigit(text[i + 1]);
-      const int low = HexDigit(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
+      const size_t high = kHex.find(Capital(text[++i]));
+      const size_t low = kHex.find(Capital(text[++i]));
+      if (high > 15 || low > 15) return std::nullopt;
       out += static_cast<char>(high << 4 | low);
-      i += 2;
     }
   }
   return out;
@@ -155,17 +149,27 @@ std::string Shown(std::string_view name) {
   if (IsUtf8(cut)) {
     shown = cut;
   } else {
-    constexpr std::string_view kDigits = "0123456789abcdef";
     for (const char c : name.substr(0, kShownBytes)) {
       const auto byte = static_cast<unsigned char>(c);
-      if (byte < 0x80) {
-        shown += c;
-      } else {
-        shown += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-      }
+      shown += byte < 0x80 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
     }
   }
   return name.size() > kShownBytes ? shown + "..." : shown;
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);  // distances of the prefix of `a` so far to every prefix of `b`
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
 }
 
 }  // namespace tocsin

@@ -1,6 +1,7 @@
-// Bytes as text: UTF-8, base64, percent escapes. Appends to the caller's string; no state.
+// Bytes as text: UTF-8, base64, percent escapes; words in any case; names that are nearly right. No state.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,5 +23,37 @@ std::optional<std::string> DecodeBase64(std::string_view text);
 void AppendPercent(std::string& out, std::string_view text);
 /// %XX becomes its byte; `plus_is_space` as in a query. Nothing if an escape is malformed.
 std::optional<std::string> DecodePercent(std::string_view text, bool plus_is_space);
+
+// Words that are the same in any case: those of RESP.
+constexpr char Capital(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
+
+constexpr bool SameWord(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::ranges::equal(a, b, {}, Capital, Capital);
+}
+
+inline std::string Capitals(std::string_view word) {
+  std::string capitals(word);
+  std::ranges::transform(capitals, capitals.begin(), Capital);
+  return capitals;
+}
+
+/// How many characters must be inserted, removed or replaced to turn one into the other.
+size_t EditDistance(std::string_view a, std::string_view b);
+
+/// `; did you mean "x"?` for the nearest name, or nothing if none is near. `names` is a range of strings.
+template <class Names>
+std::string DidYouMean(std::string_view unknown, const Names& names) {
+  constexpr size_t kLongest = 64;  // a longer name is no typing error, and the search takes quadratic time
+  if (unknown.size() > kLongest) return "";
+  std::string_view nearest;
+  size_t least = unknown.size() / 2 + 1;
+  for (const std::string_view name : names) {
+    const size_t distance = EditDistance(unknown, name);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = name;
+  }
+  return nearest.empty() ? "" : "; did you mean \"" + std::string(nearest) + "\"?";
+}
 
 }  // namespace tocsin

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "cli/text/human.h"
 
 namespace tocsin::cli {

@@ -1,5 +1,3 @@
-#include "config/check.h"
-
 #include <bit>
 #include <utility>
 
@@ -7,7 +5,6 @@
 #include <netinet/in.h>
 
 #include "config/options.h"
-#include "config/value.h"
 
 namespace tocsin {
 namespace {
@@ -47,18 +44,24 @@ bool IsDefault(const Option& option, const Config& config) {
 }
 
 /// Refuses options that have no effect because of another one, unless they have their default.
-Status CheckUnused(const Config& config, std::span<const std::string_view> prefixes, std::string_view why) {
+Status CheckUnused(const Config& config, std::initializer_list<std::string_view> prefixes, std::string_view why) {
   for (const Option& option : Options()) {
-    for (const std::string_view prefix : prefixes) {
-      if (option.key.starts_with(prefix) && !IsDefault(option, config)) return Refuse(option.key, "{}", why);
-    }
+    const bool named = std::ranges::any_of(prefixes, [&](auto prefix) { return option.key.starts_with(prefix); });
+    if (named && !IsDefault(option, config)) return Refuse(option.key, "{}", why);
   }
   return {};
 }
 
+/// `family`: the options <family>.tls_cert_file and <family>.tls_key_file.
+Status CheckCertificate(std::string_view family, const std::string& cert_file, const std::string& key_file) {
+  if (cert_file.empty() == key_file.empty()) return {};
+  return Refuse(fmt::format("{}.tls_{}_file", family, cert_file.empty() ? "cert" : "key"),
+                "is empty: a certificate and its key are given together");
+}
+
 Status CheckJournal(const Config& config) {
-  constexpr std::string_view kOthers[] = {"redis.", "zookeeper.", "coordination", "session_timeout"};
-  TOCSIN_TRY(CheckUnused(config, kOthers, "is set, but has no effect with store = journal: add store = redis"));
+  TOCSIN_TRY(CheckUnused(config, {"redis.", "zookeeper.", "coordination", "session_timeout"},
+                         "is set, but has no effect with store = journal: add store = redis"));
   // A record, the batch that it ends and the list of topics before them share a segment.
   constexpr uint64_t kPayloadsInSegment = 5;
   if (config.limits_payload_size * kPayloadsInSegment <= config.journal_segment_size) return {};
@@ -73,8 +76,8 @@ Status CheckSentinel(const Config& config) {
                     "is empty: with redis.mode = sentinel, set it to what the sentinels call the master");
     }
   } else {
-    constexpr std::string_view kSentinels[] = {"redis.master", "redis.sentinel_"};
-    TOCSIN_TRY(CheckUnused(config, kSentinels, "is set, but has an effect only with redis.mode = sentinel"));
+    TOCSIN_TRY(CheckUnused(config, {"redis.master", "redis.sentinel_"},
+                           "is set, but has an effect only with redis.mode = sentinel"));
   }
   if (!config.redis_sentinel_username.empty() && config.redis_sentinel_password_file.empty()) {
     return Refuse("redis.sentinel_username", "needs redis.sentinel_password_file");
@@ -83,19 +86,15 @@ Status CheckSentinel(const Config& config) {
 }
 
 Status CheckTls(const Config& config) {
-  constexpr std::string_view kFiles[] = {"redis.tls_"};
   if (!config.redis_tls) {
-    TOCSIN_TRY(CheckUnused(config, kFiles, "is set, but redis.tls is false: add redis.tls = true"));
+    TOCSIN_TRY(CheckUnused(config, {"redis.tls_"}, "is set, but redis.tls is false: add redis.tls = true"));
   }
-  if (config.redis_tls_cert_file.empty() == config.redis_tls_key_file.empty()) return {};
-  return Refuse(config.redis_tls_cert_file.empty() ? "redis.tls_cert_file" : "redis.tls_key_file",
-                "is empty: a certificate and its key are given together");
+  return CheckCertificate("redis", config.redis_tls_cert_file, config.redis_tls_key_file);
 }
 
 Status CheckRedis(const Config& config) {
-  constexpr std::string_view kEmbedded[] = {"durability", "journal."};
   TOCSIN_TRY(
-      CheckUnused(config, kEmbedded,
+      CheckUnused(config, {"durability", "journal."},
                   "is of the embedded store and has no effect with store = redis: Redis itself decides how durable "
                   "jobs are (appendfsync). Leave it out"));
   if (!std::has_single_bit(static_cast<unsigned>(config.shards))) {
@@ -111,8 +110,7 @@ Status CheckRedis(const Config& config) {
   TOCSIN_TRY(CheckSentinel(config));
   TOCSIN_TRY(CheckTls(config));
   if (config.coordination == CoordinationKind::kRedis) {
-    constexpr std::string_view kZookeeper[] = {"zookeeper."};
-    return CheckUnused(config, kZookeeper, "is set, but coordination is redis: add coordination = zookeeper");
+    return CheckUnused(config, {"zookeeper."}, "is set, but coordination is redis: add coordination = zookeeper");
   }
   if (config.zookeeper_path.starts_with('/') && !config.zookeeper_path.ends_with('/')) return {};
   return Refuse("zookeeper.path", "is \"{}\": it begins with a slash and does not end with one", config.zookeeper_path);
@@ -122,13 +120,11 @@ Status CheckRedis(const Config& config) {
 Status CheckKafkaSecurity(const Config& config) {
   const KafkaSecurity security = config.kafka_security;
   if (security != KafkaSecurity::kTls && security != KafkaSecurity::kSaslTls) {
-    constexpr std::string_view kFiles[] = {"kafka.tls_"};
-    TOCSIN_TRY(
-        CheckUnused(config, kFiles, "is set, but kafka.security has no TLS: add kafka.security = tls or sasl_tls"));
+    TOCSIN_TRY(CheckUnused(config, {"kafka.tls_"},
+                           "is set, but kafka.security has no TLS: add kafka.security = tls or sasl_tls"));
   }
   if (security == KafkaSecurity::kPlaintext || security == KafkaSecurity::kTls) {
-    constexpr std::string_view kLogin[] = {"kafka.sasl_mechanism", "kafka.username", "kafka.password_file"};
-    return CheckUnused(config, kLogin,
+    return CheckUnused(config, {"kafka.sasl_mechanism", "kafka.username", "kafka.password_file"},
                        "is set, but kafka.security has no SASL: add kafka.security = sasl_tls or sasl_plaintext");
   }
   if (config.kafka_username.empty()) return Refuse("kafka.username", "is empty, but kafka.security has SASL");
@@ -138,21 +134,17 @@ Status CheckKafkaSecurity(const Config& config) {
 
 Status CheckKafka(const Config& config) {
   if (config.kafka_brokers.empty()) {
-    constexpr std::string_view kAll[] = {"kafka."};
-    return CheckUnused(config, kAll, "is set, but kafka.brokers is not: there is no Kafka");
+    return CheckUnused(config, {"kafka."}, "is set, but kafka.brokers is not: there is no Kafka");
   }
   TOCSIN_TRY(CheckKafkaSecurity(config));
-  if (config.kafka_tls_cert_file.empty() == config.kafka_tls_key_file.empty()) return {};
-  return Refuse(config.kafka_tls_cert_file.empty() ? "kafka.tls_cert_file" : "kafka.tls_key_file",
-                "is empty: a certificate and its key are given together");
+  return CheckCertificate("kafka", config.kafka_tls_cert_file, config.kafka_tls_key_file);
 }
 
 /// The rest of the address is parsed by the sink. Its text is not shown, because it may hold a password.
 Status CheckRabbitmq(const Config& config) {
   std::string_view url = config.rabbitmq_url;
   if (url.empty()) {
-    constexpr std::string_view kAll[] = {"rabbitmq."};
-    return CheckUnused(config, kAll, "is set, but rabbitmq.url is not: there is no RabbitMQ");
+    return CheckUnused(config, {"rabbitmq."}, "is set, but rabbitmq.url is not: there is no RabbitMQ");
   }
   const bool tls = url.starts_with("amqps://");
   if (!tls && !url.starts_with("amqp://")) return Refuse("rabbitmq.url", "does not begin with amqp:// or amqps://");

@@ -1,9 +1,8 @@
 // Options that contradict each other. Those of the addresses and sizes are in load_test.cc.
-#include "config/check.h"
-
 #include <gmock/gmock.h>
 
 #include "config/load.h"
+#include "config/options.h"
 
 namespace tocsin {
 namespace {

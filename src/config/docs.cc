@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "base/errors.h"
 #include "base/version.h"
 #include "config/options.h"
-#include "config/value.h"
 
 namespace tocsin {
 namespace {
@@ -42,28 +42,20 @@ std::string Wrapped(std::string_view text, std::string_view indent) {
   return all;
 }
 
-std::string TableOf(std::string_view key) {
-  const size_t dot = key.rfind('.');
-  return dot == std::string_view::npos ? "" : std::string(key.substr(0, dot));
+std::string_view TableOf(const Option& option) {
+  const size_t dot = option.key.rfind('.');
+  return dot == std::string_view::npos ? "" : option.key.substr(0, dot);
 }
 
-/// In the order of the file. The empty table is first: in TOML everything after a table's header belongs to it.
-std::vector<std::string> Tables() {
-  std::vector<std::string> tables{""};
+/// What `of` returns for the options, in their order, each value once.
+template <class Of>
+std::vector<std::string_view> Distinct(Of of) {
+  std::vector<std::string_view> values;
   for (const Option& option : Options()) {
-    if (std::string table = TableOf(option.key); std::ranges::find(tables, table) == tables.end()) {
-      tables.push_back(std::move(table));
-    }
+    const std::string_view value = std::invoke(of, option);
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
   }
-  return tables;
-}
-
-std::vector<std::string_view> Groups() {
-  std::vector<std::string_view> groups;
-  for (const Option& option : Options()) {
-    if (std::ranges::find(groups, option.group) == groups.end()) groups.push_back(option.group);
-  }
-  return groups;
+  return values;
 }
 
 }  // namespace
@@ -82,7 +74,7 @@ Usage: tocsind [options]
 Each option can be a flag, an environment variable (--http-listen is TOCSIN_HTTP_LISTEN) or a key of the
 file (http.listen). Flags win over the environment, and the environment over the file.
 )";
-  for (const std::string_view group : Groups()) {
+  for (const std::string_view group : Distinct(&Option::group)) {
     text += fmt::format("\n{}:\n", group);
     for (const Option& option : Options()) {
       if (option.group != group) continue;
@@ -119,7 +111,7 @@ A **size** is a whole number with B, KiB, MiB, GiB or TiB (without a unit: bytes
 or d. **Addresses** are host:port, with commas between them. In the file, numbers, true and false are bare and everything
 else is in quotes.
 )";
-  for (const std::string_view group : Groups()) {
+  for (const std::string_view group : Distinct(&Option::group)) {
     text += fmt::format("\n## {}\n", group);
     for (const Option& option : Options()) {
       if (option.group != group) continue;
@@ -162,10 +154,11 @@ std::string SampleToml() {
       "# Tocsin's configuration: every option with its default. Remove the # before a line to change it, then check:\n"
       "#   tocsind --config tocsin.toml --config-check\n"
       "# Generated from src/config/options.cc by `make docs`.\n";
-  for (const std::string& table : Tables()) {
+  // The first option has no table: in TOML everything after a table's header belongs to that table.
+  for (const std::string_view table : Distinct(TableOf)) {
     if (!table.empty()) text += fmt::format("\n[{}]\n", table);
     for (const Option& option : Options()) {
-      if (TableOf(option.key) != table) continue;
+      if (TableOf(option) != table) continue;
       const std::string_view key = option.key.substr(table.empty() ? 0 : table.size() + 1);
       text += "\n" + Wrapped(option.doc, "# ");
       if (const std::string bounds = BoundsOf(option); !bounds.empty()) text += Wrapped(bounds + ".", "# ");

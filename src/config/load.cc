@@ -7,13 +7,14 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 
-#include "base/nearest.h"
-#include "config/check.h"
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/text.h"
 #include "config/docs.h"
 #include "config/options.h"
-#include "config/toml_file.h"
-#include "config/value.h"
 
 namespace tocsin {
 namespace {
@@ -35,12 +36,6 @@ struct Environment {
   std::vector<Setting> settings;
   std::optional<std::string> config_file;
 };
-
-const Option* OptionOfFlag(std::string_view flag) {
-  const auto options = Options();
-  const auto found = std::ranges::find(options, flag, [](const Option& option) { return FlagOf(option.key); });
-  return found == options.end() ? nullptr : &*found;
-}
 
 std::unexpected<Error> UnknownFlag(const std::string& flag) {
   std::vector<std::string> flags;
@@ -65,7 +60,8 @@ Result<CommandLine> ParseArguments(const std::vector<std::string>& arguments) {
         continue;
       }
     }
-    const Option* const option = OptionOfFlag(flag);
+    const auto known = std::ranges::find(Options(), flag, [](const Option& each) { return FlagOf(each.key); });
+    const Option* const option = known == Options().end() ? nullptr : &*known;
     if (option == nullptr && flag != "--config" && flag != "--print-docs") return UnknownFlag(flag);
     std::string value;
     if (equals != std::string::npos) {
@@ -169,6 +165,24 @@ Result<std::string> ReadFile(const std::string& path) {
   return std::move(bytes).str();
 }
 
+/// The memory limit of our control group. A container sees it as /sys/fs/cgroup; "max", or no file, means there is
+/// none.
+uint64_t GroupLimit() {
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  uint64_t limit = 0;
+  return file >> limit && limit > 0 ? limit : UINT64_MAX;
+}
+
+Machine ThisMachine() {
+  Machine machine;
+  machine.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  struct sysinfo info{};
+  if (sysinfo(&info) == 0) machine.memory_bytes = std::min(uint64_t{info.totalram} * info.mem_unit, GroupLimit());
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) == 0 && host[0] != '\0') machine.host = host;
+  return machine;
+}
+
 }  // namespace
 
 Inputs ProcessInputs(int argc, const char* const* argv, const char* const* environment) {
@@ -184,34 +198,28 @@ Inputs ProcessInputs(int argc, const char* const* argv, const char* const* envir
 }
 
 Result<Loaded> LoadConfig(const Inputs& inputs) {
-  const Result<CommandLine> line = ParseArguments(inputs.arguments);
-  if (!line) return std::unexpected(line.error());
-  if (line->help) return Loaded{.action = Action::kPrint, .text = HelpText()};
-  if (line->version) return Loaded{.action = Action::kPrint, .text = VersionText()};
-  if (line->print_docs) {
-    Result<std::string> text = Docs(*line->print_docs);
-    if (!text) return std::unexpected(std::move(text).error());
-    return Loaded{.action = Action::kPrint, .text = *std::move(text)};
+  TOCSIN_ASSIGN(const CommandLine line, ParseArguments(inputs.arguments));
+  if (line.help) return Loaded{.action = Action::kPrint, .text = HelpText()};
+  if (line.version) return Loaded{.action = Action::kPrint, .text = VersionText()};
+  if (line.print_docs) {
+    TOCSIN_ASSIGN(std::string text, Docs(*line.print_docs));
+    return Loaded{.action = Action::kPrint, .text = std::move(text)};
   }
-  const Result<Environment> environment = ParseEnvironment(inputs.environment);
-  if (!environment) return std::unexpected(environment.error());
+  TOCSIN_ASSIGN(const Environment environment, ParseEnvironment(inputs.environment));
 
   Draft draft;
   for (const Option& option : Options()) TOCSIN_TRY(SetOption(option, option.fallback, draft.config));
-  const std::optional<std::string>& path = line->config_file ? line->config_file : environment->config_file;
-  if (path) {
-    const Result<std::string> text = inputs.read_file(*path);
-    if (!text) return std::unexpected(text.error());
-    if (text->size() > kFileBytesMax) return Fail(Code::kTooLarge, "{} is over {} bytes", *path, kFileBytesMax);
-    const Result<std::vector<Setting>> settings = ParseToml(*text, *path);
-    if (!settings) return std::unexpected(settings.error());
-    TOCSIN_TRY(draft.Apply(*settings));
+  if (const auto& path = line.config_file ? line.config_file : environment.config_file) {
+    TOCSIN_ASSIGN(const std::string text, inputs.read_file(*path));
+    if (text.size() > kFileBytesMax) return Fail(Code::kTooLarge, "{} is over {} bytes", *path, kFileBytesMax);
+    TOCSIN_ASSIGN(const std::vector<Setting> settings, ParseToml(text, *path));
+    TOCSIN_TRY(draft.Apply(settings));
   }
-  TOCSIN_TRY(draft.Apply(environment->settings));
-  TOCSIN_TRY(draft.Apply(line->settings));
+  TOCSIN_TRY(draft.Apply(environment.settings));
+  TOCSIN_TRY(draft.Apply(line.settings));
   draft.Resolve(inputs.machine);
   TOCSIN_TRY(CheckTogether(draft.config));
-  if (line->config_check) return Loaded{.action = Action::kPrint, .config = draft.config, .text = draft.Effective()};
+  if (line.config_check) return Loaded{.action = Action::kPrint, .config = draft.config, .text = draft.Effective()};
   return Loaded{.config = std::move(draft.config)};
 }
 

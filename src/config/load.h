@@ -11,9 +11,15 @@
 
 #include "base/result.h"
 #include "config/config.h"
-#include "config/machine.h"
 
 namespace tocsin {
+
+/// The resources of the machine or the container, on which some defaults depend.
+struct Machine {
+  int cores = 1;
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  std::string host = "localhost";  // its name
+};
 
 struct Inputs {
   std::vector<std::string> arguments;                            // without the program's name

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include "base/result.h"
 #include "config/config.h"
 
 namespace tocsin {
@@ -49,5 +51,33 @@ const Option* FindOption(std::string_view key);
 std::string FlagOf(std::string_view key);
 /// http.listen -> TOCSIN_HTTP_LISTEN
 std::string VariableOf(std::string_view key);
+
+// Values as people write them (30s, 50ms, 64MiB, 127.0.0.1:7420). ShowOption writes what SetOption reads.
+
+/// Sets the option in `config`, or changes nothing. An error says what is wrong with `text`, not where it came from.
+Status SetOption(const Option& option, std::string_view text, Config& config);
+/// The value of the option in `config`, as a user would write it.
+std::string ShowOption(const Option& option, const Config& config);
+
+/// "size", "duration"...
+std::string_view TypeOf(const Option& option);
+/// `key = value` in TOML: numbers, true and false are bare, everything else is in quotes.
+std::string TomlLine(const Option& option, std::string_view key, std::string_view value);
+/// "1MiB to 1GiB", "fsync, interval or os"; empty if there are no bounds.
+std::string BoundsOf(const Option& option);
+
+/// A value that was given for an option, and who gave it ("tocsin.toml:12", "--shards", "TOCSIN_SHARDS").
+struct Setting {
+  const Option* option = nullptr;
+  std::string value;
+  std::string origin;
+};
+
+/// The settings in `text`. `name` is the file's, for messages. An error names the file and the line.
+Result<std::vector<Setting>> ParseToml(const std::string& text, const std::string& name);
+
+/// Refuses options that contradict each other, or have no effect because of others. An error names the option at fault,
+/// and how to mend it.
+Status CheckTogether(const Config& config);
 
 }  // namespace tocsin

@@ -1,12 +1,11 @@
-#include "config/toml_file.h"
-
 #include <algorithm>
+#include <ranges>
 #include <sstream>
 
 #include <toml.hpp>
 
-#include "base/nearest.h"
 #include "base/text.h"
+#include "config/options.h"
 
 namespace tocsin {
 namespace {
@@ -28,12 +27,6 @@ size_t FirstBadLine(std::string_view text) {
 /// The line of a value, as editors write it.
 std::string Place(const std::string& name, const toml::value& value) {
   return fmt::format("{}:{}", name, value.location().line());
-}
-
-std::vector<std::string_view> Keys() {
-  std::vector<std::string_view> keys;
-  for (const Option& option : Options()) keys.push_back(option.key);
-  return keys;
 }
 
 bool IsTable(std::string_view path) {
@@ -67,7 +60,8 @@ Status Flatten(const toml::table& table, const std::string& prefix, const std::s
     } else if (value.is_table() && IsTable(path)) {
       TOCSIN_TRY(Flatten(value.as_table(), path + ".", name, settings));
     } else {
-      return FailField(Code::kUnknownField, path, "{}: unknown key \"{}\"{}", place, path, DidYouMean(path, Keys()));
+      return FailField(Code::kUnknownField, path, "{}: unknown key \"{}\"{}", place, path,
+                       DidYouMean(path, std::views::transform(Options(), &Option::key)));
     }
   }
   return {};

@@ -1,10 +1,12 @@
-#include "config/value.h"
-
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <limits>
+#include <ranges>
 #include <type_traits>
+
+#include "base/text.h"
+#include "config/options.h"
 
 namespace tocsin {
 namespace {
@@ -33,10 +35,6 @@ auto Visit(const Option& option, Visitor&& visitor) {
                     option.member);
 }
 
-bool SameLetters(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 /// A whole number followed by one of `units`. Without a unit: times `bare`, or an error if that is 0.
 Result<int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units, int64_t bare,
                               std::string_view example) {
@@ -49,12 +47,11 @@ Result<int64_t> ParseQuantity(std::string_view text, std::span<const Unit> units
   const std::string_view name = text.substr(static_cast<size_t>(end - text.data()));
   int64_t factor = name.empty() ? bare : 0;
   for (const Unit& unit : units) {
-    if (SameLetters(name, unit.name)) factor = unit.factor;
+    if (SameWord(name, unit.name)) factor = unit.factor;
   }
   if (factor == 0) {
-    std::vector<std::string_view> known;
-    for (const Unit& unit : units) known.push_back(unit.name);
-    return Fail(Code::kInvalidArgument, "needs one of the units {}, such as {}", fmt::join(known, ", "), example);
+    return Fail(Code::kInvalidArgument, "needs one of the units {}, such as {}",
+                fmt::join(std::views::transform(units, &Unit::name), ", "), example);
   }
   int64_t value = 0;
   if (__builtin_mul_overflow(number, factor, &value)) return Fail(Code::kInvalidArgument, "is too large");
@@ -96,10 +93,9 @@ Result<Addresses> ParseAddresses(std::string_view text) {
   for (bool more = true; more;) {
     const size_t comma = text.find(',');
     more = comma != std::string_view::npos;
-    Result<Address> address = ParseAddress(text.substr(0, comma));
-    if (!address) return std::unexpected(std::move(address).error());
-    if (address->port == 0) return Fail(Code::kInvalidArgument, "has the port 0, on which nothing listens");
-    addresses.push_back(*std::move(address));
+    TOCSIN_ASSIGN(Address address, ParseAddress(text.substr(0, comma)));
+    if (address.port == 0) return Fail(Code::kInvalidArgument, "has the port 0, on which nothing listens");
+    addresses.push_back(std::move(address));
     if (more) text.remove_prefix(comma + 1);
   }
   if (addresses.size() > kAddressesMax) {
@@ -111,18 +107,6 @@ Result<Addresses> ParseAddresses(std::string_view text) {
 std::string ShowAddress(const Address& address) {
   const bool v6 = address.host.contains(':');
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", address.host, v6 ? "]" : "", address.port);
-}
-
-std::string_view LettersOf(TextKind kind) {
-  switch (kind) {
-    case TextKind::kName:
-      return "a-z, 0-9, \".\", \"_\" and \"-\"";
-    case TextKind::kWord:
-      return "printable ASCII without spaces";
-    case TextKind::kPath:
-      break;
-  }
-  return "";
 }
 
 bool IsLetterOf(TextKind kind, unsigned char c) {
@@ -161,12 +145,7 @@ std::string ShowBound(int64_t value) {
 
 /// "a, b or c"
 std::string Either(std::span<const std::string_view> choices) {
-  std::string all;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    if (i > 0) all += i + 1 == choices.size() ? " or " : ", ";
-    all += choices[i];
-  }
-  return all;
+  return fmt::format("{} or {}", fmt::join(choices.first(choices.size() - 1), ", "), choices.back());
 }
 
 /// The value of an option that is a quantity, checked against its bounds.
@@ -193,21 +172,16 @@ Status SetOption(const Option& option, std::string_view text, Config& config) {
       config.*member = text;
     } else if constexpr (std::is_same_v<T, Addresses>) {
       const bool none = text.empty() && option.fallback.empty();
-      Result<Addresses> addresses = none ? Addresses() : ParseAddresses(text);
-      if (!addresses) return std::unexpected(std::move(addresses).error());
-      config.*member = *std::move(addresses);
+      TOCSIN_ASSIGN(config.*member, none ? Addresses() : ParseAddresses(text));
     } else if constexpr (std::is_same_v<T, Address>) {
-      Result<Address> address = ParseAddress(text);
-      if (!address) return std::unexpected(std::move(address).error());
-      config.*member = *std::move(address);
+      TOCSIN_ASSIGN(config.*member, ParseAddress(text));
     } else if constexpr (kIsEnum<T>) {
       const auto choice = std::ranges::find(option.choices, text);
       if (choice == option.choices.end()) return Fail(Code::kInvalidArgument, "is not {}", Either(option.choices));
       config.*member = static_cast<T>(choice - option.choices.begin());
     } else {
-      const Result<int64_t> value = ParseBounded<T>(option, text);
-      if (!value) return std::unexpected(value.error());
-      config.*member = static_cast<T>(*value);
+      TOCSIN_ASSIGN(const int64_t value, ParseBounded<T>(option, text));
+      config.*member = static_cast<T>(value);
     }
     return {};
   });
@@ -221,9 +195,7 @@ std::string ShowOption(const Option& option, const Config& config) {
     } else if constexpr (std::is_same_v<T, Address>) {
       return ShowAddress(value);
     } else if constexpr (std::is_same_v<T, Addresses>) {
-      std::string all;
-      for (const Address& address : value) all += (all.empty() ? "" : ",") + ShowAddress(address);
-      return all;
+      return fmt::format("{}", fmt::join(std::views::transform(value, ShowAddress), ","));
     } else if constexpr (kIsEnum<T>) {
       return std::string(option.choices[static_cast<size_t>(value)]);
     } else if constexpr (std::is_same_v<T, Millis>) {
@@ -252,12 +224,9 @@ std::string TomlLine(const Option& option, std::string_view key, std::string_vie
   if (bare) return fmt::format("{} = {}", key, value);
   std::string quoted;
   for (const char c : value) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7F) {
-      quoted += fmt::format("\\u{:04X}", c);
-    } else {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
+    const bool control = static_cast<unsigned char>(c) < ' ' || c == 0x7F;
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += control ? fmt::format("\\u{:04X}", c) : std::string(1, c);
   }
   return fmt::format("{} = \"{}\"", key, quoted);
 }
@@ -267,7 +236,9 @@ std::string BoundsOf(const Option& option) {
   return Visit(option, [&]<class T>(T Config::*, std::type_identity<T>) -> std::string {
     if (option.max == 0) return "";
     if constexpr (std::is_same_v<T, std::string>) {
-      return fmt::format("{} to {} characters of {}", option.min, option.max, LettersOf(option.text));
+      return fmt::format(
+          "{} to {} characters of {}", option.min, option.max,
+          option.text == TextKind::kName ? "a-z, 0-9, \".\", \"_\" and \"-\"" : "printable ASCII without spaces");
     }
     std::string bounds = fmt::format("{} to {}", ShowBound<T>(option.min), ShowBound<T>(option.max));
     if (!option.zero.empty()) bounds += fmt::format("; 0 means {}", option.zero);

@@ -1,8 +1,8 @@
-#include "config/value.h"
-
 #include <set>
 
 #include <gmock/gmock.h>
+
+#include "config/options.h"
 
 namespace tocsin {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/cluster.h"
 
-#include "model/assignment.h"
+#include "model/placement.h"
 
 namespace tocsin {
 

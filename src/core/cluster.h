@@ -4,7 +4,10 @@
 // Threads: Describe is called on the thread of `caller`, one of the shards' loops, and `done` runs there.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -52,6 +55,16 @@ class SingleNode final : public Cluster {
   const std::string store_;
   const Member self_;
   const Clock* const clock_;
+};
+
+/// What a node reports about itself, through every front end.
+struct NodeInfo {
+  std::string version;
+  size_t shards = 1;
+  std::chrono::steady_clock::time_point started;
+  std::shared_ptr<const std::atomic<size_t>> connections =  // open, over all front ends
+      std::make_shared<const std::atomic<size_t>>(0);
+  std::shared_ptr<Cluster> cluster = std::make_shared<SingleNode>();
 };
 
 }  // namespace tocsin

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/check.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "core/node.h"
 #include "core/shard.h"
 #include "core/validate.h"
@@ -61,25 +61,12 @@ Dispatcher::Figures::Figures(metrics::Registry& registry, const Topic& topic) {
   in_flight =
       registry.GetGauge("tocsin_push_in_flight", "Jobs that were claimed for a sink and are not settled yet.", labels);
   broken = registry.GetGauge("tocsin_push_broken", "1 while the sink cannot be opened; the log says why.", labels);
-  confirmed = outcome("confirmed");
-  retry = outcome("retry");
-  refused = outcome("refused");
+  outcomes = {outcome("confirmed"), outcome("retry"), outcome("refused")};
   stale = outcome("stale");
   seconds = registry.GetHistogram("tocsin_push_seconds", "From handing a job to a sink to the sink's answer.", labels);
   lateness =
       registry.GetHistogram("tocsin_push_lateness_seconds",
                             "From when the attempt that was confirmed was due to the receiver's confirmation.", labels);
-}
-
-void Dispatcher::Figures::Count(DeliverOutcome outcome) const {
-  switch (outcome) {
-    case DeliverOutcome::kConfirmed:
-      return confirmed->Add();
-    case DeliverOutcome::kRetry:
-      return retry->Add();
-    case DeliverOutcome::kRefused:
-      return refused->Add();
-  }
 }
 
 void Dispatcher::Want(std::optional<Topic> topic) {
@@ -325,7 +312,7 @@ void Dispatcher::OnSettled(std::vector<Answered>& answers, const Result<std::vec
     if (passes || (result && (*result)[i] == SettleOutcome::kStale)) {
       figures_->stale->Add();
     } else if (result) {
-      figures_->Count(answered.delivered.outcome);
+      figures_->outcomes.at(static_cast<size_t>(answered.delivered.outcome))->Add();
     }
     Finish(answered);
   }

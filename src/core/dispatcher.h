@@ -13,6 +13,7 @@
 // closed before another one is opened, and destroyed only when it has closed.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,13 +88,10 @@ class Dispatcher {
   };
   struct Figures {
     Figures(metrics::Registry& registry, const Topic& topic);
-    void Count(DeliverOutcome outcome) const;
 
     std::shared_ptr<metrics::Gauge> in_flight;
     std::shared_ptr<metrics::Gauge> broken;
-    std::shared_ptr<metrics::Counter> confirmed;
-    std::shared_ptr<metrics::Counter> retry;
-    std::shared_ptr<metrics::Counter> refused;
+    std::array<std::shared_ptr<metrics::Counter>, 3> outcomes;  // by DeliverOutcome
     std::shared_ptr<metrics::Counter> stale;
     std::shared_ptr<metrics::Histogram> seconds;
     std::shared_ptr<metrics::Histogram> lateness;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -76,18 +77,41 @@ class Round {
 };
 
 /// Runs `work` on every shard, then `all` on `origin`, with the first error if there is one. On the thread of `origin`.
-void OnEveryShard(Node& node, Shard& origin, const std::function<void(Shard&, Done<void>)>& work, Done<void> all);
+inline void OnEveryShard(Node& node, Shard& origin, const std::function<void(Shard&, Done<void>)>& work,
+                         Done<void> all) {
+  struct Every final : Round {
+    explicit Every(Done<void> the_all) : all(std::move(the_all)) {}
+    void End(Status status) override { all(std::move(status)); }
+    Done<void> all;
+  };
+  auto round = std::make_shared<Every>(std::move(all));
+  for (const auto& pointer : node.shards) {
+    Shard& shard = *pointer;
+    round->Expect();
+    Done<void> done = [&shard, &origin, round](Result<void> result) {
+      shard.Note(result);
+      RunOn(shard, origin, [round, result = std::move(result)]() mutable { round->Take(std::move(result)); });
+    };
+    RunOn(origin, shard, [&shard, work, done = std::move(done)]() mutable { work(shard, std::move(done)); });
+  }
+  round->Take({});
+}
 
-// What Scatter has to know of a kind of batch: where its items are, which slot each belongs to, what the store does
-// with them, whether that changes the store, and the outcome of an item that a full mailbox refused.
+/// What Scatter has to know of a kind of batch: where its items are and what the store does with them. Derived classes
+/// say which slot an item belongs to, and the outcome of an item that a full mailbox refused.
+template <auto kItemsOf, auto kRunOf>
+struct BatchUse;
+template <class R, class I, class A, std::vector<I> R::* kItemsOf,
+          void (Store::*kRunOf)(std::string_view, std::span<const I>, Moment, Done<A>)>
+struct BatchUse<kItemsOf, kRunOf> {
+  using Request = R;
+  using Item = I;
+  using Answer = A;
+  static constexpr auto kItems = kItemsOf;
+  static constexpr auto kRun = kRunOf;
+};
 
-struct SubmitUse {
-  using Request = SubmitRequest;
-  using Item = NewJob;
-  using Answer = std::vector<Submitted>;
-  static constexpr auto kItems = &SubmitRequest::jobs;
-  static constexpr auto kRun = &Store::Submit;
-  static constexpr bool kChanges = true;
+struct SubmitUse : BatchUse<&SubmitRequest::jobs, &Store::Submit> {
   static uint32_t SlotOf(Item& job, const Topic& topic, uint32_t batch_slot) {
     job.slot = job.key.empty() && job.id.empty() ? batch_slot : SlotFor(job.key, job.id, topic.slots);
     return job.slot;
@@ -95,50 +119,27 @@ struct SubmitUse {
   static Submitted Refused() { return {.outcome = SubmitOutcome::kOverloaded}; }
 };
 
-struct SettleUse {
-  using Request = SettleRequest;
-  using Item = Settlement;
-  using Answer = std::vector<SettleOutcome>;
-  static constexpr auto kItems = &SettleRequest::settlements;
-  static constexpr auto kRun = &Store::Settle;
-  static constexpr bool kChanges = true;
+struct SettleUse : BatchUse<&SettleRequest::settlements, &Store::Settle> {
   static uint32_t SlotOf(const Item& settlement, const Topic&, uint32_t) { return settlement.token.slot; }
   static SettleOutcome Refused() { return SettleOutcome::kOverloaded; }
 };
 
-struct AmendUse {
-  using Request = AmendRequest;
-  using Item = Amendment;
-  using Answer = std::vector<Amended>;
-  static constexpr auto kItems = &AmendRequest::amendments;
-  static constexpr auto kRun = &Store::Amend;
-  static constexpr bool kChanges = true;
+struct AmendUse : BatchUse<&AmendRequest::amendments, &Store::Amend> {
   static uint32_t SlotOf(const Item& amendment, const Topic& topic, uint32_t) {
     return SlotFor(amendment.job.key, amendment.job.id, topic.slots);
   }
   static Amended Refused() { return {.outcome = AmendOutcome::kOverloaded}; }
 };
 
-struct CountUse {
-  using Request = CountRequest;
-  using Item = CountEvent;
-  using Answer = std::vector<Counted>;
-  static constexpr auto kItems = &CountRequest::events;
-  static constexpr auto kRun = &Store::Count;
-  static constexpr bool kChanges = true;
+struct CountUse : BatchUse<&CountRequest::events, &Store::Count> {
   static uint32_t SlotOf(const Item& event, const Topic& topic, uint32_t) {
     return SlotFor(event.job.key, event.job.id, topic.slots);
   }
   static Counted Refused() { return {.outcome = CountOutcome::kOverloaded}; }
 };
 
-struct FindUse {
-  using Request = FindRequest;
-  using Item = JobRef;
-  using Answer = JobBatch;
-  static constexpr auto kItems = &FindRequest::jobs;
-  static constexpr auto kRun = &Store::Find;
-  static constexpr bool kChanges = false;
+/// Changes nothing, and has no outcome for a single item.
+struct FindUse : BatchUse<&FindRequest::jobs, &Store::Find> {
   static uint32_t SlotOf(const Item& job, const Topic& topic, uint32_t) {
     return SlotFor(job.key, job.id, topic.slots);
   }
@@ -200,7 +201,7 @@ void RunPart(Shard& shard, const typename Use::Request& request, std::span<const
     shard.Note(result);
     then(std::move(result));
   });
-  if constexpr (Use::kChanges) shard.Changed();
+  if constexpr (!std::is_same_v<Use, FindUse>) shard.Changed();
 }
 
 template <class Use>

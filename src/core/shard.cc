@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/check.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "core/scatter.h"
 
 namespace tocsin {

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/loop.h"
-#include "base/text_map.h"
 #include "core/requests.h"
 #include "model/topic.h"
 

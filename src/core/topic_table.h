@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/text_map.h"
+#include "base/hash.h"
 #include "metrics/registry.h"
 #include "model/placement.h"
 #include "model/topic.h"

@@ -1,7 +1,5 @@
 #include "core/validate.h"
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/text.h"
@@ -44,8 +42,7 @@ Status CheckPayload(std::string_view payload, const Limits& limits) {
 }
 
 bool IsOurs(std::string_view name) {
-  return std::ranges::equal(name.substr(0, delivery_header::kPrefix.size()), delivery_header::kPrefix,
-                            [](unsigned char a, char b) { return std::tolower(a) == b; });
+  return SameWord(name.substr(0, delivery_header::kPrefix.size()), delivery_header::kPrefix);
 }
 
 Status CheckHeaders(const std::vector<HeaderView>& headers, const Limits& limits) {

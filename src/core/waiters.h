@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/text_map.h"
+#include "base/hash.h"
 #include "model/job.h"
 #include "spi/store.h"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::metrics {
 namespace {
@@ -18,17 +18,7 @@ namespace {
 constexpr unsigned kShownFrom = 4;
 constexpr unsigned kShownTo = 31;
 
-std::string_view KindName(Kind kind) {
-  switch (kind) {
-    case Kind::kCounter:
-      return "counter";
-    case Kind::kGauge:
-      return "gauge";
-    case Kind::kHistogram:
-      return "histogram";
-  }
-  std::unreachable();
-}
+constexpr std::string_view kKindNames[] = {"counter", "gauge", "histogram"};  // in the order of Kind
 
 void AppendEscaped(std::string& out, std::string_view text, bool quotes) {
   for (const char c : text) {
@@ -165,7 +155,7 @@ void AppendFamily(std::string& out, std::string_view name, Kind kind, std::strin
   out += name;
   out += ' ';
   AppendEscaped(out, help, false);
-  fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", name, KindName(kind));
+  fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", name, kKindNames[static_cast<size_t>(kind)]);
 }
 
 }  // namespace

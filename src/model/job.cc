@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
 #include "base/codec.h"
 #include "base/hash.h"
+#include "base/result.h"
 
 namespace tocsin {
 namespace {

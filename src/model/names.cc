@@ -1,118 +1,51 @@
 #include "model/names.h"
 
+#include <algorithm>
+
 namespace tocsin {
+namespace {
 
-std::string_view NameOf(SubmitOutcome outcome) {
-  switch (outcome) {
-    case SubmitOutcome::kAccepted:
-      return "accepted";
-    case SubmitOutcome::kDuplicate:
-      return "duplicate";
-    case SubmitOutcome::kConflict:
-      return "conflict";
-    case SubmitOutcome::kInFlight:
-      return "in_flight";
-    case SubmitOutcome::kOverCapacity:
-      return "over_capacity";
-    case SubmitOutcome::kStorageFull:
-      return "storage_full";
-    case SubmitOutcome::kOverloaded:
-      return "overloaded";
-  }
-  return "unknown";
+// In the order of the enums.
+constexpr std::string_view kSubmitNames[] = {"accepted",      "duplicate",    "conflict",  "in_flight",
+                                             "over_capacity", "storage_full", "overloaded"};
+constexpr Code kSubmitCodes[] = {Code::kInternal,     Code::kInternal,    Code::kConflict,  Code::kConflict,
+                                 Code::kOverCapacity, Code::kStorageFull, Code::kOverloaded};
+constexpr std::string_view kAmendNames[] = {"done",          "in_flight",    "finished",  "unknown",
+                                            "over_capacity", "storage_full", "overloaded"};
+constexpr std::string_view kCountNames[] = {"counted",  "fired",   "repeated",  "not_counted",
+                                            "finished", "unknown", "overloaded"};
+constexpr std::string_view kSettleNames[] = {"ok", "dead", "stale", "overloaded"};
+
+/// An outcome that a store made up has the last value.
+template <class T, size_t kSize, class Outcome>
+constexpr T At(const T (&values)[kSize], Outcome outcome) {
+  return values[std::min(static_cast<size_t>(outcome), kSize - 1)];
 }
 
+}  // namespace
+
+std::string_view NameOf(SubmitOutcome outcome) { return At(kSubmitNames, outcome); }
 std::string_view NameOf(AmendOutcome outcome, std::string_view done) {
-  switch (outcome) {
-    case AmendOutcome::kDone:
-      return done;
-    case AmendOutcome::kInFlight:
-      return "in_flight";
-    case AmendOutcome::kFinished:
-      return "finished";
-    case AmendOutcome::kOverCapacity:
-      return "over_capacity";
-    case AmendOutcome::kStorageFull:
-      return "storage_full";
-    case AmendOutcome::kOverloaded:
-      return "overloaded";
-    case AmendOutcome::kUnknown:
-      break;
-  }
-  return "unknown";
+  return outcome == AmendOutcome::kDone ? done : At(kAmendNames, outcome);
 }
-
-std::string_view NameOf(CountOutcome outcome) {
-  switch (outcome) {
-    case CountOutcome::kCounted:
-      return "counted";
-    case CountOutcome::kFired:
-      return "fired";
-    case CountOutcome::kRepeated:
-      return "repeated";
-    case CountOutcome::kNotCounted:
-      return "not_counted";
-    case CountOutcome::kFinished:
-      return "finished";
-    case CountOutcome::kOverloaded:
-      return "overloaded";
-    case CountOutcome::kUnknown:
-      break;
-  }
-  return "unknown";
-}
-
-std::string_view NameOf(SettleOutcome outcome) {
-  switch (outcome) {
-    case SettleOutcome::kOk:
-      return "ok";
-    case SettleOutcome::kDead:
-      return "dead";
-    case SettleOutcome::kOverloaded:
-      return "overloaded";
-    case SettleOutcome::kStale:
-      break;
-  }
-  return "stale";
-}
+std::string_view NameOf(CountOutcome outcome) { return At(kCountNames, outcome); }
+std::string_view NameOf(SettleOutcome outcome) { return At(kSettleNames, outcome); }
 
 bool IsStored(SubmitOutcome outcome) {
   return outcome == SubmitOutcome::kAccepted || outcome == SubmitOutcome::kDuplicate;
 }
 
-Code CodeOf(SubmitOutcome outcome) {
-  switch (outcome) {
-    case SubmitOutcome::kConflict:
-    case SubmitOutcome::kInFlight:
-      return Code::kConflict;
-    case SubmitOutcome::kOverCapacity:
-      return Code::kOverCapacity;
-    case SubmitOutcome::kStorageFull:
-      return Code::kStorageFull;
-    case SubmitOutcome::kOverloaded:
-      return Code::kOverloaded;
-    case SubmitOutcome::kAccepted:
-    case SubmitOutcome::kDuplicate:
-      break;
-  }
-  return Code::kInternal;
-}
+Code CodeOf(SubmitOutcome outcome) { return At(kSubmitCodes, outcome); }
 
 std::optional<Error> RefusalOf(AmendOutcome outcome) {
-  switch (outcome) {
-    case AmendOutcome::kOverCapacity:
-      return Error{Code::kOverCapacity, "the larger payload does not fit into the topic or the node", "payload"};
-    case AmendOutcome::kStorageFull:
-      return Error{Code::kStorageFull, "the disk is full; nothing was changed", {}};
-    case AmendOutcome::kOverloaded:
-      return Error{Code::kOverloaded, "the job's shard has too much to do; nothing was changed", {}};
-    case AmendOutcome::kDone:
-    case AmendOutcome::kInFlight:
-    case AmendOutcome::kFinished:
-    case AmendOutcome::kUnknown:
-      break;
+  if (outcome == AmendOutcome::kOverCapacity) {
+    return Error{Code::kOverCapacity, "the larger payload does not fit into the topic or the node", "payload"};
   }
-  return std::nullopt;
+  if (outcome == AmendOutcome::kStorageFull) {
+    return Error{Code::kStorageFull, "the disk is full; nothing was changed", {}};
+  }
+  if (outcome != AmendOutcome::kOverloaded) return std::nullopt;
+  return Error{Code::kOverloaded, "the job's shard has too much to do; nothing was changed", {}};
 }
 
 }  // namespace tocsin

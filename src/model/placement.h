@@ -1,15 +1,18 @@
-// Placement: which shard serves which slot. Slot 0 of a topic is on its home shard, the next slots on the next shards,
-// modulo the number of shards. So few shards serve a topic with few slots, and topics start on different shards.
+// Which shard of a node serves which slot, and which node serves which group of slots. Pure.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/hash.h"
 
 namespace tocsin {
 
+/// Slot 0 of a topic is on its home shard, the next slots on the next shards, modulo the number of shards. So few
+/// shards serve a topic with few slots, and topics start on different shards.
 struct Placement {
   uint32_t shards = 1;
 
@@ -20,5 +23,20 @@ struct Placement {
   /// How far `shard` is from `home`.
   uint32_t OffsetOf(uint32_t home, uint32_t shard) const { return (shard + shards - home) % shards; }
 };
+
+/// Nodes own, scan and fence slots in groups. The number of groups does not depend on the number of topics. It is a
+/// multiple of every number of shards that a node on a shared store may have.
+constexpr uint32_t kGroups = 64;
+
+/// The next slots of a topic are in the next groups; agrees with Placement if the number of shards divides kGroups.
+constexpr uint32_t GroupOf(uint64_t topic_hash, uint32_t slot) {
+  return static_cast<uint32_t>((topic_hash % kGroups + slot) % kGroups);
+}
+inline uint32_t GroupOf(std::string_view topic, uint32_t slot) { return GroupOf(Hash64(topic), slot); }
+
+/// The index of the owner in `ids`, which are sorted and not empty. Rendezvous hashing: a group belongs to the member
+/// with the highest hash of (member, group). If a member joins or leaves, only the groups that it gains or loses move.
+/// Every node computes the same.
+size_t OwnerOf(uint32_t group, std::span<const std::string> ids);
 
 }  // namespace tocsin

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/nearest.h"
+#include "base/text.h"
 
 namespace tocsin {
 namespace {
@@ -37,9 +37,8 @@ Result<Template> Template::Parse(std::string_view field, std::string_view text) 
                        "{} has a {} alone: a mark is {{name}}, and {{{{ or }}}} stand for a brace", field,
                        text.front());
     }
-    Result<Part> part = ParseMark(field, text.substr(1, end - 1));
-    if (!part) return std::unexpected(std::move(part).error());
-    result.parts_.push_back(std::move(*part));
+    TOCSIN_ASSIGN(Part part, ParseMark(field, text.substr(1, end - 1)));
+    result.parts_.push_back(std::move(part));
     text.remove_prefix(end + 1);
   }
   return result;

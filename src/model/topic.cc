@@ -5,7 +5,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/check.h"
 #include "base/text.h"
 #include "model/job.h"
 

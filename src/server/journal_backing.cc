@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "model/assignment.h"
+#include "model/placement.h"
 
 namespace tocsin {
 namespace {

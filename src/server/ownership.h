@@ -14,7 +14,7 @@
 
 #include "core/cluster.h"
 #include "metrics/registry.h"
-#include "model/assignment.h"
+#include "model/placement.h"
 #include "net/asio_loop.h"
 #include "server/cluster_metrics.h"
 #include "spi/coordinator.h"

@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "config/options.h"
-#include "config/value.h"
 #include "coordination/redis/coordinator.h"
 #include "coordination/zookeeper/coordinator.h"
 #include "server/redis_options.h"

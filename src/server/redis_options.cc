@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "config/options.h"
-#include "config/value.h"
 #include "server/password_file.h"
 
 namespace tocsin {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "config/options.h"
-#include "config/value.h"
 #include "server/password_file.h"
 
 namespace tocsin {

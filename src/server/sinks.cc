@@ -6,7 +6,6 @@
 #include "base/secrets.h"
 #include "base/version.h"
 #include "config/options.h"
-#include "config/value.h"
 #include "server/sink_options.h"
 #include "sinks/kafka/factory.h"
 #include "sinks/rabbitmq/publisher.h"

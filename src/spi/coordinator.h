@@ -1,5 +1,5 @@
 // Coordinator: which nodes there are. Every node computes the same assignment of groups to nodes from the members
-// (model/assignment.h); the store fences by epochs, so a node that learns of a change late does no harm.
+// (model/placement.h); the store fences by epochs, so a node that learns of a change late does no harm.
 //
 // Threads: everything on the thread of the Loop that the coordinator was made with; `changed` and `done` run there.
 #pragma once

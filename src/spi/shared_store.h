@@ -2,7 +2,7 @@
 // of one node. A store of one node alone has none of this, and the core then gets no SharedStore.
 //
 // Every node may serve every slot; upkeep (rolling back leases, forgetting retained jobs) is divided. Slots form groups
-// (model/assignment.h), and one node owns each group. An owner has an epoch for its group, which rises with every
+// (model/placement.h), and one node owns each group. An owner has an epoch for its group, which rises with every
 // owner; the store refuses upkeep that carries an older one.
 //
 // Threads: every method is called on the shard's thread, and callbacks run there.

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "config/load.h"
 #include "config/options.h"
 

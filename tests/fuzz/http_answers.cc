@@ -6,7 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <zlib.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/text.h"
 
 namespace tocsin::http {

@@ -15,7 +15,7 @@
 
 #include <boost/json/parse.hpp>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "http_answers.h"
 #include "http_world.h"
 

@@ -1,6 +1,6 @@
 #include "http_world.h"
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::http {
 namespace {

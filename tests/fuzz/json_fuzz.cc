@@ -5,7 +5,7 @@
 
 #include <boost/json/parse.hpp>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
 #include "frontend/http/json_writer.h"

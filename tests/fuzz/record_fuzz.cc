@@ -9,7 +9,7 @@
 
 #include <sys/prctl.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/codec.h"
 #include "base/hash.h"
 #include "sim/sim_node.h"

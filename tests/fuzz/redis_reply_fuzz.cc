@@ -4,7 +4,7 @@
 // Input: the size of the pieces, from 1 to 256; the bytes of the wire.
 #include <string>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "clients/redis/slot_map.h"
 
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "frontend/resp/frame.h"
 #include "frontend/resp/test_replies.h"
 #include "resp_world.h"

@@ -1,6 +1,6 @@
 #include "resp_world.h"
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::resp {
 namespace {

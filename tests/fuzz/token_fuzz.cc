@@ -3,7 +3,7 @@
 #include <string>
 
 #include "auth/token_set.h"
-#include "base/check.h"
+#include "base/result.h"
 
 using namespace tocsin::auth;
 

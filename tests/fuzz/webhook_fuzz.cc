@@ -2,7 +2,7 @@
 // as a URL either is refused or gives parts that cannot break a request.
 #include <string>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "sinks/webhook/answer.h"
 #include "sinks/webhook/batch.h"
 #include "sinks/webhook/target.h"

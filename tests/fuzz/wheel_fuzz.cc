@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/codec.h"
 #include "storage/journal/wheel.h"
 

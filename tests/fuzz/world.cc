@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::fuzz {
 

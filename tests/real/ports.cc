@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::real {
 

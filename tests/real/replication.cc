@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::real {
 

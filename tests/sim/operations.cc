@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::sim {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "sim/sim_disk.h"
 
 namespace tocsin {

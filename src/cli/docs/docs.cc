@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "api/syntax.h"
-#include "base/nearest.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "cli/arguments.h"
 
 namespace tocsin::cli {

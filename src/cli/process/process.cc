@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "cli/text/output.h"
 
 namespace tocsin::cli {

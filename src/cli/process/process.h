@@ -1,4 +1,4 @@
-// Descriptors, signals, and Process: a program that a command started, with pipes to it. One thread uses it; several
+// Signals, and Process: a program that a command started, with pipes to it. One thread uses it; several
 // threads may each have one.
 //
 // It leads a session of its own: Ctrl-C on the terminal then reaches only us, and the program cannot wait for ever for
@@ -8,38 +8,15 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <sys/types.h>
-#include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "base/time.h"
 
 namespace tocsin::cli {
-
-/// An open file of the system, closed when destroyed. Moves, never copies.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { Close(); }
-
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  void Close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_ = -1;
-};
 
 /// An event of the system: readable once Signal was called.
 Descriptor MakeEvent();

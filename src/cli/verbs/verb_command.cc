@@ -4,9 +4,8 @@
 
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/text/human.h"
 #include "cli/verbs/topic_flags.h"
 #include "cli/verbs/view.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::redis {
 namespace {

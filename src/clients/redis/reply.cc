@@ -4,7 +4,7 @@
 
 #include <hiredis/read.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::redis {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <ranges>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
 
 namespace tocsin {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "coordination/shared/membership.h"
 

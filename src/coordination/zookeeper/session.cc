@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <zookeeper/zookeeper.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
 
 namespace tocsin::zookeeper {

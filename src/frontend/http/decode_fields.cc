@@ -1,5 +1,4 @@
 // Bodies and queries by the tables of fields and settings.
-#include "base/nearest.h"
 #include "base/text.h"
 #include "frontend/http/decode.h"
 

@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "frontend/http/header_check.h"
 
 namespace tocsin::http {

@@ -1,7 +1,7 @@
 // The handlers of all routes: decode, call the service, encode. No queue logic.
 #include "frontend/shared/handlers.h"
 
-#include "base/check.h"
+#include "base/result.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
 #include "frontend/http/gzip.h"

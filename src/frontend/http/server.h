@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/node_info.h"
+#include "core/cluster.h"
 #include "core/service.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"

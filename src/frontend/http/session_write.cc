@@ -1,7 +1,7 @@
 // Answers: compressed if the client accepts that, charged to the budget, and written.
 #include <boost/beast/http/status.hpp>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "frontend/http/encode.h"
 #include "frontend/http/json_writer.h"
 #include "frontend/http/server.h"

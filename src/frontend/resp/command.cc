@@ -5,8 +5,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "base/check.h"
-#include "base/nearest.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "frontend/resp/commands/commands.h"
 #include "frontend/shared/handlers.h"

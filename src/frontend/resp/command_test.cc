@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/words.h"
+#include "base/text.h"
 
 namespace tocsin::resp {
 namespace {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "api/syntax.h"
-#include "base/nearest.h"
 #include "base/text.h"
 
 namespace tocsin::resp {

@@ -8,7 +8,7 @@
 
 #include "api/verbs.h"
 #include "base/result.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "model/topic.h"
 
 namespace tocsin::resp {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "auth/token_set.h"
-#include "core/node_info.h"
+#include "core/cluster.h"
 #include "core/service.h"
 #include "frontend/resp/chunk.h"
 #include "frontend/resp/command.h"

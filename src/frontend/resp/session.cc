@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "frontend/resp/commands/commands.h"
 #include "frontend/resp/server.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "api/verbs.h"
-#include "core/node_info.h"
+#include "core/cluster.h"
 #include "core/service.h"
 #include "frontend/shared/value_writer.h"
 #include "net/connection.h"

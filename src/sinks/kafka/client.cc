@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
 #include "sinks/kafka/client_conf.h"
 #include "sinks/kafka/headers.h"

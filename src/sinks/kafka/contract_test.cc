@@ -1,4 +1,4 @@
-#include "base/check.h"
+#include "base/result.h"
 #include "real/kafka_server.h"
 #include "sinks/kafka/kafka_test_site.h"
 #include "spi/contract/sink_contract.h"

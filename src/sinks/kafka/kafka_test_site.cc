@@ -5,7 +5,7 @@
 #include <cstring>
 #include <ranges>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "real/process.h"
 
 namespace tocsin::kafka {

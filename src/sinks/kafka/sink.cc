@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "sinks/kafka/verdict.h"
 
 namespace tocsin::kafka {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
 
 namespace tocsin::rabbitmq {

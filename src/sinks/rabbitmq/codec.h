@@ -14,7 +14,6 @@
 #include <amqp.h>
 #include <amqp_framing.h>
 
-#include "base/check.h"
 #include "base/result.h"
 
 namespace tocsin::rabbitmq {

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
 #include "net/stream.h"
 #include "sinks/rabbitmq/sink.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "sinks/webhook/sink.h"
 
 namespace tocsin::webhook {

@@ -6,7 +6,7 @@
 #include <openssl/crypto.h>
 #include <openssl/params.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/text.h"
 
 namespace tocsin::webhook {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/log.h"
 #include "sinks/webhook/batch.h"
 #include "sinks/webhook/verdict.h"

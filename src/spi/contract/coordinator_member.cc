@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin {
 namespace {

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin {
 namespace {

@@ -16,7 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/clock.h"
 #include "spi/store.h"
 

@@ -7,7 +7,7 @@
 
 #include <sanitizer/asan_interface.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::journal {
 

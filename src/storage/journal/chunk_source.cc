@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::journal {
 namespace {

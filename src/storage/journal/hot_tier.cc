@@ -1,6 +1,6 @@
 #include "storage/journal/hot_tier.h"
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::journal {
 

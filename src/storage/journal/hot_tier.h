@@ -15,7 +15,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
-#include "base/text_map.h"
+#include "base/text.h"
 #include "spi/store.h"
 #include "storage/journal/blob_arena.h"
 #include "storage/journal/body.h"

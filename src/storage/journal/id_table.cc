@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::journal {
 namespace {

@@ -1,6 +1,6 @@
 #include "storage/journal/journal.h"
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/codec.h"
 
 namespace tocsin::journal {

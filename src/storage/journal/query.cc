@@ -1,7 +1,7 @@
 // ShardStore: lookups, listings and sweeps.
 #include <charconv>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "storage/journal/shard_store.h"
 
 namespace tocsin::journal {

@@ -1,6 +1,6 @@
 #include "storage/journal/replay.h"
 
-#include "base/check.h"
+#include "base/result.h"
 #include "model/placement.h"
 
 namespace tocsin::journal {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::journal {
 namespace {

@@ -6,7 +6,7 @@
 #include <deque>
 #include <mutex>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "spi/store.h"
 #include "storage/journal/hot_tier.h"
 #include "storage/journal/lane.h"

@@ -18,7 +18,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "storage/journal/chunk_source.h"
 
 namespace tocsin::journal {

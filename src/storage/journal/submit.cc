@@ -1,5 +1,5 @@
 // ShardStore: new jobs.
-#include "base/check.h"
+#include "base/result.h"
 #include "storage/journal/shard_store.h"
 
 namespace tocsin::journal {

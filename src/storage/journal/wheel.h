@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "storage/journal/bit_set.h"
 #include "storage/journal/list.h"

@@ -1,6 +1,6 @@
 #include "storage/redis/allowances.h"
 
-#include "model/assignment.h"
+#include "model/placement.h"
 #include "storage/redis/calls.h"
 
 namespace tocsin::redis {

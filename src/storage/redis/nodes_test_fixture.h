@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "real/redis_servers.h"
 #include "storage/redis/nodes_test_world.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "base/result.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "clients/redis/client.h"

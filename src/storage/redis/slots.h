@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "model/assignment.h"
+#include "model/placement.h"
 #include "spi/store.h"
 #include "storage/redis/record.h"
 #include "storage/redis/scripts.h"

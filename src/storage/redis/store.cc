@@ -1,6 +1,6 @@
 #include "storage/redis/store.h"
 
-#include "base/check.h"
+#include "base/result.h"
 
 namespace tocsin::redis {
 namespace {

@@ -2,7 +2,7 @@
 // script for each slot that it touches (scripts.h), so any node may serve any slot, and what a script answered is as
 // durable as that Redis is. The clock is Redis' own.
 //
-// Slots form groups (model/assignment.h). Each node asks every group of its shards for due slots when it expects some,
+// Slots form groups (model/placement.h). Each node asks every group of its shards for due slots when it expects some,
 // when another node publishes an earlier one, after every reconnect, and in any case once a second. Only a group's
 // owner rolls back leases and forgets retained jobs. Its scripts carry the epoch that it got when it took the group,
 // and Redis refuses an older one.

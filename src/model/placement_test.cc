@@ -1,4 +1,4 @@
-#include "model/assignment.h"
+#include "model/placement.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "model/placement.h"
 
 namespace tocsin {
 namespace {
