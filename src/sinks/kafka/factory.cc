@@ -38,12 +38,11 @@ Factory::~Factory() {
 }
 
 Status Factory::Check(const Topic& topic) const {
-  const Result<Addressing> addressing = Addressing::Parse(topic);
-  if (!addressing) return std::unexpected(addressing.error());
+  TOCSIN_ASSIGN(const Addressing addressing, Addressing::Parse(topic));
   // What a job has may make the name invalid: the sink checks that. The rest can be checked now.
-  const bool depends = addressing->kafka_topic.DependsOnJob();
+  const bool depends = addressing.kafka_topic.DependsOnJob();
   std::string name = depends ? "x" : "";
-  addressing->kafka_topic.Append(name, topic.name, JobView());
+  addressing.kafka_topic.Append(name, topic.name, JobView());
   const Status valid = CheckTopicName(name, depends ? topic.delivery.Text("kafka_topic") : name);
   if (valid) return {};
   return FailField(Code::kInvalidArgument, "delivery.kafka_topic", "delivery.kafka_topic: {}", valid.error().message);
@@ -51,9 +50,8 @@ Status Factory::Check(const Topic& topic) const {
 
 Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
   TOCSIN_TRY(Check(topic));
-  auto producer = ProducerFor(TimeoutOf(topic));
-  if (!producer) return std::unexpected(std::move(producer).error());
-  return std::make_unique<KafkaSink>(*std::move(producer), Addressing::Parse(topic).value(), loop);
+  TOCSIN_ASSIGN(auto producer, ProducerFor(TimeoutOf(topic)));
+  return std::make_unique<KafkaSink>(std::move(producer), Addressing::Parse(topic).value(), loop);
 }
 
 Result<std::shared_ptr<Producer>> Factory::ProducerFor(Millis timeout) {

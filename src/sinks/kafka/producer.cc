@@ -19,9 +19,7 @@ constexpr Millis kDrainWait{50};
 
 Result<std::shared_ptr<Producer>> Producer::Make(Options options, Millis timeout, const Clock& clock) {
   std::shared_ptr<Producer> producer(new Producer(std::move(options), timeout, clock));
-  Result<std::unique_ptr<Client>> client = Client::Make(producer->options_, timeout, *producer);
-  if (!client) return std::unexpected(std::move(client).error());
-  producer->client_ = std::move(*client);
+  TOCSIN_ASSIGN(producer->client_, Client::Make(producer->options_, timeout, *producer));
   producer->client_made_at_ = clock.IoNow();
   producer->thread_ = std::thread([self = producer.get()] { self->Work(); });
   return producer;

@@ -28,7 +28,7 @@
 
 namespace tocsin::kafka {
 
-class Producer final : private Events {
+class Producer {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
@@ -66,8 +66,11 @@ class Producer final : private Events {
 
   Producer(Options options, Millis timeout, const Clock& clock);
 
-  void OnReport(Message& message, const rd_kafka_message_t& report) override;
-  void OnClientError(std::string_view what) override;
+  // For the client.
+  friend class Client;
+  /// `message` is what Send was given.
+  void OnReport(Message& message, const rd_kafka_message_t& report);
+  void OnClientError(std::string_view what);
 
   void Work();
   void Round(Client& client, Millis wait);
