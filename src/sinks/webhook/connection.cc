@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 
 #include "sinks/webhook/batch.h"
+#include "sinks/webhook/sink.h"
 
 namespace tocsin::webhook {
 namespace {
@@ -30,7 +31,7 @@ bool ExpectHost(SSL* ssl, const Target& target) {
 
 }  // namespace
 
-Connection::Connection(Route& route, Owner& owner) : route_(route), owner_(&owner), socket_(route.loop.io()) {
+Connection::Connection(Route& route, WebhookSink& sink) : route_(route), sink_(sink), socket_(route.loop.io()) {
   if (route.target.tls) tls_.emplace(socket_, *route.tls);
 }
 
@@ -124,7 +125,7 @@ void Connection::Read() {
 void Connection::OnRead(const ErrorCode& error, size_t bytes) {
   if (closed_) return;
   reading_ = false;
-  if (!busy_) return owner_->OnLost(*this);
+  if (!busy_) return sink_.OnLost(*this);
   if (!error) return Proceed(reader_.Feed({buffer_.data(), bytes}), {});
   const bool clean = error == asio::error::eof;
   Proceed(reader_.End(clean), clean ? "" : fmt::format("the connection was lost: {}", error.message()));
@@ -144,16 +145,15 @@ void Connection::Finish() {
   Ending ending{.answer = reader_.TakeAnswer()};
   ending.reusable = ending.answer->keep_alive && !writing_;
   if (ending.reusable && !reading_) Read();
-  owner_->OnEnded(*this, ending);
+  sink_.OnEnded(*this, ending);
 }
 
 void Connection::Fail(std::string_view why) {
   if (stage_ == Stage::kConnect || stage_ == Stage::kHandshake) ++route_.first_address;
   busy_ = false;
-  Ending ending;
-  ending.error = fmt::format("{}: {}", route_.target.Text(), why);
-  ending.stale = served_ && !reader_.started();
-  owner_->OnEnded(*this, ending);
+  sink_.OnEnded(*this, {.answer = {},
+                        .error = fmt::format("{}: {}", route_.target.Text(), why),
+                        .stale = served_ && !reader_.started()});
 }
 
 void Connection::Expire() {

@@ -1,29 +1,14 @@
 #include "sinks/webhook/lookup.h"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 
 namespace tocsin::webhook {
-namespace {
-
-namespace ip = boost::asio::ip;
-
-std::optional<ip::address> AddressOf(const addrinfo& info) {
-  if (info.ai_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(info.ai_addr);
-    return ip::address_v4(ntohl(v4->sin_addr.s_addr));
-  }
-  if (info.ai_family != AF_INET6) return std::nullopt;
-  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(info.ai_addr);
-  ip::address_v6::bytes_type bytes;
-  std::copy_n(v6->sin6_addr.s6_addr, bytes.size(), bytes.begin());
-  return ip::address_v6(bytes, v6->sin6_scope_id);
-}
-
-}  // namespace
 
 NameLookup::NameLookup(Find find, size_t threads_max) : find_(std::move(find)), threads_max_(threads_max) {}
 
@@ -78,7 +63,9 @@ Result<Addresses> NameLookup::FindBySystem(const std::string& name) {
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   Addresses addresses;
   for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
-    if (const auto address = AddressOf(*info)) addresses.push_back(*address);
+    boost::asio::ip::tcp::endpoint endpoint;  // its memory is a sockaddr of either family
+    std::memcpy(endpoint.data(), info->ai_addr, std::min<size_t>(info->ai_addrlen, endpoint.capacity()));
+    addresses.push_back(endpoint.address());
   }
   return addresses;
 }

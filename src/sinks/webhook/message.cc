@@ -101,17 +101,12 @@ void MessageWriter::WriteHead(std::string& head, const JobView& job, int64_t now
   delivery_header::ForEach(topic_, job,
                            [&](std::string_view name, std::string_view value) { AppendField(head, name, value); });
   for (const HeaderView& header : job.headers) {
-    if (type.empty() || !delivery_header::IsContentType(header.name)) AppendOwn(head, header);
+    if (!type.empty() && delivery_header::IsContentType(header.name)) continue;
+    // The prefix keeps the job's own headers from having a meaning for HTTP, or looking like ours.
+    if (header.name != delivery_header::kProbe) head += "tocsin-header-";
+    AppendHeaderName(head, header.name);
+    AppendField(head, {}, header.value);
   }
-  head += "\r\n";
-}
-
-void MessageWriter::AppendOwn(std::string& head, const HeaderView& header) const {
-  // The prefix keeps the job's own headers from having a meaning for HTTP, or looking like ours.
-  if (header.name != delivery_header::kProbe) head += "tocsin-header-";
-  AppendHeaderName(head, header.name);
-  head += ": ";
-  AppendHeaderText(head, header.value);
   head += "\r\n";
 }
 

@@ -31,7 +31,6 @@ class MessageWriter {
  private:
   void Begin(std::string& head, std::string_view content_type, size_t bytes) const;
   void Identify(std::string& head, std::string_view id, std::string_view body, int64_t now_s) const;
-  void AppendOwn(std::string& head, const HeaderView& header) const;
 
   std::string topic_;
   std::string begin_;       // the request line and what all requests have
