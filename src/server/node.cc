@@ -17,13 +17,6 @@ namespace {
 
 constexpr Millis kStopTime{10'000};  // for requests under way when the server is told to stop
 
-Limits LimitsOf(const Config& config) {
-  Limits limits;
-  limits.payload_bytes = config.limits_payload_size;
-  limits.batch = static_cast<size_t>(config.limits_batch);
-  return limits;
-}
-
 /// How much memory requests and answers under way may take together, in addition to the stored jobs.
 size_t TransferMemory(const Config& config) {
   constexpr size_t kMin = 64 << 20;
@@ -110,7 +103,8 @@ void ServerNode::MakeShards() {
     parts.push_back(
         {.loop = loops_[shard].get(), .store = &backing_->store(shard), .shared = backing_->shared_store(shard)});
   }
-  service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, LimitsOf(config_), sinks_.get());
+  const Limits limits{.payload_bytes = config_.limits_payload_size, .batch = static_cast<size_t>(config_.limits_batch)};
+  service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, limits, sinks_.get());
   service_->OnFailed([](const Error& error) {
     // Acknowledge nothing more, and run no destructor that would touch the files: the next start recovers.
     LogError("the store has failed: {}; exiting, start again to recover", error.message);

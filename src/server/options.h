@@ -9,7 +9,7 @@
 #include "clients/redis/client.h"
 #include "config/config.h"
 #include "coordination/zookeeper/coordinator.h"
-#include "sinks/kafka/options.h"
+#include "sinks/kafka/factory.h"
 #include "sinks/rabbitmq/options.h"
 
 namespace tocsin {

@@ -63,8 +63,7 @@ class Ownership final : public Cluster {
   void Own(const std::vector<bool>& owned);
   /// The figures of what is owned, once a second.
   void Look();
-  void DescribeHere(std::shared_ptr<Gathering> gathering);
-  void LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering);
+  void DescribeHere(const std::shared_ptr<Gathering>& gathering);
   static void Finish(Gathering& gathering);
 
   const std::string store_kind_;

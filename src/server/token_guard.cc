@@ -1,14 +1,9 @@
 #include "server/token_guard.h"
 
-#include <csignal>
-
 #include "base/log.h"
 #include "server/options.h"
 
 namespace tocsin {
-
-TokenGuard::TokenGuard(boost::asio::io_context& io, const std::string& path)
-    : watch_(path), timer_(io), hangup_(io, SIGHUP) {}
 
 Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io, const Config& config, bool loopback) {
   if (config.auth_token_file.empty()) {

@@ -1,7 +1,5 @@
 #include "sinks/kafka/channel.h"
 
-#include <utility>
-
 #include "sinks/kafka/sink.h"
 
 namespace tocsin::kafka {

@@ -53,27 +53,13 @@ struct Batch {
   ~Batch() = default;
 };
 
-/// What became of one message. Takes over the reference that librdkafka had, and releases it when it is destroyed.
-class Report {
- public:
-  Report(Message* message, Delivered what) : delivered(std::move(what)), message_(message) {}
-  ~Report() {
-    if (message_ != nullptr) message_->batch->Release();
-  }
-  Report(Report&& other) noexcept
-      : delivered(std::move(other.delivered)), message_(std::exchange(other.message_, nullptr)) {}
-  Report& operator=(Report&& other) noexcept {
-    std::swap(delivered, other.delivered);
-    std::swap(message_, other.message_);
-    return *this;
-  }
-
-  Message& message() const { return *message_; }
-
+/// What became of one message. Takes over the reference that librdkafka had.
+struct Report {
+  struct Release {
+    void operator()(Message* sent) const { sent->batch->Release(); }
+  };
+  std::unique_ptr<Message, Release> message;
   Delivered delivered;
-
- private:
-  Message* message_;
 };
 
 /// Carries reports from the thread that polls a producer to the loop of one sink. It outlives the sink while librdkafka

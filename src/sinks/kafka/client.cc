@@ -142,21 +142,16 @@ rd_kafka_resp_err_t Client::Send(rd_kafka_topic_t* to, std::string_view key, std
   // A null value would be a tombstone, so a job without a payload has an empty one. Without a key the key is null.
   const std::string_view payload = job.payload.data() == nullptr ? std::string_view("") : job.payload;
   rd_kafka_headers_t* headers = MakeHeaders(topic, job);
-  std::array<rd_kafka_vu_t, 5> fields;
-  fields[0].vtype = RD_KAFKA_VTYPE_RKT;
-  fields[0].u.rkt = to;
-  fields[1].vtype = RD_KAFKA_VTYPE_VALUE;
-  fields[1].u.mem = {.ptr = Mem(payload), .size = payload.size()};
-  fields[2].vtype = RD_KAFKA_VTYPE_KEY;
-  fields[2].u.mem = {.ptr = key.empty() ? nullptr : Mem(key), .size = key.size()};
-  fields[3].vtype = RD_KAFKA_VTYPE_HEADERS;
-  fields[3].u.headers = headers;
-  fields[4].vtype = RD_KAFKA_VTYPE_OPAQUE;
-  fields[4].u.ptr = &message;
-
+  const rd_kafka_vu_t fields[] = {
+      {.vtype = RD_KAFKA_VTYPE_RKT, .u = {.rkt = to}},
+      {.vtype = RD_KAFKA_VTYPE_VALUE, .u = {.mem = {.ptr = Mem(payload), .size = payload.size()}}},
+      {.vtype = RD_KAFKA_VTYPE_KEY, .u = {.mem = {.ptr = key.empty() ? nullptr : Mem(key), .size = key.size()}}},
+      {.vtype = RD_KAFKA_VTYPE_HEADERS, .u = {.headers = headers}},
+      {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u = {.ptr = &message}},
+  };
   message.batch->Hold();  // before the report can come
   under_way_.fetch_add(1, std::memory_order_relaxed);
-  rd_kafka_error_t* error = rd_kafka_produceva(native_, fields.data(), fields.size());
+  rd_kafka_error_t* error = rd_kafka_produceva(native_, fields, std::size(fields));
   if (error == nullptr) return RD_KAFKA_RESP_ERR_NO_ERROR;
   const rd_kafka_resp_err_t code = rd_kafka_error_code(error);
   rd_kafka_error_destroy(error);
@@ -165,10 +160,6 @@ rd_kafka_resp_err_t Client::Send(rd_kafka_topic_t* to, std::string_view key, std
   message.batch->Release();
   return code;
 }
-
-void Client::Poll(Millis wait) { rd_kafka_queue_poll_callback(queue_, static_cast<int>(wait.count())); }
-
-void Client::Yield() { rd_kafka_queue_yield(queue_); }
 
 void Client::Purge() {
   rd_kafka_purge(native_, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);

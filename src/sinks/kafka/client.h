@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "model/job.h"
 #include "sinks/kafka/channel.h"
-#include "sinks/kafka/options.h"
+#include "sinks/kafka/factory.h"
 
 namespace tocsin::kafka {
 
@@ -52,9 +52,9 @@ class Client {
                            Message& message);
 
   /// Waits for events, and tells the producer of all that came: of each message that Send took exactly once.
-  void Poll(Millis wait);
+  void Poll(Millis wait) { rd_kafka_queue_poll_callback(queue_, static_cast<int>(wait.count())); }
   /// Thread-safe: ends a Poll, or the next one.
-  void Yield();
+  void Yield() { rd_kafka_queue_yield(queue_); }
   /// Everything that was sent is reported soon, with an error.
   void Purge();
   size_t under_way() const { return under_way_.load(std::memory_order_relaxed); }

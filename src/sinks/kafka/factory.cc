@@ -1,6 +1,5 @@
 #include "sinks/kafka/factory.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "sinks/kafka/producer.h"
@@ -30,8 +29,6 @@ Result<std::unique_ptr<Factory>> Factory::Make(Options options, const Clock& clo
   TOCSIN_TRY(Producer::Make(factory->options_, kAny, clock));
   return factory;
 }
-
-Factory::Factory(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
 
 Factory::~Factory() {
   for (const auto& [timeout, producer] : producers_) producer->Stop();  // all at once; their destructors wait

@@ -25,9 +25,6 @@ Result<std::shared_ptr<Producer>> Producer::Make(Options options, Millis timeout
   return producer;
 }
 
-Producer::Producer(Options options, Millis timeout, const Clock& clock)
-    : options_(std::move(options)), timeout_(timeout), clock_(clock) {}
-
 Producer::~Producer() {
   Stop();
   if (thread_.joinable()) thread_.join();
@@ -55,13 +52,13 @@ void Producer::Work() {
     ReplaceFailed();
   }
   Drain(*client_);
-  std::unique_ptr<Client> last;
-  {
-    const std::unique_lock lock(gate_);
-    last = std::move(client_);
-  }
-  last.reset();
+  ReplaceBy(nullptr).reset();
   stopped_ = true;
+}
+
+std::unique_ptr<Client> Producer::ReplaceBy(std::unique_ptr<Client> next) {
+  const std::unique_lock lock(gate_);
+  return std::exchange(client_, std::move(next));
 }
 
 void Producer::Round(Client& client, Millis wait) {
@@ -77,7 +74,8 @@ void Producer::OnReport(Message& message, const rd_kafka_message_t& report) {
     suspects_.push_back({channel.get(), channel->round().size(), report.err, {report.rkt, report.partition}});
   }
   const bool failed = report.err != RD_KAFKA_RESP_ERR_NO_ERROR;
-  const bool first = channel->Add({&message, failed ? VerdictOf(report.err, timeout_, LastError()) : Delivered()});
+  const bool first = channel->Add({.message = decltype(Report::message)(&message),
+                                   .delivered = failed ? VerdictOf(report.err, timeout_, LastError()) : Delivered()});
   if (first) reported_.push_back(channel);
 }
 
@@ -130,12 +128,7 @@ void Producer::ReplaceFailed() {
     return;
   }
   LogWarn("kafka: the producer has failed; a new one replaces it: {}", why);
-  std::unique_ptr<Client> failed = std::move(*made);
-  {
-    const std::unique_lock lock(gate_);
-    std::swap(client_, failed);
-  }
-  Drain(*failed);
+  Drain(*ReplaceBy(*std::move(made)));
 }
 
 void Producer::Drain(Client& client) {

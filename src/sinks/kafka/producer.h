@@ -24,7 +24,6 @@
 #include "base/result.h"
 #include "sinks/kafka/channel.h"
 #include "sinks/kafka/client.h"
-#include "sinks/kafka/options.h"
 
 namespace tocsin::kafka {
 
@@ -64,7 +63,8 @@ class Producer {
     std::pair<rd_kafka_topic_t*, int32_t> partition;
   };
 
-  Producer(Options options, Millis timeout, const Clock& clock);
+  Producer(Options options, Millis timeout, const Clock& clock)
+      : options_(std::move(options)), timeout_(timeout), clock_(clock) {}
 
   // For the client.
   friend class Client;
@@ -78,6 +78,8 @@ class Producer {
   /// Runs the wake-ups that are due. Returns the time to the next one, at most kPollMax.
   Millis RunWakeUps();
   void ReplaceFailed();
+  /// Returns the client that was used.
+  std::unique_ptr<Client> ReplaceBy(std::unique_ptr<Client> next);
   void Drain(Client& client);
   std::string_view LastError() const;
 

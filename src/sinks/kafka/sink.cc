@@ -82,7 +82,7 @@ bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vec
 }
 
 void KafkaSink::OnReports(std::vector<Report> reports) {
-  for (Report& report : reports) AnswerOne(report.message(), std::move(report.delivered));
+  for (Report& report : reports) AnswerOne(*report.message, std::move(report.delivered));
   if (!waiting_.empty()) Pump();
   EndCloseIfDone();
 }

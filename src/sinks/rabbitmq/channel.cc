@@ -1,6 +1,5 @@
 #include "sinks/rabbitmq/channel.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"

@@ -23,11 +23,7 @@ T Agree(T theirs, T ours) {
 }
 
 amqp_table_entry_t Flag(std::string_view name) {
-  amqp_table_entry_t entry{};
-  entry.key = BytesOf(name);
-  entry.value.kind = AMQP_FIELD_KIND_BOOLEAN;
-  entry.value.value.boolean = 1;
-  return entry;
+  return {.key = BytesOf(name), .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}};
 }
 
 }  // namespace
@@ -124,17 +120,12 @@ void Connection::Login(const amqp_connection_start_t& start) {
   // Without the last one the broker answers a wrong password by closing the socket, without a reason.
   amqp_table_entry_t capabilities[] = {Flag("publisher_confirms"), Flag("basic.nack"), Flag("connection.blocked"),
                                        Flag("authentication_failure_close")};
-  amqp_table_entry_t properties[] = {TextField("product", "Tocsin"),
-                                     TextField("connection_name", options_.connection_name), amqp_table_entry_t{}};
-  properties[2].key = BytesOf("capabilities");
-  properties[2].value.kind = AMQP_FIELD_KIND_TABLE;
-  properties[2].value.value.table = {.num_entries = static_cast<int>(std::size(capabilities)), .entries = capabilities};
-
-  std::string secret;
-  secret += '\0';
-  secret += options_.username;
-  secret += '\0';
-  secret += options_.password;
+  const amqp_table_t table{.num_entries = static_cast<int>(std::size(capabilities)), .entries = capabilities};
+  amqp_table_entry_t properties[] = {
+      TextField("product", "Tocsin"),
+      TextField("connection_name", options_.connection_name),
+      {.key = BytesOf("capabilities"), .value = {.kind = AMQP_FIELD_KIND_TABLE, .value = {.table = table}}}};
+  const std::string secret = fmt::format("{0}{1}{0}{2}", '\0', options_.username, options_.password);
   encoder_.Method(
       out_, 0, AMQP_CONNECTION_START_OK_METHOD,
       amqp_connection_start_ok_t{

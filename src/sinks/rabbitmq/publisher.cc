@@ -130,7 +130,7 @@ void Publisher::Add(std::unique_ptr<Channel> channel) {
 
 void Publisher::Deliver(Channel& channel, uint64_t batch_id, std::shared_ptr<const JobBatch> batch) {
   channel.Deliver(batch_id, std::move(batch));
-  Schedule(channel);
+  if (!std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
   EndTurn();
 }
 
@@ -200,10 +200,6 @@ uint16_t Publisher::TakeNumber(Channel& channel) {
     return last_number_;
   }
   return 0;
-}
-
-void Publisher::Schedule(Channel& channel) {
-  if (!std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
 }
 
 void Publisher::Publish() {

@@ -72,7 +72,6 @@ class Publisher final : public SinkFactory {
   void WakeAt(TimePoint time);
 
   void Connect();
-  void Schedule(Channel& channel);
   /// Fills the buffer for the next write from the topics that have jobs, in turn.
   void Publish();
   void OnTimer();

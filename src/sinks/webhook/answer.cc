@@ -19,7 +19,6 @@ using std::chrono::sys_seconds;
 constexpr size_t kPhraseBytesMax = 64;
 constexpr size_t kRetryAfterBytesMax = 64;
 constexpr int kSwitching = 101;
-constexpr int kInterim = 1;  // status / 100
 constexpr int kTimeout = 408;
 constexpr int kTooEarly = 425;
 constexpr int kTooMany = 429;
@@ -85,10 +84,6 @@ size_t AnswerReader::Parser::on_body_impl(Text body, Error& error) {
   return body.size();
 }
 
-size_t AnswerReader::Parser::on_chunk_body_impl(std::uint64_t /*remain*/, Text body, Error& error) {
-  return on_body_impl(body, error);
-}
-
 void AnswerReader::Begin(Bounds bounds) {
   bounds_ = bounds;
   parser_.emplace(*this);
@@ -100,15 +95,9 @@ void AnswerReader::Begin(Bounds bounds) {
   error_.clear();
 }
 
-bool AnswerReader::HasStatus() const { return parser_->is_header_done() && answer_.status / 100 != kInterim; }
-
 AnswerReader::State AnswerReader::Feed(std::string_view bytes) {
   started_ = started_ || !bytes.empty();
   pending_.append(bytes);
-  return Parse();
-}
-
-AnswerReader::State AnswerReader::Parse() {
   while (!pending_.empty()) {
     boost::beast::error_code error;
     const bool head = !parser_->is_header_done();

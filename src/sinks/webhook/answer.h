@@ -69,17 +69,18 @@ class AnswerReader {
     void on_body_init_impl(const Length& length, Error& error) override;
     size_t on_body_impl(Text body, Error& error) override;
     void on_chunk_header_impl(std::uint64_t, Text, Error&) override {}
-    size_t on_chunk_body_impl(std::uint64_t remain, Text body, Error& error) override;
+    size_t on_chunk_body_impl(std::uint64_t, Text body, Error& error) override { return on_body_impl(body, error); }
     void on_finish_impl(Error&) override {}
 
     AnswerReader& reader_;
   };
 
   /// Whether the head of the answer itself, not of an interim one, is complete.
-  bool HasStatus() const;
-  State Parse();
+  bool HasStatus() const { return parser_->is_header_done() && answer_.status / 100 != kInterim; }
   State Finish(bool whole);
   State Break(std::string_view why);
+
+  static constexpr int kInterim = 1;  // status / 100
 
   Bounds bounds_;
   std::optional<Parser> parser_;

@@ -80,10 +80,6 @@ void Connection::Connected(const ErrorCode& error) {
   ErrorCode ignored;
   socket_.set_option(Tcp::no_delay(true), ignored);
   if (!tls_) return Begin();
-  Handshake();
-}
-
-void Connection::Handshake() {
   stage_ = Stage::kHandshake;
   if (!ExpectHost(tls_->native_handle(), route_.target)) return Fail("OpenSSL refuses the name of the host");
   tls_->async_handshake(asio::ssl::stream_base::client,

@@ -104,7 +104,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Open();
   void Found(const Result<Addresses>& found);
   void Connected(const ErrorCode& error);
-  void Handshake();
   void HandshakeDone(const ErrorCode& error);
   void Begin();
   void Write();

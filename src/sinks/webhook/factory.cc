@@ -25,8 +25,6 @@ Result<std::unique_ptr<ssl::context>> MakeTlsContext(const std::string& ca_file)
 
 }  // namespace
 
-Factory::Factory(Options options) : options_(std::move(options)), lookup_(options_.find_addresses) {}
-
 Result<std::unique_ptr<Factory>> Factory::Make(Options options) {
   std::unique_ptr<Factory> factory(new Factory(std::move(options)));
   TOCSIN_ASSIGN(factory->allow_, Networks::Parse(factory->options_.allow));

@@ -10,8 +10,6 @@
 
 namespace tocsin::webhook {
 
-NameLookup::NameLookup(Find find, size_t threads_max) : find_(std::move(find)), threads_max_(threads_max) {}
-
 NameLookup::~NameLookup() {
   {
     const std::lock_guard lock(mutex_);
@@ -22,12 +20,13 @@ NameLookup::~NameLookup() {
 }
 
 void NameLookup::Ask(const std::string& name, Loop& loop, Done done) {
+  constexpr size_t kThreadsMax = 16;
   const std::lock_guard lock(mutex_);
   auto [at, fresh] = askers_.try_emplace(name);
   at->second.push_back({&loop, std::move(done)});
   if (!fresh) return;
   waiting_.push_back(name);
-  if (idle_ < waiting_.size() && threads_.size() < threads_max_) threads_.emplace_back([this] { Work(); });
+  if (idle_ < waiting_.size() && threads_.size() < kThreadsMax) threads_.emplace_back([this] { Work(); });
   wake_.notify_one();
 }
 

@@ -48,15 +48,7 @@ std::string_view ContentType(const JobView& job) {
   return "";
 }
 
-void AppendField(std::string& head, std::string_view name, std::string_view text) {
-  head += name;
-  head += ": ";
-  AppendHeaderText(head, text);
-  head += "\r\n";
-}
-
-}  // namespace
-
+/// Escaped for the value of a header.
 void AppendHeaderText(std::string& out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -68,6 +60,15 @@ void AppendHeaderText(std::string& out, std::string_view text) {
     }
   }
 }
+
+void AppendField(std::string& head, std::string_view name, std::string_view text) {
+  head += name;
+  head += ": ";
+  AppendHeaderText(head, text);
+  head += "\r\n";
+}
+
+}  // namespace
 
 MessageWriter::MessageWriter(const Target& target, std::string topic, std::string_view user_agent,
                              std::unique_ptr<const Signer> signer)

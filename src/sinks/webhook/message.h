@@ -38,7 +38,4 @@ class MessageWriter {
   std::unique_ptr<const Signer> signer_;
 };
 
-/// Escaped for the value of a header.
-void AppendHeaderText(std::string& out, std::string_view text);
-
 }  // namespace tocsin::webhook
