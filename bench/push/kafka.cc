@@ -5,8 +5,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "push/push.h"
-#include "sinks/kafka/client_conf.h"
-#include "sinks/kafka/headers.h"
+#include "sinks/kafka/client.h"
 
 namespace tocsin::bench {
 namespace {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -57,6 +58,14 @@ class Backing {
   virtual Status Close() = 0;
 };
 
-std::unique_ptr<Backing> MakeBacking(BackingParts parts);
+/// The embedded store, which only this node uses.
+std::unique_ptr<Backing> MakeJournalBacking(BackingParts parts);
+/// Stores on a Redis that many nodes share. Each shard has a client of its own on its own loop, and so has the
+/// coordinator on the main loop.
+std::unique_ptr<Backing> MakeRedisBacking(BackingParts parts);
+
+inline std::unique_ptr<Backing> MakeBacking(BackingParts parts) {
+  return (parts.config.store == StoreKind::kRedis ? MakeRedisBacking : MakeJournalBacking)(std::move(parts));
+}
 
 }  // namespace tocsin

@@ -1,8 +1,10 @@
-#include "server/journal_backing.h"
-
 #include <utility>
 
+#include "base/file.h"
 #include "model/placement.h"
+#include "server/backing.h"
+#include "server/ownership.h"
+#include "storage/journal/open.h"
 
 namespace tocsin {
 namespace {
@@ -30,32 +32,46 @@ std::string Recovery(const journal::NodeStore& node) {
   return text;
 }
 
+class JournalBacking final : public Backing {
+ public:
+  explicit JournalBacking(BackingParts parts)
+      : parts_(std::move(parts)),
+        cluster_(std::make_shared<SingleNode>("journal", parts_.self, &parts_.clock)),
+        metrics_(parts_.metrics),
+        file_system_(MakePosixFileSystem()) {}
+
+  Status Open(const std::function<bool()>& /*go_on*/) override {
+    TOCSIN_ASSIGN(node_, journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config), parts_.clock));
+    if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
+    for (uint32_t shard = 0; shard < parts_.loops.size(); ++shard) node_->Bind(shard, *parts_.loops[shard]);
+    node_->Observe(parts_.metrics);
+    return {};
+  }
+  Store& store(uint32_t shard) override { return node_->store(shard); }
+  std::shared_ptr<Cluster> cluster() override { return cluster_; }
+  std::string Describe() const override {
+    return fmt::format("data     {} ({})", parts_.config.data_dir, Recovery(*node_));
+  }
+  void Start() override {
+    node_->Start();
+    metrics_.members->Set(1);
+    metrics_.owned_groups->Set(kGroups);
+  }
+  void Leave(Task done) override { done(); }
+  Status Close() override { return node_->Close(); }
+
+ private:
+  const BackingParts parts_;
+  const std::shared_ptr<Cluster> cluster_;
+  ClusterMetrics metrics_;
+  std::unique_ptr<FileSystem> file_system_;
+  std::unique_ptr<journal::NodeStore> node_;
+};
+
 }  // namespace
 
-JournalBacking::JournalBacking(BackingParts parts)
-    : parts_(std::move(parts)),
-      cluster_(std::make_shared<SingleNode>("journal", parts_.self, &parts_.clock)),
-      metrics_(parts_.metrics),
-      file_system_(MakePosixFileSystem()) {}
-
-Status JournalBacking::Open(const std::function<bool()>&) {
-  auto node = journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config), parts_.clock);
-  if (!node) return std::unexpected(std::move(node).error());
-  node_ = *std::move(node);
-  if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
-  for (uint32_t shard = 0; shard < parts_.loops.size(); ++shard) node_->Bind(shard, *parts_.loops[shard]);
-  node_->Observe(parts_.metrics);
-  return {};
-}
-
-void JournalBacking::Start() {
-  node_->Start();
-  metrics_.members->Set(1);
-  metrics_.owned_groups->Set(kGroups);
-}
-
-std::string JournalBacking::Describe() const {
-  return fmt::format("data     {} ({})", parts_.config.data_dir, Recovery(*node_));
+std::unique_ptr<Backing> MakeJournalBacking(BackingParts parts) {
+  return std::make_unique<JournalBacking>(std::move(parts));
 }
 
 }  // namespace tocsin

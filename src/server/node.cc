@@ -9,21 +9,13 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "config/docs.h"
-#include "server/banner.h"
-#include "server/exit_status.h"
-#include "server/file_limit.h"
+#include "server/options.h"
+#include "server/program.h"
 
 namespace tocsin {
 namespace {
 
 constexpr Millis kStopTime{10'000};  // for requests under way when the server is told to stop
-
-Limits LimitsOf(const Config& config) {
-  Limits limits;
-  limits.payload_bytes = config.limits_payload_size;
-  limits.batch = static_cast<size_t>(config.limits_batch);
-  return limits;
-}
 
 /// How much memory requests and answers under way may take together, in addition to the stored jobs.
 size_t TransferMemory(const Config& config) {
@@ -60,21 +52,15 @@ ServerNode::ServerNode(const Config& config)
   for (int shard = 0; shard < config.shards; ++shard) loops_.push_back(std::make_unique<net::AsioLoop>(clock_));
 }
 
-ServerNode::~ServerNode() = default;
-
 Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
-  auto http = net::MakeAddress(config.http_listen.host, config.http_listen.port);
-  if (!http) return std::unexpected(std::move(http).error().Prefixed("http.listen"));
-  auto resp = net::MakeAddress(config.resp_listen.host, config.resp_listen.port);
-  if (!resp) return std::unexpected(std::move(resp).error().Prefixed("resp.listen"));
+  TOCSIN_ASSIGN(const net::Address http,
+                Prefixed("http.listen", net::MakeAddress(config.http_listen.host, config.http_listen.port)));
+  TOCSIN_ASSIGN(const net::Address resp,
+                Prefixed("resp.listen", net::MakeAddress(config.resp_listen.host, config.resp_listen.port)));
   std::unique_ptr<ServerNode> node(new ServerNode(config));
-  auto guard = TokenGuard::Open(node->main_loop_.io(), config, http->loopback && resp->loopback);
-  if (!guard) return std::unexpected(std::move(guard).error());
-  node->token_guard_ = *std::move(guard);
-  TOCSIN_TRY(node->Listen(*http, *resp));
-  auto sinks = NodeSinks::Make(config, node->clock_, node->Loops());
-  if (!sinks) return std::unexpected(std::move(sinks).error());
-  node->sinks_ = *std::move(sinks);
+  TOCSIN_ASSIGN(node->token_guard_, TokenGuard::Open(node->main_loop_.io(), config, http.loopback && resp.loopback));
+  TOCSIN_TRY(node->Listen(http, resp));
+  TOCSIN_ASSIGN(node->sinks_, NodeSinks::Make(config, node->clock_, node->Loops()));
   TOCSIN_TRY(node->OpenStore());
   node->MakeShards();
   node->MakeServers();
@@ -83,13 +69,12 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
 
 Status ServerNode::Listen(const net::Address& http, const net::Address& resp) {
   const size_t connections = FitConnections(static_cast<size_t>(config_.limits_connections));
-  auto listener =
-      net::Listener::Open(main_loop_.io(), http, {connections, http::RefusalText(connections), connections_});
-  if (!listener) return std::unexpected(std::move(listener).error().Prefixed("http.listen"));
-  http_listener_ = *std::move(listener);
-  listener = net::Listener::Open(main_loop_.io(), resp, {connections, resp::RefusalText(connections), connections_});
-  if (!listener) return std::unexpected(std::move(listener).error().Prefixed("resp.listen"));
-  resp_listener_ = *std::move(listener);
+  const auto open = [&](const net::Address& address, std::string refusal, std::string_view option) {
+    return Prefixed(option,
+                    net::Listener::Open(main_loop_.io(), address, {connections, std::move(refusal), connections_}));
+  };
+  TOCSIN_ASSIGN(http_listener_, open(http, http::RefusalText(connections), "http.listen"));
+  TOCSIN_ASSIGN(resp_listener_, open(resp, resp::RefusalText(connections), "resp.listen"));
   return {};
 }
 
@@ -118,7 +103,8 @@ void ServerNode::MakeShards() {
     parts.push_back(
         {.loop = loops_[shard].get(), .store = &backing_->store(shard), .shared = backing_->shared_store(shard)});
   }
-  service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, LimitsOf(config_), sinks_.get());
+  const Limits limits{.payload_bytes = config_.limits_payload_size, .batch = static_cast<size_t>(config_.limits_batch)};
+  service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, limits, sinks_.get());
   service_->OnFailed([](const Error& error) {
     // Acknowledge nothing more, and run no destructor that would touch the files: the next start recovers.
     LogError("the store has failed: {}; exiting, start again to recover", error.message);

@@ -34,7 +34,6 @@ class ServerNode {
   /// Binds the addresses, opens the store and recovers it. Nothing is served yet. kShuttingDown if a signal came
   /// meanwhile.
   static Result<std::unique_ptr<ServerNode>> Open(const Config& config);
-  ~ServerNode();
   ServerNode(const ServerNode&) = delete;
   ServerNode& operator=(const ServerNode&) = delete;
 

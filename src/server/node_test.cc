@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "auth/token_file.h"
-#include "server/exit_status.h"
+#include "server/program.h"
 #include "server/server_test_site.h"
 
 namespace tocsin {

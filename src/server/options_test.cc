@@ -1,10 +1,9 @@
 // From the configuration to the options of back ends: passwords, Redis, ZooKeeper, Kafka and RabbitMQ.
+#include "server/options.h"
+
 #include <gmock/gmock.h>
 
-#include "server/password_file.h"
-#include "server/redis_options.h"
 #include "server/server_test_site.h"
-#include "server/sink_options.h"
 
 namespace tocsin {
 namespace {

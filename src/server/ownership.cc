@@ -1,9 +1,6 @@
 #include "server/ownership.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "base/log.h"
@@ -148,10 +145,10 @@ struct Ownership::Gathering {
 
 void Ownership::Describe(Loop& caller, Done<ClusterReport> done) {
   auto gathering = std::make_shared<Gathering>(caller, std::move(done), ClusterReport{}, shards_.size());
-  main_loop_.Post([this, gathering = std::move(gathering)]() mutable { DescribeHere(std::move(gathering)); });
+  main_loop_.Post([this, gathering = std::move(gathering)] { DescribeHere(gathering); });
 }
 
-void Ownership::DescribeHere(std::shared_ptr<Gathering> gathering) {
+void Ownership::DescribeHere(const std::shared_ptr<Gathering>& gathering) {
   ClusterReport& report = gathering->report;
   report.store = store_kind_;
   report.node = self_.id;
@@ -160,17 +157,15 @@ void Ownership::DescribeHere(std::shared_ptr<Gathering> gathering) {
     const bool self = member.id == self_.id;
     report.members.push_back({.member = std::move(member), .self = self, .groups = 0, .slots = 0});
   }
-  for (size_t shard = 0; shard < shards_.size(); ++shard) {
-    shards_[shard].loop->Post([this, shard, gathering] { LookAt(shard, gathering); });
+  for (const OwnedShard& shard : shards_) {
+    shard.loop->Post([this, &store = *shard.store, gathering] {
+      main_loop_.Post([gathering, groups = store.Groups(), servers = store.Servers()] {
+        for (const GroupState& group : groups) gathering->report.groups.push_back(group);
+        for (const StoreServer& server : servers) Merge(gathering->report.servers, server);
+        if (--gathering->left == 0) Finish(*gathering);
+      });
+    });
   }
-}
-
-void Ownership::LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering) {
-  main_loop_.Post([gathering, groups = shards_[shard].store->Groups(), servers = shards_[shard].store->Servers()] {
-    for (const GroupState& group : groups) gathering->report.groups.push_back(group);
-    for (const StoreServer& server : servers) Merge(gathering->report.servers, server);
-    if (--gathering->left == 0) Finish(*gathering);
-  });
 }
 
 void Ownership::Finish(Gathering& gathering) {

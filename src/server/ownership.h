@@ -16,11 +16,23 @@
 #include "metrics/registry.h"
 #include "model/placement.h"
 #include "net/asio_loop.h"
-#include "server/cluster_metrics.h"
 #include "spi/coordinator.h"
 #include "spi/shared_store.h"
 
 namespace tocsin {
+
+/// The metrics of a node among others; every kind of backing fills it in. The figures are thread-safe.
+struct ClusterMetrics {
+  explicit ClusterMetrics(metrics::Registry& registry)
+      : members(registry.GetGauge("tocsin_cluster_members",
+                                  "Nodes that share the store, as this one knows. 0: it is not registered itself.")),
+        owned_groups(registry.GetGauge("tocsin_owned_groups", "Groups of slots that this node looks after.")),
+        takeovers(registry.GetCounter("tocsin_takeovers_total", "Groups that this node began to look after.")) {}
+
+  const std::shared_ptr<metrics::Gauge> members;
+  const std::shared_ptr<metrics::Gauge> owned_groups;
+  const std::shared_ptr<metrics::Counter> takeovers;
+};
 
 /// One shard's part. Group g belongs to shard g mod the number of shards.
 struct OwnedShard {
@@ -51,8 +63,7 @@ class Ownership final : public Cluster {
   void Own(const std::vector<bool>& owned);
   /// The figures of what is owned, once a second.
   void Look();
-  void DescribeHere(std::shared_ptr<Gathering> gathering);
-  void LookAt(size_t shard, const std::shared_ptr<Gathering>& gathering);
+  void DescribeHere(const std::shared_ptr<Gathering>& gathering);
   static void Finish(Gathering& gathering);
 
   const std::string store_kind_;

@@ -1,13 +1,36 @@
-// The server program: from its arguments to its exit status. main.cc only calls it; tests call it too.
+// The server program: from its arguments to its exit status, and what it does around its node. main.cc only calls it;
+// tests call it too.
 #pragma once
 
 #include <cstdio>
+#include <string>
 
 #include "config/load.h"
 
 namespace tocsin {
 
-/// Serves until a signal, or prints what was asked for. Returns the exit status (exit_status.h).
+constexpr int kExitOk = 0;
+constexpr int kExitCannotStart = 1;  // the address or the data folder is in use, or the stored data is damaged
+constexpr int kExitBadConfig = 2;
+constexpr int kExitStoreFailed = 70;  // a write or a sync failed: start it again, and it recovers
+
+struct BannerFacts {
+  std::string version;  // a line
+  std::string store;    // a line: where jobs are, and what was there already
+  std::string url;      // without a slash at the end
+  std::string resp;     // host:port
+  bool virtual_clock = false;
+  bool tokens = false;  // every call needs an access token
+};
+
+/// What the server prints when it is ready: where it listens, what it recovered, and a first job to paste.
+std::string BannerText(const BannerFacts& facts);
+
+/// Raises the limit of open files as far as the system allows, and returns how many of `wanted` connections fit below
+/// it: the journal must always be able to open a file.
+size_t FitConnections(size_t wanted);
+
+/// Serves until a signal, or prints what was asked for. Returns the exit status.
 int RunProgram(const Inputs& inputs, std::FILE* out, std::FILE* err);
 
 }  // namespace tocsin

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "base/version.h"
-#include "server/exit_status.h"
 #include "server/server_test_site.h"
 
 namespace tocsin {

@@ -1,13 +1,17 @@
-#include "server/redis_backing.h"
-
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
+#include "clients/redis/client.h"
 #include "config/options.h"
 #include "coordination/redis/coordinator.h"
 #include "coordination/zookeeper/coordinator.h"
-#include "server/redis_options.h"
+#include "server/backing.h"
+#include "server/options.h"
+#include "server/ownership.h"
+#include "storage/redis/checks.h"
+#include "storage/redis/store.h"
 
 namespace tocsin {
 namespace {
@@ -27,32 +31,60 @@ std::string WhyAway(const redis::ServerHealth& server, bool known) {
   return known ? std::string(why) : fmt::format("{}: {}", server.endpoint.Text(), why);
 }
 
-std::string Joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
-  return all;
-}
+class RedisBacking final : public Backing {
+ public:
+  explicit RedisBacking(BackingParts parts) : parts_(std::move(parts)) {}
+  ~RedisBacking() override { static_cast<void>(RedisBacking::Close()); }  // of one that could not be opened
 
-}  // namespace
+  Status Open(const std::function<bool()>& go_on) override;
+  Store& store(uint32_t shard) override { return *shards_[shard].store; }
+  SharedStore* shared_store(uint32_t shard) override { return shards_[shard].store.get(); }
+  std::shared_ptr<Cluster> cluster() override { return ownership_; }
+  std::string Describe() const override;
+  void Start() override { ownership_->Start(); }
+  void Leave(Task done) override { ownership_->Leave(std::move(done)); }
+  Status Close() override {
+    if (std::exchange(closed_, true)) return {};
+    for (const Part& part : shards_) part.client->Close();
+    return {};
+  }
 
-RedisBacking::~RedisBacking() {
-  (void)Close();  // of one that could not be opened
-}
+ private:
+  struct Part {
+    std::unique_ptr<redis::Client> client;
+    std::unique_ptr<redis::RedisStore> store;
+    bool open = false;
+    bool asked = false;
+    std::optional<Error> error;  // of the last try to open
+  };
+
+  Status MakeStores(redis::Options options);
+  Status OpenStores(const std::function<bool()>& go_on);
+  void AskToOpen();
+  Status CheckServers();
+  Result<std::unique_ptr<Coordinator>> MakeCoordinator(redis::Options options);
+  /// What keeps the stores from opening.
+  std::string Trouble() const;
+  /// Runs the shards' loops on this thread for a moment, or until `done`: their own threads do not run yet.
+  template <class Until>
+  void Drive(Millis most, Until done);
+
+  const BackingParts parts_;
+  std::vector<Part> shards_;
+  std::shared_ptr<Ownership> ownership_;
+  bool closed_ = false;
+};
 
 Status RedisBacking::Open(const std::function<bool()>& go_on) {
-  auto options = RedisOptionsOf(parts_.config);
-  if (!options) return std::unexpected(std::move(options).error());
-  TOCSIN_TRY(MakeStores(*options));
+  TOCSIN_ASSIGN(redis::Options options, RedisOptionsOf(parts_.config));
+  TOCSIN_TRY(MakeStores(options));
   TOCSIN_TRY(OpenStores(go_on));
   TOCSIN_TRY(CheckServers());
   if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
-  auto coordinator = MakeCoordinator(*std::move(options));
-  if (!coordinator) return std::unexpected(std::move(coordinator).error());
+  TOCSIN_ASSIGN(std::unique_ptr<Coordinator> coordinator, MakeCoordinator(std::move(options)));
   std::vector<OwnedShard> shards;
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    shards.push_back({parts_.loops[i], shards_[i].store.get()});
-  }
-  ownership_ = std::make_shared<Ownership>("redis", parts_.main_loop, std::move(shards), *std::move(coordinator),
+  for (size_t i = 0; i < shards_.size(); ++i) shards.push_back({parts_.loops[i], shards_[i].store.get()});
+  ownership_ = std::make_shared<Ownership>("redis", parts_.main_loop, std::move(shards), std::move(coordinator),
                                            parts_.self, parts_.metrics);
   return {};
 }
@@ -61,10 +93,9 @@ Status RedisBacking::MakeStores(redis::Options options) {
   options.beat_min = kBeatEvery * static_cast<int64_t>(parts_.loops.size());
   const auto clock = parts_.virtual_clock != nullptr ? redis::ClockSource::kCaller : redis::ClockSource::kRedis;
   for (net::AsioLoop* const loop : parts_.loops) {
-    auto client = redis::Client::Make(loop->io(), options, parts_.metrics);
-    if (!client) return std::unexpected(std::move(client).error().Prefixed("redis"));
+    TOCSIN_ASSIGN(auto client, Prefixed("redis", redis::Client::Make(loop->io(), options, parts_.metrics)));
     Part& part = shards_.emplace_back();
-    part.client = *std::move(client);
+    part.client = std::move(client);
     part.store =
         std::make_unique<redis::RedisStore>(*part.client, parts_.clock,
                                             redis::StoreOptions{.prefix = parts_.config.redis_prefix,
@@ -159,7 +190,8 @@ Status RedisBacking::CheckServers() {
   if ((*found)->empty()) return {};
   if (parts_.config.redis_checks == RedisChecks::kRefuse) {
     return FailField(Code::kInvalidArgument, "redis.checks",
-                     "{}. Set Redis right, or start with redis.checks = warn to go on all the same", Joined(**found));
+                     "{}. Set Redis right, or start with redis.checks = warn to go on all the same",
+                     fmt::join(**found, "; "));
   }
   for (const std::string& warning : **found) LogWarn("redis.checks: {}", warning);
   return {};
@@ -168,17 +200,13 @@ Status RedisBacking::CheckServers() {
 Result<std::unique_ptr<Coordinator>> RedisBacking::MakeCoordinator(redis::Options options) {
   const Config& config = parts_.config;
   if (config.coordination == CoordinationKind::kZookeeper) {
-    auto zookeeper = ZookeeperOptionsOf(config);
-    if (!zookeeper) return std::unexpected(std::move(zookeeper).error());
-    auto made =
-        ZookeeperCoordinator::Make(parts_.main_loop, parts_.main_loop.io(), parts_.clock, *std::move(zookeeper));
-    if (!made) return std::unexpected(std::move(made).error().Prefixed("zookeeper"));
-    return *std::move(made);
+    TOCSIN_ASSIGN(ZookeeperOptions zookeeper, ZookeeperOptionsOf(config));
+    return Prefixed("zookeeper", ZookeeperCoordinator::Make(parts_.main_loop, parts_.main_loop.io(), parts_.clock,
+                                                            std::move(zookeeper)));
   }
-  auto made = RedisCoordinator::Make(parts_.main_loop.io(), parts_.clock, std::move(options), parts_.metrics,
-                                     {.prefix = config.redis_prefix, .session = config.session_timeout});
-  if (!made) return std::unexpected(std::move(made).error().Prefixed("coordination"));
-  return *std::move(made);
+  return Prefixed("coordination",
+                  RedisCoordinator::Make(parts_.main_loop.io(), parts_.clock, std::move(options), parts_.metrics,
+                                         {.prefix = config.redis_prefix, .session = config.session_timeout}));
 }
 
 std::string RedisBacking::Describe() const {
@@ -186,10 +214,10 @@ std::string RedisBacking::Describe() const {
                      ShowOption(*FindOption("redis.mode"), parts_.config), parts_.config.redis_prefix, parts_.self.id);
 }
 
-Status RedisBacking::Close() {
-  if (std::exchange(closed_, true)) return {};
-  for (const Part& part : shards_) part.client->Close();
-  return {};
+}  // namespace
+
+std::unique_ptr<Backing> MakeRedisBacking(BackingParts parts) {
+  return std::make_unique<RedisBacking>(std::move(parts));
 }
 
 }  // namespace tocsin

@@ -6,7 +6,7 @@
 #include "base/secrets.h"
 #include "base/version.h"
 #include "config/options.h"
-#include "server/sink_options.h"
+#include "server/options.h"
 #include "sinks/kafka/factory.h"
 #include "sinks/rabbitmq/publisher.h"
 #include "sinks/webhook/factory.h"
@@ -31,15 +31,13 @@ Made MakeWebhook(const Parts& parts) {
 }
 
 Made MakeKafka(const Parts& parts) {
-  auto options = KafkaOptionsOf(parts.config);
-  if (!options) return std::unexpected(std::move(options).error());
-  return kafka::Factory::Make(*std::move(options), parts.clock);
+  TOCSIN_ASSIGN(kafka::Options options, KafkaOptionsOf(parts.config));
+  return kafka::Factory::Make(std::move(options), parts.clock);
 }
 
 Made MakeRabbitmq(const Parts& parts) {
-  auto options = RabbitmqOptionsOf(parts.config);
-  if (!options) return std::unexpected(std::move(options).error());
-  return rabbitmq::Publisher::Make(*std::move(options));
+  TOCSIN_ASSIGN(rabbitmq::Options options, RabbitmqOptionsOf(parts.config));
+  return rabbitmq::Publisher::Make(std::move(options));
 }
 
 /// To add a sink, add its row here and one in model/delivery.cc.
@@ -54,20 +52,14 @@ constexpr Kind kKinds[] = {
     {"rabbitmq", MakeRabbitmq, "rabbitmq.url"},
 };
 
-bool IsConfigured(const Kind& kind, const Config& config) {
-  return kind.option.empty() || !ShowOption(*FindOption(kind.option), config).empty();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<NodeSinks>> NodeSinks::Make(const Config& config, const Clock& clock,
                                                    std::vector<net::AsioLoop*> loops) {
   auto sinks = std::make_unique<NodeSinks>();
   for (const Kind& kind : kKinds) {
-    if (!IsConfigured(kind, config)) continue;
-    auto made = kind.make({config, clock, loops});
-    if (!made) return std::unexpected(std::move(made).error());
-    sinks->factories_.emplace(kind.name, *std::move(made));
+    if (!kind.option.empty() && ShowOption(*FindOption(kind.option), config).empty()) continue;
+    TOCSIN_ASSIGN(sinks->factories_[kind.name], kind.make({config, clock, loops}));
   }
   return sinks;
 }
@@ -85,15 +77,13 @@ Result<SinkFactory*> NodeSinks::Find(const Topic& topic) const {
 }
 
 Status NodeSinks::Check(const Topic& topic) const {
-  auto factory = Find(topic);
-  if (!factory) return std::unexpected(std::move(factory).error());
-  return (*factory)->Check(topic);
+  TOCSIN_ASSIGN(const SinkFactory* const factory, Find(topic));
+  return factory->Check(topic);
 }
 
 Result<std::unique_ptr<Sink>> NodeSinks::Open(const Topic& topic, Loop& loop) {
-  auto factory = Find(topic);
-  if (!factory) return std::unexpected(std::move(factory).error());
-  return (*factory)->Open(topic, loop);
+  TOCSIN_ASSIGN(SinkFactory* const factory, Find(topic));
+  return factory->Open(topic, loop);
 }
 
 }  // namespace tocsin

@@ -3,8 +3,7 @@
 #include <sys/resource.h>
 
 #include "server/backing.h"
-#include "server/banner.h"
-#include "server/file_limit.h"
+#include "server/program.h"
 #include "server/server_test_site.h"
 
 namespace tocsin {

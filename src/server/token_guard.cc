@@ -1,18 +1,9 @@
 #include "server/token_guard.h"
 
-#include <csignal>
-
 #include "base/log.h"
+#include "server/options.h"
 
 namespace tocsin {
-namespace {
-
-constexpr Millis kLook{1000};
-
-}  // namespace
-
-TokenGuard::TokenGuard(boost::asio::io_context& io, const std::string& path)
-    : watch_(path), timer_(io), hangup_(io, SIGHUP) {}
 
 Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io, const Config& config, bool loopback) {
   if (config.auth_token_file.empty()) {
@@ -23,9 +14,7 @@ Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io
     return nullptr;
   }
   std::unique_ptr<TokenGuard> guard(new TokenGuard(io, config.auth_token_file));
-  auto tokens = guard->watch_.Poll();
-  if (!tokens) return std::unexpected(std::move(tokens).error().Prefixed("auth.token_file"));
-  guard->tokens_ = *std::move(tokens);
+  TOCSIN_ASSIGN(guard->tokens_, Prefixed("auth.token_file", guard->watch_.Poll()));
   if (guard->tokens_->size() > 0) return guard;
   if (!loopback) {
     return FailField(
@@ -46,6 +35,7 @@ void TokenGuard::Start(std::function<void(Tokens)> changed) {
 }
 
 void TokenGuard::AwaitChange() {
+  constexpr Millis kLook{1000};
   timer_.expires_after(kLook);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;

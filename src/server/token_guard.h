@@ -4,6 +4,7 @@
 // Owned by the ServerNode; runs on the main loop only. A set is immutable, so it can be handed to other threads.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <memory>
 
@@ -30,7 +31,7 @@ class TokenGuard {
   void Start(std::function<void(Tokens)> changed);
 
  private:
-  TokenGuard(boost::asio::io_context& io, const std::string& path);
+  TokenGuard(boost::asio::io_context& io, const std::string& path) : watch_(path), timer_(io), hangup_(io, SIGHUP) {}
   void AwaitChange();
   void AwaitSignal();
   void Read();

@@ -6,7 +6,6 @@
 #include "sinks/webhook/answer.h"
 #include "sinks/webhook/batch.h"
 #include "sinks/webhook/target.h"
-#include "sinks/webhook/verdict.h"
 
 using namespace tocsin;
 using namespace tocsin::webhook;

@@ -1,23 +1,23 @@
 #include "sinks/kafka/channel.h"
 
-#include <utility>
+#include "sinks/kafka/sink.h"
 
 namespace tocsin::kafka {
 
 void Channel::Flush() {
   Post([self = shared_from_this(), reports = std::exchange(round_, {})]() mutable {
-    if (self->listener_ != nullptr) self->listener_->OnReports(std::move(reports));
+    if (self->sink_ != nullptr) self->sink_->OnReports(std::move(reports));
   });
 }
 
 void Channel::Wake() {
   Post([self = shared_from_this()] {
-    if (self->listener_ != nullptr) self->listener_->OnWake();
+    if (self->sink_ != nullptr) self->sink_->OnWake();
   });
 }
 
 void Channel::Detach() {
-  listener_ = nullptr;
+  sink_ = nullptr;
   const std::lock_guard lock(mutex_);
   loop_ = nullptr;
 }

@@ -1,7 +1,7 @@
 // Client: one producer handle of librdkafka, idempotent and with acks=all, and the topics that were sent to.
 //
 // Owned by Producer. Threads: Send and Topic on any, while the caller holds the producer (Producer::Hold); Poll and
-// Purge on the owner's polling thread. Events are called within Poll only. librdkafka's own threads only log.
+// Purge on the owner's polling thread. It calls the producer within Poll only. librdkafka's own threads only log.
 #pragma once
 
 #include <atomic>
@@ -16,26 +16,29 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/job.h"
-#include "sinks/kafka/batch.h"
-#include "sinks/kafka/options.h"
+#include "sinks/kafka/channel.h"
+#include "sinks/kafka/factory.h"
 
 namespace tocsin::kafka {
 
-/// What librdkafka reports.
-class Events {
- public:
-  /// Exactly once for every message that Send took. `message` is what Send was given.
-  virtual void OnReport(Message& message, const rd_kafka_message_t& report) = 0;
-  virtual void OnClientError(std::string_view what) = 0;
+class Producer;
 
- protected:
-  ~Events() = default;
+struct ConfEnd {
+  void operator()(rd_kafka_conf_t* conf) const { rd_kafka_conf_destroy(conf); }
 };
+using Conf = std::unique_ptr<rd_kafka_conf_t, ConfEnd>;
+
+/// The configuration of a producer of this node: without the callbacks, but with the log.
+Result<Conf> MakeConf(const Options& options, Millis timeout);
+
+/// The headers of a message: the job's own, then those of the delivery. Ours come last, because readers take the last
+/// of several headers with the same name. The caller destroys them, unless a message takes them.
+rd_kafka_headers_t* MakeHeaders(std::string_view topic, const JobView& job);
 
 class Client {
  public:
-  /// `timeout`: how long a message may take to be confirmed. `events` outlives it.
-  static Result<std::unique_ptr<Client>> Make(const Options& options, Millis timeout, Events& events);
+  /// `timeout`: how long a message may take to be confirmed. `producer` outlives it.
+  static Result<std::unique_ptr<Client>> Make(const Options& options, Millis timeout, Producer& producer);
   /// Everything that was sent has been reported; nobody else uses it.
   ~Client();
   Client(const Client&) = delete;
@@ -48,10 +51,10 @@ class Client {
   rd_kafka_resp_err_t Send(rd_kafka_topic_t* to, std::string_view key, std::string_view topic, const JobView& job,
                            Message& message);
 
-  /// Waits for events, and calls Events for all that came.
-  void Poll(Millis wait);
+  /// Waits for events, and tells the producer of all that came: of each message that Send took exactly once.
+  void Poll(Millis wait) { rd_kafka_queue_poll_callback(queue_, static_cast<int>(wait.count())); }
   /// Thread-safe: ends a Poll, or the next one.
-  void Yield();
+  void Yield() { rd_kafka_queue_yield(queue_); }
   /// Everything that was sent is reported soon, with an error.
   void Purge();
   size_t under_way() const { return under_way_.load(std::memory_order_relaxed); }
@@ -61,12 +64,12 @@ class Client {
   rd_kafka_t* native() { return native_; }
 
  private:
-  explicit Client(Events& events) : events_(events) {}
+  explicit Client(Producer& producer) : producer_(producer) {}
 
   static void OnDelivery(rd_kafka_t* native, const rd_kafka_message_t* report, void* self);
   static void OnError(rd_kafka_t* native, int error, const char* reason, void* self);
 
-  Events& events_;
+  Producer& producer_;
   rd_kafka_t* native_ = nullptr;
   rd_kafka_queue_t* queue_ = nullptr;
   std::atomic<size_t> under_way_ = 0;

@@ -1,6 +1,5 @@
 #include "sinks/kafka/factory.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "sinks/kafka/producer.h"
@@ -31,19 +30,16 @@ Result<std::unique_ptr<Factory>> Factory::Make(Options options, const Clock& clo
   return factory;
 }
 
-Factory::Factory(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
-
 Factory::~Factory() {
   for (const auto& [timeout, producer] : producers_) producer->Stop();  // all at once; their destructors wait
 }
 
 Status Factory::Check(const Topic& topic) const {
-  const Result<Addressing> addressing = Addressing::Parse(topic);
-  if (!addressing) return std::unexpected(addressing.error());
+  TOCSIN_ASSIGN(const Addressing addressing, Addressing::Parse(topic));
   // What a job has may make the name invalid: the sink checks that. The rest can be checked now.
-  const bool depends = addressing->kafka_topic.DependsOnJob();
+  const bool depends = addressing.kafka_topic.DependsOnJob();
   std::string name = depends ? "x" : "";
-  addressing->kafka_topic.Append(name, topic.name, JobView());
+  addressing.kafka_topic.Append(name, topic.name, JobView());
   const Status valid = CheckTopicName(name, depends ? topic.delivery.Text("kafka_topic") : name);
   if (valid) return {};
   return FailField(Code::kInvalidArgument, "delivery.kafka_topic", "delivery.kafka_topic: {}", valid.error().message);
@@ -51,9 +47,8 @@ Status Factory::Check(const Topic& topic) const {
 
 Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
   TOCSIN_TRY(Check(topic));
-  auto producer = ProducerFor(TimeoutOf(topic));
-  if (!producer) return std::unexpected(std::move(producer).error());
-  return std::make_unique<KafkaSink>(*std::move(producer), Addressing::Parse(topic).value(), loop);
+  TOCSIN_ASSIGN(auto producer, ProducerFor(TimeoutOf(topic)));
+  return std::make_unique<KafkaSink>(std::move(producer), Addressing::Parse(topic).value(), loop);
 }
 
 Result<std::shared_ptr<Producer>> Factory::ProducerFor(Millis timeout) {

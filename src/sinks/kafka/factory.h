@@ -3,19 +3,35 @@
 // Time-outs are rounded up to a few steps, so the number of producers is bounded, whatever topics ask for.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "sinks/kafka/options.h"
 #include "spi/sink.h"
 
 namespace tocsin::kafka {
 
 class Producer;
+
+/// How this node reaches Kafka. The password is kept in memory only, and nothing here writes it anywhere.
+struct Options {
+  std::string brokers;    // host:port,host:port,...: some of them; they name the others
+  bool tls = false;       // and each broker's certificate has to be its host's
+  std::string ca_file;    // with TLS; empty: the system's
+  std::string cert_file;  // this node's own, if Kafka asks for one; with key_file
+  std::string key_file;
+  std::string sasl_mechanism;  // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: no login
+  std::string username;        // with a mechanism
+  std::string password;
+  std::string compression = "none";  // or lz4
+  uint64_t message_size = 1 << 20;   // bytes; of a message, and of a batch of several
+};
 
 class Factory final : public SinkFactory {
  public:
@@ -28,7 +44,7 @@ class Factory final : public SinkFactory {
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
 
  private:
-  Factory(Options options, const Clock& clock);
+  Factory(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
   Result<std::shared_ptr<Producer>> ProducerFor(Millis timeout);
   void RetireIdle();
 

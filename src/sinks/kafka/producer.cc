@@ -19,16 +19,11 @@ constexpr Millis kDrainWait{50};
 
 Result<std::shared_ptr<Producer>> Producer::Make(Options options, Millis timeout, const Clock& clock) {
   std::shared_ptr<Producer> producer(new Producer(std::move(options), timeout, clock));
-  Result<std::unique_ptr<Client>> client = Client::Make(producer->options_, timeout, *producer);
-  if (!client) return std::unexpected(std::move(client).error());
-  producer->client_ = std::move(*client);
+  TOCSIN_ASSIGN(producer->client_, Client::Make(producer->options_, timeout, *producer));
   producer->client_made_at_ = clock.IoNow();
   producer->thread_ = std::thread([self = producer.get()] { self->Work(); });
   return producer;
 }
-
-Producer::Producer(Options options, Millis timeout, const Clock& clock)
-    : options_(std::move(options)), timeout_(timeout), clock_(clock) {}
 
 Producer::~Producer() {
   Stop();
@@ -57,13 +52,13 @@ void Producer::Work() {
     ReplaceFailed();
   }
   Drain(*client_);
-  std::unique_ptr<Client> last;
-  {
-    const std::unique_lock lock(gate_);
-    last = std::move(client_);
-  }
-  last.reset();
+  ReplaceBy(nullptr).reset();
   stopped_ = true;
+}
+
+std::unique_ptr<Client> Producer::ReplaceBy(std::unique_ptr<Client> next) {
+  const std::unique_lock lock(gate_);
+  return std::exchange(client_, std::move(next));
 }
 
 void Producer::Round(Client& client, Millis wait) {
@@ -79,7 +74,8 @@ void Producer::OnReport(Message& message, const rd_kafka_message_t& report) {
     suspects_.push_back({channel.get(), channel->round().size(), report.err, {report.rkt, report.partition}});
   }
   const bool failed = report.err != RD_KAFKA_RESP_ERR_NO_ERROR;
-  const bool first = channel->Add({&message, failed ? VerdictOf(report.err, timeout_, LastError()) : Delivered()});
+  const bool first = channel->Add({.message = decltype(Report::message)(&message),
+                                   .delivered = failed ? VerdictOf(report.err, timeout_, LastError()) : Delivered()});
   if (first) reported_.push_back(channel);
 }
 
@@ -132,12 +128,7 @@ void Producer::ReplaceFailed() {
     return;
   }
   LogWarn("kafka: the producer has failed; a new one replaces it: {}", why);
-  std::unique_ptr<Client> failed = std::move(*made);
-  {
-    const std::unique_lock lock(gate_);
-    std::swap(client_, failed);
-  }
-  Drain(*failed);
+  Drain(*ReplaceBy(*std::move(made)));
 }
 
 void Producer::Drain(Client& client) {

@@ -24,11 +24,10 @@
 #include "base/result.h"
 #include "sinks/kafka/channel.h"
 #include "sinks/kafka/client.h"
-#include "sinks/kafka/options.h"
 
 namespace tocsin::kafka {
 
-class Producer final : private Events {
+class Producer {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
@@ -64,10 +63,14 @@ class Producer final : private Events {
     std::pair<rd_kafka_topic_t*, int32_t> partition;
   };
 
-  Producer(Options options, Millis timeout, const Clock& clock);
+  Producer(Options options, Millis timeout, const Clock& clock)
+      : options_(std::move(options)), timeout_(timeout), clock_(clock) {}
 
-  void OnReport(Message& message, const rd_kafka_message_t& report) override;
-  void OnClientError(std::string_view what) override;
+  // For the client.
+  friend class Client;
+  /// `message` is what Send was given.
+  void OnReport(Message& message, const rd_kafka_message_t& report);
+  void OnClientError(std::string_view what);
 
   void Work();
   void Round(Client& client, Millis wait);
@@ -75,6 +78,8 @@ class Producer final : private Events {
   /// Runs the wake-ups that are due. Returns the time to the next one, at most kPollMax.
   Millis RunWakeUps();
   void ReplaceFailed();
+  /// Returns the client that was used.
+  std::unique_ptr<Client> ReplaceBy(std::unique_ptr<Client> next);
   void Drain(Client& client);
   std::string_view LastError() const;
 

@@ -14,18 +14,17 @@ constexpr Millis kCloseWait{1'000};  // for what is under way when the sink clos
 }  // namespace
 
 Result<Addressing> Addressing::Parse(const Topic& topic) {
-  Result<Template> kafka_topic = Template::Parse("delivery.kafka_topic", topic.delivery.Text("kafka_topic"));
-  if (!kafka_topic) return std::unexpected(std::move(kafka_topic).error());
-  Result<Template> key = Template::Parse("delivery.kafka_key", topic.delivery.Text("kafka_key"));
-  if (!key) return std::unexpected(std::move(key).error());
-  return Addressing{.topic = topic.name, .kafka_topic = std::move(*kafka_topic), .key = std::move(*key)};
+  Addressing made{.topic = topic.name, .kafka_topic = {}, .key = {}};
+  TOCSIN_ASSIGN(made.kafka_topic, Template::Parse("delivery.kafka_topic", topic.delivery.Text("kafka_topic")));
+  TOCSIN_ASSIGN(made.key, Template::Parse("delivery.kafka_key", topic.delivery.Text("kafka_key")));
+  return made;
 }
 
 KafkaSink::KafkaSink(std::shared_ptr<Producer> producer, Addressing addressing, Loop& loop)
     : producer_(std::move(producer)),
       addressing_(std::move(addressing)),
       loop_(loop),
-      channel_(std::make_shared<Channel>(loop, static_cast<Listener&>(*this))) {}
+      channel_(std::make_shared<Channel>(loop, *this)) {}
 
 KafkaSink::~KafkaSink() {
   channel_->Detach();
@@ -83,7 +82,7 @@ bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vec
 }
 
 void KafkaSink::OnReports(std::vector<Report> reports) {
-  for (Report& report : reports) AnswerOne(report.message(), std::move(report.delivered));
+  for (Report& report : reports) AnswerOne(*report.message, std::move(report.delivered));
   if (!waiting_.empty()) Pump();
   EndCloseIfDone();
 }
@@ -92,7 +91,9 @@ void KafkaSink::OnWake() {
   wake_asked_ = false;
   if (!waiting_.empty()) Pump();
   if (closing_ && producer_->Now() >= close_by_) {
-    AnswerAll({batches_.begin(), batches_.end()}, "the delivery to Kafka was closed before Kafka confirmed");
+    for (Batch* const batch : std::vector(batches_.begin(), batches_.end())) {
+      AnswerFrom(*batch, 0, Retry("the delivery to Kafka was closed before Kafka confirmed"));
+    }
   }
   EndCloseIfDone();
 }
@@ -108,14 +109,10 @@ void KafkaSink::AnswerOne(Message& message, Delivered delivered) {
   batch->Release();
 }
 
-void KafkaSink::AnswerAll(const std::vector<Batch*>& batches, const char* why) {
-  for (Batch* const batch : batches) {
-    batch->Hold();
-    for (Message& message : batch->messages) {
-      AnswerOne(message, Retry(why));
-    }
-    batch->Release();
-  }
+void KafkaSink::AnswerFrom(Batch& batch, size_t index, const Delivered& delivered) {
+  batch.Hold();
+  for (; index < batch.messages.size(); ++index) AnswerOne(batch.messages[index], delivered);
+  batch.Release();
 }
 
 void KafkaSink::Close(Task done) {
@@ -124,11 +121,7 @@ void KafkaSink::Close(Task done) {
   closed_ = std::move(done);
   // Give back what librdkafka has not got yet, and wait for the rest.
   for (Batch* const batch : std::exchange(waiting_, {})) {
-    batch->Hold();
-    for (; batch->next < batch->messages.size(); ++batch->next) {
-      AnswerOne(batch->messages[batch->next], Unsent("the delivery to Kafka was closed"));
-    }
-    batch->Release();
+    AnswerFrom(*batch, batch->next, Unsent("the delivery to Kafka was closed"));
   }
   close_by_ = producer_->Now() + kCloseWait;
   if (under_way_ > 0) producer_->WakeAt(close_by_, channel_);

@@ -28,7 +28,7 @@ struct Addressing {
   Template key;
 };
 
-class KafkaSink final : public Sink, private Listener {
+class KafkaSink final : public Sink {
  public:
   KafkaSink(std::shared_ptr<Producer> producer, Addressing addressing, Loop& loop);
   ~KafkaSink() override;
@@ -43,15 +43,18 @@ class KafkaSink final : public Sink, private Listener {
     Delivered delivered;
   };
 
-  void OnReports(std::vector<Report> reports) override;
-  void OnWake() override;
+  // For the channel, on the loop.
+  friend class Channel;
+  void OnReports(std::vector<Report> reports);
+  void OnWake();
 
   void Pump();
   /// Sends what waits; false if librdkafka's queue is full.
   bool SendWaiting(Client& client, std::vector<Known>& known);
   bool SendOne(Client& client, Batch& batch, Message& message, std::vector<Known>& known);
   void AnswerOne(Message& message, Delivered delivered);
-  void AnswerAll(const std::vector<Batch*>& batches, const char* why);
+  /// The batch's messages from that index on.
+  void AnswerFrom(Batch& batch, size_t index, const Delivered& delivered);
   void EndCloseIfDone();
 
   const std::shared_ptr<Producer> producer_;

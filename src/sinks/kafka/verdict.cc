@@ -10,32 +10,27 @@ namespace {
 
 constexpr size_t kTopicNameMax = 249;
 
-bool IsRefusal(rd_kafka_resp_err_t error) {
-  switch (error) {
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:  // of kafka.message_size; see IsOfBatch for a broker's limit
-    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:     // a name that no topic can have
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:      // such as one without a key for a compacted topic
-    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:   // the topic's rule for times, which does not change
-      return true;
-    default:  // a topic may be made later, a right granted, a broker come back
-      return false;
-  }
-}
+/// Others pass: a topic may be made later, a right granted, a broker come back.
+constexpr rd_kafka_resp_err_t kRefusals[] = {
+    RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION,    // a name that no topic can have
+    RD_KAFKA_RESP_ERR_INVALID_RECORD,     // such as one without a key for a compacted topic
+    RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,  // the topic's rule for times, which does not change
+};
 
 }  // namespace
 
 Delivered VerdictOf(rd_kafka_resp_err_t error, Millis timeout, std::string_view last_error) {
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
   if (error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) return Refuse("the message is larger than kafka.message_size");
-  if (IsRefusal(error)) return Refuse(fmt::format("Kafka: {}", rd_kafka_err2str(error)));
-  Delivered retry = Retry(fmt::format("Kafka: {}", rd_kafka_err2str(error)));
+  std::string reason = fmt::format("Kafka: {}", rd_kafka_err2str(error));
+  if (std::ranges::find(kRefusals, error) != std::end(kRefusals)) return Refuse(std::move(reason));
   if (error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT) {
-    retry.reason = fmt::format("Kafka has not confirmed within {} ms", timeout.count());
+    reason = fmt::format("Kafka has not confirmed within {} ms", timeout.count());
   } else if (error == RD_KAFKA_RESP_ERR__PURGE_QUEUE || error == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT) {
-    retry.reason = "the connection to Kafka is made again";
+    reason = "the connection to Kafka is made again";
   }
-  if (!last_error.empty()) retry.reason += fmt::format("; the last error was: {}", last_error);
-  return retry;
+  if (!last_error.empty()) reason += fmt::format("; the last error was: {}", last_error);
+  return Retry(std::move(reason));
 }
 
 bool IsOfBatch(rd_kafka_resp_err_t error) {

@@ -1,27 +1,20 @@
 #include "sinks/rabbitmq/channel.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/result.h"
 #include "base/log.h"
+#include "sinks/rabbitmq/publisher.h"
 
 namespace tocsin::rabbitmq {
 namespace {
 
 constexpr Millis kCloseWithin{1'000};
 
-TimePoint Now() { return std::chrono::steady_clock::now(); }
-
-template <class T>
-const T& As(const amqp_method_t& method) {
-  return *static_cast<const T*>(method.decoded);
-}
-
 }  // namespace
 
-Channel::Channel(Owner& owner, Message message, Settings settings, Report report)
-    : owner_(owner),
+Channel::Channel(Publisher& publisher, Message message, Settings settings, Report report)
+    : publisher_(publisher),
       message_(std::move(message)),
       settings_(settings),
       report_(std::move(report)),
@@ -31,14 +24,14 @@ void Channel::Deliver(uint64_t batch_id, std::shared_ptr<const JobBatch> batch) 
   TOCSIN_CHECK(!closing_);
   if (!HasWork()) {
     progress_ = Now();
-    owner_.WakeAt(progress_ + settings_.timeout);
+    publisher_.WakeAt(progress_ + settings_.timeout);
   }
   waiting_.push_back({.id = batch_id, .jobs = std::move(batch)});
 }
 
 bool Channel::Publish(size_t most) {
-  Connection* const link = owner_.Link();
-  if (link == nullptr || owner_.Blocked() || waiting_.empty()) return false;
+  Connection* const link = publisher_.Link();
+  if (link == nullptr || publisher_.blocked_ || waiting_.empty()) return false;
   if (state_ == State::kIdle) Open();
   if (state_ != State::kOpen) return false;
   const TimePoint now = Now();
@@ -60,10 +53,10 @@ void Channel::PublishNext(Connection& link, TimePoint now) {
 }
 
 void Channel::Open() {
-  number_ = owner_.TakeNumber(*this);
+  number_ = publisher_.TakeNumber(*this);
   if (number_ == 0) return;
   state_ = State::kOpening;
-  Connection& link = *owner_.Link();
+  Connection& link = *publisher_.Link();
   link.encoder().Method(link.out(), number_, AMQP_CHANNEL_OPEN_METHOD, amqp_channel_open_t{.out_of_band = BytesOf({})});
   link.encoder().Method(link.out(), number_, AMQP_CONFIRM_SELECT_METHOD, amqp_confirm_select_t{.nowait = 0});
 }
@@ -78,7 +71,7 @@ void Channel::OnFrame(const amqp_frame_t& frame) {
 
 void Channel::OnMethod(const amqp_method_t& method) {
   if (method.id == AMQP_CHANNEL_CLOSE_METHOD) return BrokerClosed(As<amqp_channel_close_t>(method));
-  if (method.id == AMQP_CHANNEL_CLOSE_OK_METHOD && state_ == State::kClosing) return ReleaseNumber(State::kIdle);
+  if (method.id == AMQP_CHANNEL_CLOSE_OK_METHOD && state_ == State::kClosing) return ReleaseNumber();
   if (method.id == AMQP_CONFIRM_SELECT_OK_METHOD && state_ == State::kOpening) state_ = State::kOpen;
   if (state_ != State::kOpen) return;  // closing: everything has been answered
   if (method.id == AMQP_BASIC_ACK_METHOD) {
@@ -117,22 +110,18 @@ void Channel::Confirm(uint64_t tag, bool multiple, bool taken) {
 
 void Channel::BrokerClosed(const amqp_channel_close_t& close) {
   close_reason_ = fmt::format("RabbitMQ closed the channel: {} {}", close.reply_code, TextOf(close.reply_text));
-  if (Connection* const link = owner_.Link()) {
+  if (Connection* const link = publisher_.Link()) {
     link->encoder().Method(link->out(), number_, AMQP_CHANNEL_CLOSE_OK_METHOD, amqp_channel_close_ok_t{});
   }
   const bool ours = state_ == State::kClosing;
-  ReleaseNumber(State::kIdle);
+  ReleaseNumber();
   if (ours) return;
   if (backoff_.fresh()) LogWarn("topic {}: {}; trying again until it stays open", message_.topic(), close_reason_);
   RetryWindow(close_reason_);
   if (closing_) return FinishClose();
-  Pause();
-}
-
-void Channel::Pause() {
   state_ = State::kPaused;
   resume_at_ = Now() + backoff_.Next();
-  owner_.WakeAt(resume_at_);
+  publisher_.WakeAt(resume_at_);
 }
 
 void Channel::Reset(const std::string& why) {
@@ -142,7 +131,7 @@ void Channel::Reset(const std::string& why) {
 }
 
 void Channel::Leave() {
-  Connection* const link = owner_.Link();
+  Connection* const link = publisher_.Link();
   if (link == nullptr || (state_ != State::kOpen && state_ != State::kOpening)) return;
   state_ = State::kClosing;
   link->encoder().Method(
@@ -151,9 +140,9 @@ void Channel::Leave() {
           .reply_code = AMQP_REPLY_SUCCESS, .reply_text = BytesOf("done"), .class_id = 0, .method_id = 0});
 }
 
-void Channel::ReleaseNumber(State next) {
-  owner_.FreeNumber(std::exchange(number_, uint16_t{0}));
-  state_ = next;
+void Channel::ReleaseNumber() {
+  publisher_.by_number_[std::exchange(number_, uint16_t{0})] = nullptr;
+  state_ = State::kIdle;
   return_reason_.clear();
 }
 
@@ -175,7 +164,7 @@ TimePoint Channel::Check(TimePoint now) {
     Reset("the topic's delivery is changed or the server stops, and RabbitMQ has not confirmed it yet");
     return next;
   }
-  if (!HasWork() || owner_.Blocked()) return next;
+  if (!HasWork() || publisher_.blocked_) return next;
   if (now >= progress_ + settings_.timeout) {
     TimeOut();
     return next;
@@ -191,7 +180,7 @@ std::string Channel::TimeoutReason() const {
 }
 
 void Channel::TimeOut() {
-  std::string why = owner_.WhyDown();
+  std::string why = publisher_.WhyDown();
   if (why.empty()) why = close_reason_;
   if (why.empty() && state_ == State::kIdle) why = "all channels of the connection to RabbitMQ are in use";
   if (why.empty()) why = TimeoutReason();
@@ -206,7 +195,7 @@ void Channel::Close() {
   RetryWaiting(Unsent("the topic's delivery is changed or the server stops"));
   if (window_.empty()) return FinishClose();
   close_by_ = Now() + kCloseWithin;
-  owner_.WakeAt(close_by_);
+  publisher_.WakeAt(close_by_);
 }
 
 void Channel::FinishClose() {
@@ -241,7 +230,7 @@ void Channel::RetryWaiting(const Delivered& retry) {
 }
 
 void Channel::QueueReport() {
-  if (!std::exchange(report_queued, true)) owner_.QueueReport(*this);
+  if (!std::exchange(report_queued, true)) publisher_.to_report_.push_back(this);
 }
 
 void Channel::SendReport() {

@@ -8,19 +8,41 @@
 // confirmed. After Close has been reported nothing is.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
-#include "sinks/rabbitmq/backoff.h"
 #include "sinks/rabbitmq/connection.h"
 #include "sinks/rabbitmq/message.h"
 #include "sinks/rabbitmq/window.h"
 #include "spi/sink.h"
 
 namespace tocsin::rabbitmq {
+
+/// The pause before the next try, doubled after each failure and shortened by up to half at random, so that many topics
+/// and nodes do not try at the same moment.
+class Backoff {
+ public:
+  Backoff(Millis min, Millis max) : min_(min), max_(max) {}
+
+  Millis Next() {
+    pause_ = std::clamp(pause_ * 2, min_, max_);
+    return Millis(std::uniform_int_distribution<int64_t>(pause_.count() / 2, pause_.count())(random_));
+  }
+  void Reset() { pause_ = Millis(0); }
+  /// Whether the last try was a success.
+  bool fresh() const { return pause_ == Millis(0); }
+
+ private:
+  const Millis min_;
+  const Millis max_;
+  Millis pause_{0};
+  std::minstd_rand random_{std::random_device{}()};
+};
 
 /// What became of one job.
 struct Outcome {
@@ -34,26 +56,6 @@ class Channel {
   /// A write ends after the first job that passes this size, so topics with large jobs take turns with the others too.
   static constexpr size_t kWriteBytes = 256 << 10;
 
-  /// What the publisher provides to its channels.
-  class Owner {
-   public:
-    /// Null while there is no connection.
-    virtual Connection* Link() = 0;
-    virtual bool Blocked() const = 0;
-    /// Why there is no connection; empty if there is one.
-    virtual std::string WhyDown() const = 0;
-    /// A number for a channel, or 0 if all are in use.
-    virtual uint16_t TakeNumber(Channel& channel) = 0;
-    virtual void FreeNumber(uint16_t number) = 0;
-    /// Calls SendReport at the end of the turn.
-    virtual void QueueReport(Channel& channel) = 0;
-    /// Calls Check at that time.
-    virtual void WakeAt(TimePoint time) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
   struct Settings {
     size_t in_flight = 1;
     Millis timeout{};
@@ -63,7 +65,7 @@ class Channel {
   /// `closed`: the last one.
   using Report = std::move_only_function<void(std::vector<Outcome> outcomes, bool closed)>;
 
-  Channel(Owner& owner, Message message, Settings settings, Report report);
+  Channel(Publisher& publisher, Message message, Settings settings, Report report);
 
   void Deliver(uint64_t batch_id, std::shared_ptr<const JobBatch> batch);
   /// Gives back what waits; published jobs have a moment more to be confirmed.
@@ -76,7 +78,7 @@ class Channel {
   void OnFrame(const amqp_frame_t& frame);
   void OnConnectionLost(const std::string& why);
   /// The broker reads again: time-outs begin again for what waited.
-  void OnUnblocked() { progress_ = std::chrono::steady_clock::now(); }
+  void OnUnblocked() { progress_ = Now(); }
   /// Looks at the deadlines. Returns when to look next.
   TimePoint Check(TimePoint now);
   void SendReport();
@@ -110,8 +112,7 @@ class Channel {
   /// Replaces the AMQP channel: its delivery tags cannot be trusted, or the broker does not answer on it.
   void Reset(const std::string& why);
   void Leave();
-  void ReleaseNumber(State next);
-  void Pause();
+  void ReleaseNumber();
 
   bool HasWork() const { return !waiting_.empty() || !window_.empty(); }
   void Settle(Handed&& handed, Delivered delivered);
@@ -125,7 +126,7 @@ class Channel {
   void FinishClose();
   void QueueReport();
 
-  Owner& owner_;
+  Publisher& publisher_;
   Message message_;
   const Settings settings_;
   Report report_;

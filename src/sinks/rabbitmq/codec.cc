@@ -27,11 +27,7 @@ void AppendEnd(std::string& out) { out += static_cast<char>(AMQP_FRAME_END); }
 }  // namespace
 
 amqp_table_entry_t TextField(std::string_view name, std::string_view value) {
-  amqp_table_entry_t entry{};
-  entry.key = BytesOf(name);
-  entry.value.kind = AMQP_FIELD_KIND_UTF8;
-  entry.value.value.bytes = BytesOf(value);
-  return entry;
+  return {.key = BytesOf(name), .value = {.kind = AMQP_FIELD_KIND_UTF8, .value = {.bytes = BytesOf(value)}}};
 }
 
 std::string_view FindText(const amqp_table_t& table, std::string_view name) {
@@ -45,11 +41,8 @@ std::string_view FindText(const amqp_table_t& table, std::string_view name) {
 void Encoder::SetFrameMax(size_t bytes) { frame_.resize(bytes - kFrameBytes); }
 
 void Encoder::ProtocolHeader(std::string& out) const {
-  out += "AMQP";
-  out += '\0';
-  out += static_cast<char>(AMQP_PROTOCOL_VERSION_MAJOR);
-  out += static_cast<char>(AMQP_PROTOCOL_VERSION_MINOR);
-  out += static_cast<char>(AMQP_PROTOCOL_VERSION_REVISION);
+  out +=
+      {'A', 'M', 'Q', 'P', 0, AMQP_PROTOCOL_VERSION_MAJOR, AMQP_PROTOCOL_VERSION_MINOR, AMQP_PROTOCOL_VERSION_REVISION};
 }
 
 void Encoder::Heartbeat(std::string& out) const {

@@ -27,6 +27,12 @@ inline amqp_bytes_t BytesOf(std::string_view text) {
 }
 inline std::string_view TextOf(amqp_bytes_t bytes) { return {static_cast<const char*>(bytes.bytes), bytes.len}; }
 
+/// The fields of a method that was received.
+template <class T>
+const T& As(const amqp_method_t& method) {
+  return *static_cast<const T*>(method.decoded);
+}
+
 /// An entry of a table with a text.
 amqp_table_entry_t TextField(std::string_view name, std::string_view value);
 /// Empty if the table has no such text.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sinks/rabbitmq/publisher.h"
+
 namespace tocsin::rabbitmq {
 namespace {
 
@@ -14,8 +16,6 @@ constexpr uint32_t kFrameMax = 128 << 10;
 constexpr uint16_t kChannelMax = 2047;  // RabbitMQ's own default
 constexpr Millis kCloseWithin{500};
 
-TimePoint Now() { return std::chrono::steady_clock::now(); }
-
 /// The smaller one; 0 means no limit.
 template <class T>
 T Agree(T theirs, T ours) {
@@ -23,23 +23,14 @@ T Agree(T theirs, T ours) {
 }
 
 amqp_table_entry_t Flag(std::string_view name) {
-  amqp_table_entry_t entry{};
-  entry.key = BytesOf(name);
-  entry.value.kind = AMQP_FIELD_KIND_BOOLEAN;
-  entry.value.value.boolean = 1;
-  return entry;
-}
-
-template <class T>
-const T& As(const amqp_method_t& method) {
-  return *static_cast<const T*>(method.decoded);
+  return {.key = BytesOf(name), .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}};
 }
 
 }  // namespace
 
 Connection::Connection(boost::asio::io_context& io, boost::asio::ssl::context* tls, const Options& options,
-                       Owner& owner)
-    : options_(options), owner_(owner), stream_(io, tls), buffer_(kReadBytes) {}
+                       Publisher& publisher)
+    : options_(options), publisher_(publisher), stream_(io, tls), buffer_(kReadBytes) {}
 
 void Connection::Start() {
   deadline_ = Now() + options_.connect_timeout;
@@ -69,7 +60,7 @@ void Connection::OnRead(const error_code& error, size_t count) {
       decoder_.Feed({buffer_.data(), count}, [this](const amqp_frame_t& frame) { return OnFrame(frame); });
   if (!fed) return Fail(fed.error().message);
   if (step_ == Step::kClosed) return;
-  owner_.OnTurn();
+  publisher_.EndTurn();
   if (step_ != Step::kClosed) Read();
 }
 
@@ -79,7 +70,7 @@ bool Connection::OnFrame(const amqp_frame_t& frame) {
   } else if (frame.frame_type == AMQP_FRAME_HEARTBEAT) {
     return true;
   } else if (frame.channel != 0) {
-    if (up()) owner_.OnFrame(frame);
+    if (up()) publisher_.OnFrame(frame);
   } else if (frame.frame_type == AMQP_FRAME_METHOD) {
     OnMethod(frame.payload.method);
   }
@@ -97,7 +88,7 @@ void Connection::OnMethod(const amqp_method_t& method) {
     case AMQP_CONNECTION_OPEN_OK_METHOD:
       if (!Expect(Step::kOpen, "connection.open-ok")) break;
       step_ = Step::kUp;
-      owner_.OnUp();
+      publisher_.OnUp();
       break;
     case AMQP_CONNECTION_CLOSE_METHOD:
       OnClose(As<amqp_connection_close_t>(method));
@@ -106,10 +97,10 @@ void Connection::OnMethod(const amqp_method_t& method) {
       Fail("closed");
       break;
     case AMQP_CONNECTION_BLOCKED_METHOD:
-      if (up()) owner_.OnBlocked(true, TextOf(As<amqp_connection_blocked_t>(method).reason));
+      if (up()) publisher_.OnBlocked(true, TextOf(As<amqp_connection_blocked_t>(method).reason));
       break;
     case AMQP_CONNECTION_UNBLOCKED_METHOD:
-      if (up()) owner_.OnBlocked(false, {});
+      if (up()) publisher_.OnBlocked(false, {});
       break;
     default:
       Fail(fmt::format("it sent an unexpected method: {}", amqp_method_name(method.id)));
@@ -129,17 +120,12 @@ void Connection::Login(const amqp_connection_start_t& start) {
   // Without the last one the broker answers a wrong password by closing the socket, without a reason.
   amqp_table_entry_t capabilities[] = {Flag("publisher_confirms"), Flag("basic.nack"), Flag("connection.blocked"),
                                        Flag("authentication_failure_close")};
-  amqp_table_entry_t properties[] = {TextField("product", "Tocsin"),
-                                     TextField("connection_name", options_.connection_name), amqp_table_entry_t{}};
-  properties[2].key = BytesOf("capabilities");
-  properties[2].value.kind = AMQP_FIELD_KIND_TABLE;
-  properties[2].value.value.table = {.num_entries = static_cast<int>(std::size(capabilities)), .entries = capabilities};
-
-  std::string secret;
-  secret += '\0';
-  secret += options_.username;
-  secret += '\0';
-  secret += options_.password;
+  const amqp_table_t table{.num_entries = static_cast<int>(std::size(capabilities)), .entries = capabilities};
+  amqp_table_entry_t properties[] = {
+      TextField("product", "Tocsin"),
+      TextField("connection_name", options_.connection_name),
+      {.key = BytesOf("capabilities"), .value = {.kind = AMQP_FIELD_KIND_TABLE, .value = {.table = table}}}};
+  const std::string secret = fmt::format("{0}{1}{0}{2}", '\0', options_.username, options_.password);
   encoder_.Method(
       out_, 0, AMQP_CONNECTION_START_OK_METHOD,
       amqp_connection_start_ok_t{
@@ -189,7 +175,7 @@ void Connection::Flush() {
     if (error) return self->Fail(fmt::format("the connection was lost: {}", error.message()));
     self->written_at_ = Now();
     self->Flush();
-    self->owner_.OnTurn();
+    self->publisher_.EndTurn();
   });
 }
 
@@ -233,7 +219,7 @@ void Connection::Close() {
 void Connection::Fail(std::string why) {
   if (step_ == Step::kClosed) return;
   Close();
-  owner_.OnLost(fmt::format("{}: {}", options_.Where(), why));
+  publisher_.OnLost(fmt::format("{}: {}", options_.Where(), why));
 }
 
 }  // namespace tocsin::rabbitmq

@@ -1,5 +1,5 @@
 // Connection: one connection to RabbitMQ: connects, logs in, sends and expects heartbeats, hands frames of channels to
-// its owner, and tells it when the broker blocks the connection. Once it is lost it is not used again.
+// the publisher, and tells it when the broker blocks the connection. Once it is lost it is not used again.
 //
 // Owned by the publisher, and by its own handlers. On the publisher's thread.
 //
@@ -19,28 +19,15 @@
 
 namespace tocsin::rabbitmq {
 
+class Publisher;
+
 using TimePoint = std::chrono::steady_clock::time_point;
+inline TimePoint Now() { return std::chrono::steady_clock::now(); }
 
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  class Owner {
-   public:
-    /// Channels may be opened.
-    virtual void OnUp() = 0;
-    /// A frame of a channel; valid during the call.
-    virtual void OnFrame(const amqp_frame_t& frame) = 0;
-    /// All frames of one read were handed over, or a write is done.
-    virtual void OnTurn() = 0;
-    /// The broker has an alarm and reads nothing until `blocked` is false again.
-    virtual void OnBlocked(bool blocked, std::string_view reason) = 0;
-    virtual void OnLost(const std::string& why) = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
   /// `tls` null: plain TCP. All of them outlive it.
-  Connection(boost::asio::io_context& io, boost::asio::ssl::context* tls, const Options& options, Owner& owner);
+  Connection(boost::asio::io_context& io, boost::asio::ssl::context* tls, const Options& options, Publisher& publisher);
 
   void Start();
   bool up() const { return step_ == Step::kUp; }
@@ -55,7 +42,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   TimePoint Check(TimePoint now);
   /// Tells the broker to close; OnLost follows. Does nothing if the connection is not up.
   void RequestClose();
-  /// The owner is not called any more.
+  /// The publisher is not called any more.
   void Close();
 
  private:
@@ -74,7 +61,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Fail(std::string why);
 
   const Options& options_;
-  Owner& owner_;
+  Publisher& publisher_;
   net::Stream stream_;
   Encoder encoder_;
   Decoder decoder_;

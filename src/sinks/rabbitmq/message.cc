@@ -29,17 +29,13 @@ std::optional<MessageName> NameOf(const amqp_basic_properties_t& properties) {
 }
 
 Result<Message> Message::Make(const Topic& topic) {
-  auto exchange = Template::Parse("delivery.exchange", topic.delivery.Text("exchange"));
-  if (!exchange) return std::unexpected(std::move(exchange).error());
-  auto routing_key = Template::Parse("delivery.routing_key", topic.delivery.Text("routing_key"));
-  if (!routing_key) return std::unexpected(std::move(routing_key).error());
-  return Message(topic.name, *std::move(exchange), *std::move(routing_key));
+  Message message;
+  message.topic_ = topic.name;
+  TOCSIN_ASSIGN(message.exchange_template_, Template::Parse("delivery.exchange", topic.delivery.Text("exchange")));
+  TOCSIN_ASSIGN(message.routing_key_template_,
+                Template::Parse("delivery.routing_key", topic.delivery.Text("routing_key")));
+  return message;
 }
-
-Message::Message(std::string topic, Template exchange, Template routing_key)
-    : topic_(std::move(topic)),
-      exchange_template_(std::move(exchange)),
-      routing_key_template_(std::move(routing_key)) {}
 
 Status Message::Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job) {
   TOCSIN_TRY(Name(job));

@@ -36,7 +36,7 @@ class Message {
   Status Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job);
 
  private:
-  Message(std::string topic, Template exchange, Template routing_key);
+  Message() = default;
 
   Status Name(const JobView& job);
   Status SetHeaders(const JobView& job);

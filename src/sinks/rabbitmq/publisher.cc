@@ -1,6 +1,7 @@
 #include "sinks/rabbitmq/publisher.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include <pthread.h>
@@ -8,16 +9,76 @@
 #include "base/result.h"
 #include "base/log.h"
 #include "net/stream.h"
-#include "sinks/rabbitmq/sink.h"
 
 namespace tocsin::rabbitmq {
 namespace {
 
 constexpr size_t kTurnJobs = 64;  // of one topic, before the next topic has its turn
 
-TimePoint Now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
+
+/// The sink of one topic. It hands batches to the publisher's thread, and answers on its own loop when that thread
+/// reports outcomes. Owned by the dispatcher of the topic, on the thread of its loop.
+class Publisher::TopicSink final : public Sink {
+ public:
+  TopicSink(Publisher& publisher, Loop& loop, Message message, Channel::Settings settings) : publisher_(publisher) {
+    const auto report = [this, &loop](std::vector<Outcome> outcomes, bool closed) {
+      loop.Post([this, outcomes = std::move(outcomes), closed]() mutable { Take(std::move(outcomes), closed); });
+    };
+    auto channel = std::make_unique<Channel>(publisher_, std::move(message), settings, report);
+    channel_ = channel.get();
+    ++publisher_.sinks_;
+    publisher_.loop_.Post([&publisher, channel = std::move(channel)]() mutable { publisher.Add(std::move(channel)); });
+  }
+  ~TopicSink() override {
+    TOCSIN_CHECK(channel_ == nullptr);
+    --publisher_.sinks_;
+  }
+
+  void Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) override {
+    const uint64_t id = ++last_id_;
+    batches_.emplace(id, UnderWay{.answer = std::move(answer), .left = batch->jobs.size()});
+    publisher_.loop_.Post([&publisher = publisher_, channel = channel_, id, batch = std::move(batch)]() mutable {
+      publisher.Deliver(*channel, id, std::move(batch));
+    });
+  }
+
+  void Close(Task done) override {
+    done_ = std::move(done);
+    publisher_.loop_.Post([&publisher = publisher_, channel = channel_] { publisher.CloseChannel(*channel); });
+  }
+
+ private:
+  struct UnderWay {
+    Answer answer;
+    size_t left = 0;
+  };
+
+  void Take(std::vector<Outcome> outcomes, bool closed) {
+    for (Outcome& outcome : outcomes) {
+      const auto at = batches_.find(outcome.batch_id);
+      TOCSIN_CHECK(at != batches_.end());
+      if (at->second.left > 1) {
+        --at->second.left;
+        at->second.answer(outcome.index, std::move(outcome.delivered));
+        continue;
+      }
+      // The answer may deliver the next batch: the map is as it should be before it runs.
+      const auto last = batches_.extract(at);
+      last.mapped().answer(outcome.index, std::move(outcome.delivered));
+    }
+    if (!closed) return;
+    TOCSIN_CHECK(batches_.empty());
+    channel_ = nullptr;
+    std::exchange(done_, nullptr)();  // the last: it may destroy the sink
+  }
+
+  Publisher& publisher_;
+  Channel* channel_ = nullptr;                      // the publisher's, used on its thread only; null once it is closed
+  std::unordered_map<uint64_t, UnderWay> batches_;  // by id
+  uint64_t last_id_ = 0;
+  Task done_;
+};
 
 Result<std::unique_ptr<Publisher>> Publisher::Make(Options options) {
   auto tls = net::MakeTlsContext({.on = options.tls, .ca_file = options.ca_file, .cert_file = {}, .key_file = {}});
@@ -54,13 +115,12 @@ Status Publisher::Check(const Topic& topic) const {
 }
 
 Result<std::unique_ptr<Sink>> Publisher::Open(const Topic& topic, Loop& loop) {
-  auto message = Message::Make(topic);
-  if (!message) return std::unexpected(std::move(message).error());
+  TOCSIN_ASSIGN(Message message, Message::Make(topic));
   const Channel::Settings settings{.in_flight = topic.delivery.Number("in_flight"),
                                    .timeout = Millis(topic.delivery.Number("timeout_ms")),
                                    .backoff_min = options_.backoff_min,
                                    .backoff_max = options_.backoff_max};
-  return std::make_unique<RabbitSink>(*this, loop, *std::move(message), settings);
+  return std::make_unique<TopicSink>(*this, loop, std::move(message), settings);
 }
 
 void Publisher::Add(std::unique_ptr<Channel> channel) {
@@ -70,7 +130,7 @@ void Publisher::Add(std::unique_ptr<Channel> channel) {
 
 void Publisher::Deliver(Channel& channel, uint64_t batch_id, std::shared_ptr<const JobBatch> batch) {
   channel.Deliver(batch_id, std::move(batch));
-  Schedule(channel);
+  if (!std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
   EndTurn();
 }
 
@@ -82,7 +142,7 @@ void Publisher::CloseChannel(Channel& channel) {
 
 void Publisher::Connect() {
   connect_at_ = TimePoint::max();
-  connection_ = std::make_shared<Connection>(loop_.io(), tls_.get(), options_, static_cast<Connection::Owner&>(*this));
+  connection_ = std::make_shared<Connection>(loop_.io(), tls_.get(), options_, *this);
   connection_->Start();
   WakeAt(Now() + options_.connect_timeout);
 }
@@ -140,12 +200,6 @@ uint16_t Publisher::TakeNumber(Channel& channel) {
     return last_number_;
   }
   return 0;
-}
-
-void Publisher::FreeNumber(uint16_t number) { by_number_[number] = nullptr; }
-
-void Publisher::Schedule(Channel& channel) {
-  if (!std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
 }
 
 void Publisher::Publish() {

@@ -28,7 +28,7 @@
 
 namespace tocsin::rabbitmq {
 
-class Publisher final : public SinkFactory, private Connection::Owner, private Channel::Owner {
+class Publisher final : public SinkFactory {
  public:
   /// Does not connect yet. kInvalidArgument if the file of certificates cannot be used.
   static Result<std::unique_ptr<Publisher>> Make(Options options);
@@ -38,37 +38,42 @@ class Publisher final : public SinkFactory, private Connection::Owner, private C
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
 
  private:
-  friend class RabbitSink;
+  friend class Channel;
+  friend class Connection;
+  class TopicSink;
 
   Publisher(Options options, std::unique_ptr<boost::asio::ssl::context> tls);
 
-  // For RabbitSink.
+  // For the sinks.
   void Add(std::unique_ptr<Channel> channel);
   void Deliver(Channel& channel, uint64_t batch_id, std::shared_ptr<const JobBatch> batch);
   void CloseChannel(Channel& channel);
 
-  // Connection::Owner
-  void OnUp() override;
-  void OnFrame(const amqp_frame_t& frame) override;
-  void OnTurn() override { EndTurn(); }
-  void OnBlocked(bool blocked, std::string_view reason) override;
-  void OnLost(const std::string& why) override;
+  // For the connection.
+  /// Channels may be opened.
+  void OnUp();
+  /// A frame of a channel; valid during the call.
+  void OnFrame(const amqp_frame_t& frame);
+  /// The broker has an alarm and reads nothing until `blocked` is false again.
+  void OnBlocked(bool blocked, std::string_view reason);
+  void OnLost(const std::string& why);
+  /// All frames of one read were handed over, or a write is done: publishes, reports, and destroys channels that are
+  /// gone.
+  void EndTurn();
 
-  // Channel::Owner
-  Connection* Link() override { return connection_ != nullptr && connection_->up() ? connection_.get() : nullptr; }
-  bool Blocked() const override { return blocked_; }
-  std::string WhyDown() const override;
-  uint16_t TakeNumber(Channel& channel) override;
-  void FreeNumber(uint16_t number) override;
-  void QueueReport(Channel& channel) override { to_report_.push_back(&channel); }
-  void WakeAt(TimePoint time) override;
+  // For the channels.
+  /// Null while there is no connection.
+  Connection* Link() { return connection_ != nullptr && connection_->up() ? connection_.get() : nullptr; }
+  /// Why there is no connection; empty if there is one.
+  std::string WhyDown() const;
+  /// A number for a channel, or 0 if all are in use.
+  uint16_t TakeNumber(Channel& channel);
+  /// Calls their Check at that time.
+  void WakeAt(TimePoint time);
 
   void Connect();
-  void Schedule(Channel& channel);
   /// Fills the buffer for the next write from the topics that have jobs, in turn.
   void Publish();
-  /// Publishes, reports, and destroys channels that are gone.
-  void EndTurn();
   void OnTimer();
   void Stop();
 

@@ -45,12 +45,8 @@ void Window::GiveOvertaken(Millis lead, const Take& take) {
 
 bool Window::Return(std::string_view id, const Token& token, std::string reason) {
   const size_t from = std::max(return_from_, first_tag_) - first_tag_;
-  const size_t middle = std::min(from, entries_.size());
-  return ReturnBetween(middle, entries_.size(), id, token, reason) || ReturnBetween(0, middle, id, token, reason);
-}
-
-bool Window::ReturnBetween(size_t begin, size_t end, std::string_view id, const Token& token, std::string& reason) {
-  for (size_t i = begin; i < end; ++i) {
+  for (size_t n = 0; n < entries_.size(); ++n) {
+    const size_t i = (from + n) % entries_.size();
     Entry& entry = entries_[i];
     if (entry.given || !entry.returned.empty() || entry.handed.job().token != token) continue;
     if (entry.handed.job().Id() != id) continue;

@@ -57,7 +57,6 @@ class Window {
 
   void Give(Entry& entry, const Take& take);
   void DropGiven();
-  bool ReturnBetween(size_t begin, size_t end, std::string_view id, const Token& token, std::string& reason);
 
   std::deque<Entry> entries_;
   uint64_t first_tag_ = 1;    // of the front

@@ -1,18 +1,53 @@
 #include "sinks/webhook/answer.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
 
 #include <boost/asio/buffer.hpp>
+
+#include "sinks/webhook/batch.h"
 
 namespace tocsin::webhook {
 namespace {
 
 namespace http = boost::beast::http;
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
 
 constexpr size_t kPhraseBytesMax = 64;
 constexpr size_t kRetryAfterBytesMax = 64;
 constexpr int kSwitching = 101;
-constexpr int kInterim = 1;  // status / 100
+constexpr int kTimeout = 408;
+constexpr int kTooEarly = 425;
+constexpr int kTooMany = 429;
+
+/// Only digits.
+std::optional<int64_t> Number(std::string_view text) {
+  int64_t number = 0;
+  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) return INT64_MAX;
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// "Sun, 06 Nov 1994 08:49:37 GMT". The day of the week is ignored.
+std::optional<sys_seconds> Date(const std::string& text) {
+  constexpr const char* kForm = "%a, %d %b %Y %H:%M:%S GMT";
+  constexpr size_t kDayBytes = 3;
+  std::tm parts{};
+  if (strptime(text.c_str(), kForm, &parts) == nullptr) return std::nullopt;
+  const sys_seconds time{seconds(timegm(&parts))};
+  // strptime takes more than HTTP allows, such as 31 Feb, which timegm has made another date.
+  std::array<char, 64> exact{};
+  const size_t size = std::strftime(exact.data(), exact.size(), kForm, &parts);
+  if (std::string_view(exact.data(), size).substr(kDayBytes) != std::string_view(text).substr(kDayBytes)) {
+    return std::nullopt;
+  }
+  return time;
+}
 
 }  // namespace
 
@@ -49,10 +84,6 @@ size_t AnswerReader::Parser::on_body_impl(Text body, Error& error) {
   return body.size();
 }
 
-size_t AnswerReader::Parser::on_chunk_body_impl(std::uint64_t /*remain*/, Text body, Error& error) {
-  return on_body_impl(body, error);
-}
-
 void AnswerReader::Begin(Bounds bounds) {
   bounds_ = bounds;
   parser_.emplace(*this);
@@ -64,15 +95,9 @@ void AnswerReader::Begin(Bounds bounds) {
   error_.clear();
 }
 
-bool AnswerReader::HasStatus() const { return parser_->is_header_done() && answer_.status / 100 != kInterim; }
-
 AnswerReader::State AnswerReader::Feed(std::string_view bytes) {
   started_ = started_ || !bytes.empty();
   pending_.append(bytes);
-  return Parse();
-}
-
-AnswerReader::State AnswerReader::Parse() {
   while (!pending_.empty()) {
     boost::beast::error_code error;
     const bool head = !parser_->is_header_done();
@@ -115,6 +140,31 @@ AnswerReader::State AnswerReader::Finish(bool whole) {
 AnswerReader::State AnswerReader::Break(std::string_view why) {
   error_ = why;
   return State::kBroken;
+}
+
+std::optional<seconds> ParseRetryAfter(std::string_view text, sys_seconds now) {
+  constexpr int64_t kMost = std::chrono::seconds(std::chrono::years(100)).count();  // no sum with it overflows
+  if (const auto number = Number(text)) return seconds(std::min(*number, kMost));
+  const auto date = Date(std::string(text));
+  if (!date) return std::nullopt;
+  return std::max(*date - now, seconds(0));
+}
+
+Delivered VerdictOf(const Answer& answer, bool retry_4xx, sys_seconds now) {
+  const int status = answer.status;
+  if (status / 100 == 2) return {};
+  Delivered delivered = Retry(fmt::format("the receiver answered {}", status));
+  if (!answer.phrase.empty()) delivered.reason += " " + answer.phrase;
+  // Not refused for good: a proxy may redirect to an error page while the receiver is down.
+  if (status / 100 == 3) delivered.reason += ": redirects are not followed";
+  const bool passing = status == kTimeout || status == kTooEarly || status == kTooMany;
+  if (status / 100 == 4 && !passing && !retry_4xx) delivered.outcome = DeliverOutcome::kRefused;
+  if (delivered.outcome != DeliverOutcome::kRetry) return delivered;
+  // A delay of 0 leaves the back-off in force: retries without a pause would use up all attempts in a moment.
+  if (const auto after = ParseRetryAfter(answer.retry_after, now); after && *after > seconds(0)) {
+    delivered.delay = std::min(std::chrono::duration_cast<Millis>(*after), kRetryDelayMax);
+  }
+  return delivered;
 }
 
 }  // namespace tocsin::webhook

@@ -1,14 +1,17 @@
 // AnswerReader: parses one answer of a receiver, in whatever pieces it comes, within bounds: 16 KiB of headers, and as
 // much of the body as its user allows. Interim answers (1xx) are skipped. Pure: no socket, no time. Owned by a
-// Connection, which uses it again for each request.
+// Connection, which uses it again for each request. VerdictOf: what the answer means for a job.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <boost/beast/http/basic_parser.hpp>
+
+#include "spi/sink.h"
 
 namespace tocsin::webhook {
 
@@ -66,17 +69,18 @@ class AnswerReader {
     void on_body_init_impl(const Length& length, Error& error) override;
     size_t on_body_impl(Text body, Error& error) override;
     void on_chunk_header_impl(std::uint64_t, Text, Error&) override {}
-    size_t on_chunk_body_impl(std::uint64_t remain, Text body, Error& error) override;
+    size_t on_chunk_body_impl(std::uint64_t, Text body, Error& error) override { return on_body_impl(body, error); }
     void on_finish_impl(Error&) override {}
 
     AnswerReader& reader_;
   };
 
   /// Whether the head of the answer itself, not of an interim one, is complete.
-  bool HasStatus() const;
-  State Parse();
+  bool HasStatus() const { return parser_->is_header_done() && answer_.status / 100 != kInterim; }
   State Finish(bool whole);
   State Break(std::string_view why);
+
+  static constexpr int kInterim = 1;  // status / 100
 
   Bounds bounds_;
   std::optional<Parser> parser_;
@@ -87,5 +91,14 @@ class AnswerReader {
   Answer answer_;
   std::string error_;
 };
+
+/// The outcome of a job: 2xx confirms. 4xx is refused for good, except 408, 425 and 429, unless `retry_4xx`. Everything
+/// else is tried again, also 3xx, because redirects are not followed; after its Retry-After if it has one,
+/// kRetryDelayMax at most.
+Delivered VerdictOf(const Answer& answer, bool retry_4xx, std::chrono::sys_seconds now);
+
+/// The header Retry-After: seconds, or a date of HTTP ("Sun, 06 Nov 1994 08:49:37 GMT"). Nothing if it is neither;
+/// never below zero.
+std::optional<std::chrono::seconds> ParseRetryAfter(std::string_view text, std::chrono::sys_seconds now);
 
 }  // namespace tocsin::webhook

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 
 #include "sinks/webhook/batch.h"
+#include "sinks/webhook/sink.h"
 
 namespace tocsin::webhook {
 namespace {
@@ -30,7 +31,7 @@ bool ExpectHost(SSL* ssl, const Target& target) {
 
 }  // namespace
 
-Connection::Connection(Route& route, Owner& owner) : route_(route), owner_(&owner), socket_(route.loop.io()) {
+Connection::Connection(Route& route, WebhookSink& sink) : route_(route), sink_(sink), socket_(route.loop.io()) {
   if (route.target.tls) tls_.emplace(socket_, *route.tls);
 }
 
@@ -79,10 +80,6 @@ void Connection::Connected(const ErrorCode& error) {
   ErrorCode ignored;
   socket_.set_option(Tcp::no_delay(true), ignored);
   if (!tls_) return Begin();
-  Handshake();
-}
-
-void Connection::Handshake() {
   stage_ = Stage::kHandshake;
   if (!ExpectHost(tls_->native_handle(), route_.target)) return Fail("OpenSSL refuses the name of the host");
   tls_->async_handshake(asio::ssl::stream_base::client,
@@ -124,7 +121,7 @@ void Connection::Read() {
 void Connection::OnRead(const ErrorCode& error, size_t bytes) {
   if (closed_) return;
   reading_ = false;
-  if (!busy_) return owner_->OnLost(*this);
+  if (!busy_) return sink_.OnLost(*this);
   if (!error) return Proceed(reader_.Feed({buffer_.data(), bytes}), {});
   const bool clean = error == asio::error::eof;
   Proceed(reader_.End(clean), clean ? "" : fmt::format("the connection was lost: {}", error.message()));
@@ -144,16 +141,15 @@ void Connection::Finish() {
   Ending ending{.answer = reader_.TakeAnswer()};
   ending.reusable = ending.answer->keep_alive && !writing_;
   if (ending.reusable && !reading_) Read();
-  owner_->OnEnded(*this, ending);
+  sink_.OnEnded(*this, ending);
 }
 
 void Connection::Fail(std::string_view why) {
   if (stage_ == Stage::kConnect || stage_ == Stage::kHandshake) ++route_.first_address;
   busy_ = false;
-  Ending ending;
-  ending.error = fmt::format("{}: {}", route_.target.Text(), why);
-  ending.stale = served_ && !reader_.started();
-  owner_->OnEnded(*this, ending);
+  sink_.OnEnded(*this, {.answer = {},
+                        .error = fmt::format("{}: {}", route_.target.Text(), why),
+                        .stale = served_ && !reader_.started()});
 }
 
 void Connection::Expire() {

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -20,10 +22,40 @@
 #include "net/asio_loop.h"
 #include "sinks/webhook/answer.h"
 #include "sinks/webhook/lookup.h"
-#include "sinks/webhook/request.h"
 #include "sinks/webhook/target.h"
+#include "spi/sink.h"
 
 namespace tocsin::webhook {
+
+class WebhookSink;
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+/// One call of Sink::Deliver.
+struct Handover {
+  std::shared_ptr<const JobBatch> batch;
+  Sink::Answer answer;
+};
+
+struct Item {
+  std::shared_ptr<Handover> handover;
+  size_t index = 0;
+
+  const JobView& job() const { return handover->batch->jobs[index]; }
+};
+
+/// The bytes to send, and their jobs with the callbacks that wait for outcomes. Shared between the sink and the writes
+/// that send it: an answer may end the request before its last byte is sent.
+struct Request {
+  std::vector<Item> items;
+  std::string head;
+  std::string list;      // the body of a batch
+  bool batched = false;  // if not, the body is the payload of its only job
+  TimePoint deadline{};
+  bool again = false;  // sent a second time: the first connection proved to be dead
+
+  std::string_view body() const { return batched ? std::string_view(list) : items.front().job().payload; }
+};
 
 /// What all connections of a sink share. It outlives those that are not closed.
 struct Route {
@@ -43,29 +75,22 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     bool reusable = false;
     bool stale = false;  // lost before the first byte of this answer, after it had served earlier requests
   };
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    virtual void OnEnded(Connection& connection, const Ending& ending) = 0;
-    /// It was idle, and cannot be used any more.
-    virtual void OnLost(Connection& connection) = 0;
-  };
 
-  Connection(Route& route, Owner& owner);
+  Connection(Route& route, WebhookSink& sink);
 
   void Send(std::shared_ptr<const Request> request);
   /// The request has timed out.
   void Expire();
   /// Ends the request now: with the answer if its status is known, else with `why`.
   void Abandon(std::string_view why);
-  /// The owner is not called any more.
+  /// The sink is not called any more.
   void Close();
 
   const Request& request() const { return *request_; }  // while it is busy
   std::shared_ptr<const Request> TakeRequest() { return std::move(request_); }
   bool busy() const { return busy_; }
 
-  // Kept by the owner.
+  // Kept by the sink.
   size_t place = 0;  // in its list
   TimePoint idle_since{};
 
@@ -79,7 +104,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Open();
   void Found(const Result<Addresses>& found);
   void Connected(const ErrorCode& error);
-  void Handshake();
   void HandshakeDone(const ErrorCode& error);
   void Begin();
   void Write();
@@ -90,7 +114,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Fail(std::string_view why);
 
   Route& route_;
-  Owner* owner_;
+  WebhookSink& sink_;
   Socket socket_;
   std::optional<boost::asio::ssl::stream<Socket&>> tls_;
   Stage stage_ = Stage::kNew;

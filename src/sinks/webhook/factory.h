@@ -40,7 +40,7 @@ class Factory final : public SinkFactory {
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
 
  private:
-  explicit Factory(Options options);
+  explicit Factory(Options options) : options_(std::move(options)), lookup_(options_.find_addresses) {}
 
   Result<Target> TargetOf(const Topic& topic) const;
   /// Null without a name.

@@ -1,31 +1,14 @@
 #include "sinks/webhook/lookup.h"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 
 namespace tocsin::webhook {
-namespace {
-
-namespace ip = boost::asio::ip;
-
-std::optional<ip::address> AddressOf(const addrinfo& info) {
-  if (info.ai_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(info.ai_addr);
-    return ip::address_v4(ntohl(v4->sin_addr.s_addr));
-  }
-  if (info.ai_family != AF_INET6) return std::nullopt;
-  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(info.ai_addr);
-  ip::address_v6::bytes_type bytes;
-  std::copy_n(v6->sin6_addr.s6_addr, bytes.size(), bytes.begin());
-  return ip::address_v6(bytes, v6->sin6_scope_id);
-}
-
-}  // namespace
-
-NameLookup::NameLookup(Find find, size_t threads_max) : find_(std::move(find)), threads_max_(threads_max) {}
 
 NameLookup::~NameLookup() {
   {
@@ -37,12 +20,13 @@ NameLookup::~NameLookup() {
 }
 
 void NameLookup::Ask(const std::string& name, Loop& loop, Done done) {
+  constexpr size_t kThreadsMax = 16;
   const std::lock_guard lock(mutex_);
   auto [at, fresh] = askers_.try_emplace(name);
   at->second.push_back({&loop, std::move(done)});
   if (!fresh) return;
   waiting_.push_back(name);
-  if (idle_ < waiting_.size() && threads_.size() < threads_max_) threads_.emplace_back([this] { Work(); });
+  if (idle_ < waiting_.size() && threads_.size() < kThreadsMax) threads_.emplace_back([this] { Work(); });
   wake_.notify_one();
 }
 
@@ -78,7 +62,9 @@ Result<Addresses> NameLookup::FindBySystem(const std::string& name) {
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   Addresses addresses;
   for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
-    if (const auto address = AddressOf(*info)) addresses.push_back(*address);
+    boost::asio::ip::tcp::endpoint endpoint;  // its memory is a sockaddr of either family
+    std::memcpy(endpoint.data(), info->ai_addr, std::min<size_t>(info->ai_addrlen, endpoint.capacity()));
+    addresses.push_back(endpoint.address());
   }
   return addresses;
 }

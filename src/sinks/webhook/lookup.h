@@ -29,7 +29,7 @@ class NameLookup {
   using Find = std::function<Result<Addresses>(const std::string& name)>;
   using Done = std::move_only_function<void(const Result<Addresses>&)>;
 
-  explicit NameLookup(Find find = FindBySystem, size_t threads_max = 16);
+  explicit NameLookup(Find find) : find_(std::move(find)) {}
   /// Waits for the lookups under way; no `done` runs after it.
   ~NameLookup();
   NameLookup(const NameLookup&) = delete;
@@ -49,7 +49,6 @@ class NameLookup {
   void Work();
 
   const Find find_;
-  const size_t threads_max_;
   std::mutex mutex_;  // protects all below
   std::condition_variable wake_;
   std::map<std::string, std::vector<Asker>> askers_;  // of the names that wait or are being looked up

@@ -48,15 +48,7 @@ std::string_view ContentType(const JobView& job) {
   return "";
 }
 
-void AppendField(std::string& head, std::string_view name, std::string_view text) {
-  head += name;
-  head += ": ";
-  AppendHeaderText(head, text);
-  head += "\r\n";
-}
-
-}  // namespace
-
+/// Escaped for the value of a header.
 void AppendHeaderText(std::string& out, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -68,6 +60,15 @@ void AppendHeaderText(std::string& out, std::string_view text) {
     }
   }
 }
+
+void AppendField(std::string& head, std::string_view name, std::string_view text) {
+  head += name;
+  head += ": ";
+  AppendHeaderText(head, text);
+  head += "\r\n";
+}
+
+}  // namespace
 
 MessageWriter::MessageWriter(const Target& target, std::string topic, std::string_view user_agent,
                              std::unique_ptr<const Signer> signer)
@@ -101,17 +102,12 @@ void MessageWriter::WriteHead(std::string& head, const JobView& job, int64_t now
   delivery_header::ForEach(topic_, job,
                            [&](std::string_view name, std::string_view value) { AppendField(head, name, value); });
   for (const HeaderView& header : job.headers) {
-    if (type.empty() || !delivery_header::IsContentType(header.name)) AppendOwn(head, header);
+    if (!type.empty() && delivery_header::IsContentType(header.name)) continue;
+    // The prefix keeps the job's own headers from having a meaning for HTTP, or looking like ours.
+    if (header.name != delivery_header::kProbe) head += "tocsin-header-";
+    AppendHeaderName(head, header.name);
+    AppendField(head, {}, header.value);
   }
-  head += "\r\n";
-}
-
-void MessageWriter::AppendOwn(std::string& head, const HeaderView& header) const {
-  // The prefix keeps the job's own headers from having a meaning for HTTP, or looking like ours.
-  if (header.name != delivery_header::kProbe) head += "tocsin-header-";
-  AppendHeaderName(head, header.name);
-  head += ": ";
-  AppendHeaderText(head, header.value);
   head += "\r\n";
 }
 

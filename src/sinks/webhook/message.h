@@ -31,15 +31,11 @@ class MessageWriter {
  private:
   void Begin(std::string& head, std::string_view content_type, size_t bytes) const;
   void Identify(std::string& head, std::string_view id, std::string_view body, int64_t now_s) const;
-  void AppendOwn(std::string& head, const HeaderView& header) const;
 
   std::string topic_;
   std::string begin_;       // the request line and what all requests have
   std::string topic_text_;  // as headers have it
   std::unique_ptr<const Signer> signer_;
 };
-
-/// Escaped for the value of a header.
-void AppendHeaderText(std::string& out, std::string_view text);
 
 }  // namespace tocsin::webhook

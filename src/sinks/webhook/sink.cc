@@ -5,7 +5,6 @@
 #include "base/result.h"
 #include "base/log.h"
 #include "sinks/webhook/batch.h"
-#include "sinks/webhook/verdict.h"
 
 namespace tocsin::webhook {
 namespace {
@@ -106,7 +105,7 @@ std::shared_ptr<Connection> WebhookSink::TakeIdle() {
 }
 
 std::shared_ptr<Connection> WebhookSink::AddConnection() {
-  auto connection = std::make_shared<Connection>(route_, static_cast<Connection::Owner&>(*this));
+  auto connection = std::make_shared<Connection>(route_, *this);
   connection->place = connections_.size();
   connections_.push_back(connection);
   return connection;

@@ -33,7 +33,7 @@ struct SinkSettings {
 /// The signer with the secret as it is now.
 using ReadSigner = std::function<Result<std::unique_ptr<const Signer>>()>;
 
-class WebhookSink final : public Sink, private Connection::Owner {
+class WebhookSink final : public Sink {
  public:
   /// `read_signer` null: nothing is signed.
   WebhookSink(Route route, MessageWriter writer, SinkSettings settings, ReadSigner read_signer);
@@ -45,8 +45,11 @@ class WebhookSink final : public Sink, private Connection::Owner {
   void Close(Task done) override;
 
  private:
-  void OnEnded(Connection& connection, const Connection::Ending& ending) override;
-  void OnLost(Connection& connection) override;
+  // For its connections.
+  friend class Connection;
+  void OnEnded(Connection& connection, const Connection::Ending& ending);
+  /// It was idle, and cannot be used any more.
+  void OnLost(Connection& connection);
 
   void Pump();
   std::shared_ptr<const Request> NextRequest();

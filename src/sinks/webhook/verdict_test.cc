@@ -1,7 +1,7 @@
-#include "sinks/webhook/verdict.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "sinks/webhook/answer.h"
 
 namespace tocsin::webhook {
 namespace {

@@ -1,4 +1,4 @@
-#include "sinks/kafka/client_conf.h"
+#include "sinks/kafka/client.h"
 
 #include <array>
 
