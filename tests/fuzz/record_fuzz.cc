@@ -9,9 +9,9 @@
 
 #include <sys/prctl.h>
 
-#include "base/result.h"
 #include "base/codec.h"
 #include "base/hash.h"
+#include "base/result.h"
 #include "sim/sim_node.h"
 #include "storage/journal/inspect.h"
 

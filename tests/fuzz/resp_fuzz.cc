@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "base/text.h"
 #include "frontend/resp/frame.h"
 #include "frontend/resp/test_replies.h"

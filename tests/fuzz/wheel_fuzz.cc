@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
 #include "base/codec.h"
+#include "base/result.h"
 #include "storage/journal/wheel.h"
 
 namespace tocsin::journal {

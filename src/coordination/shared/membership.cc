@@ -4,8 +4,8 @@
 #include <charconv>
 #include <ranges>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 
 namespace tocsin {
 

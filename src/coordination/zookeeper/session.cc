@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <zookeeper/zookeeper.h>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 
 namespace tocsin::zookeeper {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <syslog.h>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "sinks/kafka/producer.h"
 #include "spi/delivery_headers.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "sinks/rabbitmq/publisher.h"
 
 namespace tocsin::rabbitmq {

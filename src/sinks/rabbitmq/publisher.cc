@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "net/stream.h"
 
 namespace tocsin::rabbitmq {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "sinks/webhook/batch.h"
 
 namespace tocsin::webhook {

@@ -16,8 +16,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "base/clock.h"
+#include "base/result.h"
 #include "spi/store.h"
 
 namespace tocsin {

@@ -1,7 +1,7 @@
 #include "storage/journal/journal.h"
 
-#include "base/result.h"
 #include "base/codec.h"
+#include "base/result.h"
 
 namespace tocsin::journal {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "clients/redis/client.h"
 #include "metrics/registry.h"
 #include "storage/redis/store.h"
