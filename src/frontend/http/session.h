@@ -148,6 +148,8 @@ class Session final : public net::Connection {
 class Answer {
  public:
   explicit Answer(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  Answer(Answer&&) = default;
+  Answer& operator=(Answer&&) = default;
 
   /// Whether the client still waits for it.
   bool Wanted() const { return session_->open(); }

@@ -36,6 +36,7 @@ struct Slot {
 class Answer {
  public:
   Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, const Command& command, size_t commands = 1);
+  Answer(Answer&&) = default;
 
   /// Whether the connection is still open.
   bool Wanted() const;

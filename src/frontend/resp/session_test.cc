@@ -336,10 +336,11 @@ class AnswerTest : public TestSite {
 
 TEST_F(AnswerTest, AnAnswerThatThrowsEndsItsConnection) {
   auto client = Connect();
-  Task late = session_->pipeline().Hold({*FindCommand("JOB.GET"), {}, *session_}).Then([](Answer& answer) {
+  auto then = session_->pipeline().Hold({*FindCommand("JOB.GET"), {}, *session_}).Then([](Answer& answer, int) {
     answer.writer().Simple("never sent");
     throw 1;
   });
+  Task late = [then = std::move(then)]() mutable { then(Result<int>(1)); };
   Settle();
   EXPECT_TRUE(session_->open());
   loop_.Post(std::move(late));
