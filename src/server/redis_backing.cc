@@ -10,7 +10,6 @@
 #include "server/backing.h"
 #include "server/options.h"
 #include "server/ownership.h"
-#include "storage/redis/checks.h"
 #include "storage/redis/store.h"
 
 namespace tocsin {
