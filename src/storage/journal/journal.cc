@@ -1,5 +1,7 @@
 #include "storage/journal/journal.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/codec.h"
 
