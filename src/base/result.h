@@ -72,9 +72,11 @@ template <class... Args>
 /// `TOCSIN_ASSIGN(const auto reply, client.Ask(command));`
 #define TOCSIN_ASSIGN(declaration, expression) \
   TOCSIN_ASSIGN_AS(TOCSIN_NAME(tocsin_result, __LINE__), declaration, expression)
+// NOLINTBEGIN(bugprone-macro-parentheses): two arguments are a name and a declaration
 #define TOCSIN_ASSIGN_AS(result, declaration, expression)           \
   auto result = (expression);                                       \
   if (!(result)) return std::unexpected(std::move(result).error()); \
   declaration = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)
 #define TOCSIN_NAME(prefix, line) TOCSIN_NAME_JOINED(prefix, line)
 #define TOCSIN_NAME_JOINED(prefix, line) prefix##line
