@@ -84,10 +84,14 @@ Counted ShardStore::CountOne(uint16_t topic, const CountEvent& event, Moment now
   const bool fired = hot.trigger() == Trigger::kTime || hot.fired() || hot.due() <= now.On(hot.timeline());
   if (hot.state == State::kLeased || fired) return {CountOutcome::kNotCounted, 0};
   if (!lane_->journal().has_room()) return {CountOutcome::kOverloaded, 0};
-  Details& details = tier_.MakeDetails(index);
+  if (!node_.MemoryLeft(0)) return {CountOutcome::kOverloaded, 0};
   const uint64_t hash = Hash64(event.event);
-  if (!details.events.insert(hash).second) return {CountOutcome::kRepeated, details.count_left};
-  details.count_left -= std::min(details.count_left, event.by);
+  bool repeated = false;
+  const Details& details = tier_.ChangeDetails(index, [&](Details& change) {
+    repeated = !change.events.insert(hash).second;
+    if (!repeated) change.count_left -= std::min(change.count_left, event.by);
+  });
+  if (repeated) return {CountOutcome::kRepeated, details.count_left};
   // An event that fires is one change: the count and the move are in one record.
   std::string& out = lane_->Out();
   EncodeCount(out, {topic, hot.uid, hash, details.count_left});

@@ -2,17 +2,28 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
 
 #include "base/result.h"
 
 namespace tocsin::journal {
+namespace {
+
+size_t PagesOf(size_t size) {
+  constexpr size_t kPage = 4096;
+  return (size + kPage - 1) / kPage * kPage;
+}
+
+}  // namespace
 
 BlobArena::~BlobArena() {
-  for (const LargeBlock& block : large_) std::free(block.memory);
+  for (const LargeBlock& block : large_) {
+    if (block.memory != nullptr) munmap(block.memory, block.bytes);
+  }
   // Others may map these addresses again.
   for (const BlockChunk& chunk : chunks_) {
     if (chunk.memory) ASAN_UNPOISON_MEMORY_REGION(chunk.memory.get(), kChunkBytes);
@@ -32,7 +43,7 @@ size_t BlobArena::ClassBytes(size_t size_class) {
   return (step % 8 + 9) << (step / 8 + 6);
 }
 
-size_t BlobArena::BlockBytes(size_t size) { return size > kSmallMax ? size : ClassBytes(ClassOf(size)); }
+size_t BlobArena::BlockBytes(size_t size) { return size > kSmallMax ? PagesOf(size) : ClassBytes(ClassOf(size)); }
 
 BlobArena::Handle BlobArena::Allocate(size_t size) {
   if (size > kSmallMax) return AllocateLarge(size);
@@ -47,7 +58,7 @@ BlobArena::Handle BlobArena::Allocate(size_t size) {
     ASAN_UNPOISON_MEMORY_REGION(block, sizeof(chunk.free));
     std::memcpy(&chunk.free, block, sizeof(chunk.free));
   } else {
-    ++chunk.fresh;
+    Touch(chunk, size_t{++chunk.fresh} * chunk.block_bytes);
   }
   ASAN_UNPOISON_MEMORY_REGION(chunk.memory.get() + size_t{number} * chunk.block_bytes, size);
   if (++chunk.live == chunk.blocks) DropRoom(id, size_class);
@@ -67,30 +78,70 @@ void BlobArena::Free(Handle handle, size_t size) {
   std::memcpy(block, &chunk.free, sizeof(chunk.free));
   ASAN_POISON_MEMORY_REGION(block, chunk.block_bytes);
   chunk.free = (handle & (kBlocksMax - 1)) + 1;
-  if (chunk.live == chunk.blocks) AddRoom(id, size_class);
+  if (chunk.live == chunk.blocks && !chunk.leaving) AddRoom(id, size_class);
   used_bytes_ -= size;
-  if (--chunk.live == 0) {
+  if (--chunk.live > 0) return;
+  if (chunk.leaving) {
+    chunk.leaving = false;
+  } else {
     DropRoom(id, size_class);
     --open_[size_class];
-    pool_.push_back(id);
   }
+  PutIntoPool(id);
+}
+
+void BlobArena::PutIntoPool(uint32_t id) {
+  PoolOf(chunks_[id].page_size).push_back(id);
+  pooled_bytes_ += chunks_[id].touched;
+}
+
+uint32_t BlobArena::TakeFromPool(std::vector<uint32_t>& pool) {
+  const uint32_t id = pool.back();
+  pool.pop_back();
+  pooled_bytes_ -= chunks_[id].touched;
+  return id;
+}
+
+void BlobArena::Touch(BlockChunk& chunk, size_t bytes) {
+  if (bytes <= chunk.touched) return;
+  held_bytes_ += bytes - chunk.touched;
+  chunk.touched = static_cast<uint32_t>(bytes);
 }
 
 bool BlobArena::MapIntoPool(PageSize page_size) {
-  if (chunks_.size() == kChunksMax) return false;
+  if (vacant_.empty() && chunks_.size() == kChunksMax) return false;
   Chunk memory = source_.Take(kChunkBytes, page_size);
   if (!memory) return false;
-  pool_.push_back(static_cast<uint32_t>(chunks_.size()));
-  chunks_.emplace_back().memory = std::move(memory);
-  held_bytes_ += kChunkBytes;
+  if (vacant_.empty()) {
+    vacant_.push_back(static_cast<uint32_t>(chunks_.size()));
+    chunks_.emplace_back();
+  }
+  const uint32_t id = vacant_.back();
+  vacant_.pop_back();
+  BlockChunk& chunk = chunks_[id];
+  chunk.memory = std::move(memory);
+  chunk.page_size = page_size;
+  if (page_size == PageSize::kHuge) Touch(chunk, kChunkBytes);
+  PutIntoPool(id);
   return true;
+}
+
+void BlobArena::Release(size_t chunks) {
+  for (; chunks > 0 && pooled() > 0; --chunks) {
+    const uint32_t id = TakeFromPool(pools_[0].empty() ? pools_[1] : pools_[0]);
+    ASAN_UNPOISON_MEMORY_REGION(chunks_[id].memory.get(), kChunkBytes);
+    held_bytes_ -= chunks_[id].touched;
+    chunks_[id] = {};
+    vacant_.push_back(id);
+  }
 }
 
 uint32_t BlobArena::OpenChunk(size_t size_class) {
   // The first chunk of a class may hold only a few blocks: with a huge page every size that occurs would cost 2 MiB.
-  if (pool_.empty() && !MapIntoPool(open_[size_class] == 0 ? PageSize::kSmall : PageSize::kHuge)) return 0;
-  const uint32_t id = pool_.back();
-  pool_.pop_back();
+  const PageSize page_size = open_[size_class] == 0 ? PageSize::kSmall : PageSize::kHuge;
+  std::vector<uint32_t>& pool = PoolOf(page_size);
+  if (pool.empty() && !MapIntoPool(page_size)) return 0;
+  const uint32_t id = TakeFromPool(pool);
   BlockChunk& chunk = chunks_[id];
   chunk.block_bytes = static_cast<uint32_t>(ClassBytes(size_class));
   chunk.blocks = static_cast<uint32_t>(kChunkBytes / chunk.block_bytes);
@@ -99,6 +150,36 @@ uint32_t BlobArena::OpenChunk(size_t size_class) {
   ++open_[size_class];
   AddRoom(id, size_class);
   return id;
+}
+
+bool BlobArena::Evacuate() {
+  bool any = false;
+  size_t bytes = 0;  // that will have to move
+  for (size_t size_class = 0; size_class < kClasses; ++size_class) {
+    for (uint32_t id = room_[size_class]; id != 0 && bytes < kMoveMax;) {
+      BlockChunk& chunk = chunks_[id];
+      const uint32_t next = chunk.next;
+      const size_t live = size_t{chunk.live} * chunk.block_bytes;
+      if (chunk.touched >= kSparseMin && live * 2 < chunk.touched) {
+        DropRoom(id, size_class);
+        --open_[size_class];
+        chunk.leaving = any = true;
+        bytes += live;
+      }
+      id = next;
+    }
+  }
+  return any;
+}
+
+void BlobArena::StopEvacuating() {
+  for (uint32_t id = kChunkFirst; id < chunks_.size(); ++id) {
+    BlockChunk& chunk = chunks_[id];
+    if (!std::exchange(chunk.leaving, false)) continue;
+    const size_t size_class = ClassOf(chunk.block_bytes);
+    ++open_[size_class];
+    AddRoom(id, size_class);
+  }
 }
 
 void BlobArena::AddRoom(uint32_t id, size_t size_class) {
@@ -117,8 +198,10 @@ void BlobArena::DropRoom(uint32_t id, size_t size_class) {
 
 BlobArena::Handle BlobArena::AllocateLarge(size_t size) {
   if (large_free_ == 0 && large_.size() == kLargeEnd) return 0;
-  char* const memory = static_cast<char*>(std::malloc(size));
-  if (memory == nullptr) return 0;
+  // Not from malloc: it keeps what lies below a block that is still in use.
+  const size_t bytes = PagesOf(size);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) return 0;
   Handle handle = large_free_;
   if (handle != 0) {
     large_free_ = large_[handle].next_free;
@@ -126,19 +209,19 @@ BlobArena::Handle BlobArena::AllocateLarge(size_t size) {
     handle = static_cast<Handle>(large_.size());
     large_.emplace_back();
   }
-  large_[handle].memory = memory;
+  large_[handle] = {.memory = static_cast<char*>(memory), .bytes = bytes};
   used_bytes_ += size;
-  held_bytes_ += size;
+  held_bytes_ += bytes;
   return handle;
 }
 
 void BlobArena::FreeLarge(Handle handle, size_t size) {
-  TOCSIN_CHECK(handle < large_.size() && large_[handle].memory != nullptr);
-  std::free(large_[handle].memory);
-  large_[handle] = {nullptr, large_free_};
-  large_free_ = handle;
+  TOCSIN_CHECK(handle < large_.size() && large_[handle].memory != nullptr && large_[handle].bytes == PagesOf(size));
+  munmap(large_[handle].memory, large_[handle].bytes);
   used_bytes_ -= size;
-  held_bytes_ -= size;
+  held_bytes_ -= large_[handle].bytes;
+  large_[handle] = {.next_free = large_free_};
+  large_free_ = handle;
 }
 
 }  // namespace tocsin::journal

@@ -43,6 +43,10 @@ Chunk MapChunk(size_t bytes, PageSize page_size) {
   return Chunk(begin + head, UnmapChunk{bytes});
 }
 
+void ZeroChunk(const Chunk& chunk) {
+  TOCSIN_CHECK(madvise(chunk.get(), chunk.get_deleter().bytes, MADV_DONTNEED) == 0);
+}
+
 ChunkSource::~ChunkSource() {
   {
     const std::lock_guard lock(mutex_);

@@ -34,6 +34,9 @@ enum class PageSize { kHuge, kSmall };
 /// `bytes` is a multiple of kChunkBytes. Null when the system refuses.
 Chunk MapChunk(size_t bytes, PageSize page_size);
 
+/// Gives the memory back to the system; the chunk reads as zeros and can be written again.
+void ZeroChunk(const Chunk& chunk);
+
 class ChunkSource {
  public:
   static constexpr size_t kAheadBytes = 2 * kChunkBytes;

@@ -9,6 +9,7 @@ namespace {
 constexpr size_t kClaimBudget = 20'000;
 /// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kClaimBytes = 16 << 20;
+constexpr size_t kShortReason = 64;
 
 }  // namespace
 
@@ -87,7 +88,11 @@ bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {
   HotJob& hot = tier_.at(index);
   TopicState& topic = tier_.topic(hot.topic);
   ++hot.attempts;
-  if (!how.reason.empty() || tier_.DetailsOf(index) != nullptr) tier_.MakeDetails(index).reason = how.reason;
+  if (!how.reason.empty() || tier_.DetailsOf(index) != nullptr) {
+    // Nacks go on when memory is short, so a long reason is dropped: every job could be given one.
+    const bool keep = how.reason.size() <= kShortReason || node_.MemoryLeft(how.reason.size());
+    tier_.ChangeDetails(index, [&](Details& details) { details.reason = keep ? how.reason : std::string_view(); });
+  }
   const bool dead = how.kind == SettleKind::kBury || hot.attempts >= hot.max_attempts;
   if (dead) {
     ++topic.figures.died;

@@ -39,6 +39,13 @@ struct Details {
   Time finished_due = kNever;
   Timeline finished_timeline = Timeline::kSteady;
   uint32_t put_bytes = 0;  // of these details in the job's latest put; not stored
+  size_t bytes = 0;        // MemoryBytes at the last change; not stored
+
+  size_t MemoryBytes() const {
+    constexpr size_t kEntry = 2 * sizeof(void*);  // what a hash table adds to an entry
+    return sizeof(Details) + kEntry + reason.capacity() + events.size() * (sizeof(uint64_t) + kEntry) +
+           events.bucket_count() * sizeof(void*);
+  }
 
   void Finish(Time due, Timeline timeline) {
     finished = true;

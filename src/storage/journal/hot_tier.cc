@@ -93,7 +93,11 @@ void HotTier::Erase(Index index) {
   --topics_[hot.topic].jobs;
   by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
   if (const auto own = OwnHash(hot)) by_own_.Erase(*own, index);
-  if (hot.flags & kHasDetails) details_.erase(index);
+  if (hot.flags & kHasDetails) {
+    const auto details = details_.find(index);
+    details_bytes_ -= details->second.bytes;
+    details_.erase(details);
+  }
   Discard(index);
 }
 
@@ -209,7 +213,9 @@ void HotTier::MakeDead(Index index) {
 
 void HotTier::Retain(Index index, State state, Time until) {
   HotJob& hot = jobs_[index];
-  if (Details& details = MakeDetails(index); !details.finished) details.Finish(hot.due(), hot.timeline());
+  ChangeDetails(index, [&](Details& details) {
+    if (!details.finished) details.Finish(hot.due(), hot.timeline());
+  });
   Discharge(hot);
   hot.state = state;
   hot.flags |= kOnSteady | kPlaced;
@@ -269,11 +275,6 @@ const Details* HotTier::DetailsOf(Index index) const {
   return &details_.at(index);
 }
 
-Details& HotTier::MakeDetails(Index index) {
-  jobs_[index].flags |= kHasDetails;
-  return details_[index];
-}
-
 Index HotTier::FindUid(uint16_t topic, Uid uid) const {
   return by_uid_.Find(UidHash(topic, uid),
                       [&](Index index) { return jobs_[index].uid == uid && jobs_[index].topic == topic; });
@@ -296,10 +297,46 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
   expiry_.Reset(oldest_steady);
 }
 
-size_t HotTier::used_bytes() const {
-  constexpr size_t kTableBytes = 14;  // of the id tables for one job
-  return bodies_.used_bytes() + jobs_.live() * (sizeof(HotJob) + kTableBytes) + leases_.live() * sizeof(Lease) +
-         details_.size() * (sizeof(Details) + 2 * sizeof(void*));
+size_t HotTier::held_bytes() const {
+  return bodies_.held_bytes() + jobs_.held_bytes() + leases_.held_bytes() + by_uid_.held_bytes() +
+         by_own_.held_bytes() + details_bytes_;
+}
+
+bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {
+  constexpr size_t kReleaseMax = 8;  // chunks in one call; each takes the system about 50 us
+  spare_chunks_ = std::min(spare_chunks_, bodies_.pooled());
+  if (now.steady >= tidy_at_) {
+    tidy_at_ = now.steady + (pressed ? Millis(1000) : Millis(10'000));
+    release_ = spare_chunks_;
+    spare_chunks_ = bodies_.pooled();
+    const size_t in_use = bodies_.held_bytes() - bodies_.pooled_bytes();
+    if (move_next_ == 0 && in_use > bodies_.used_bytes() / 4 * 5 + kWasteMax && bodies_.Evacuate()) move_next_ = 1;
+  }
+  if (pressed) release_ = bodies_.pooled();
+  const size_t released = std::min(release_, kReleaseMax);
+  bodies_.Release(released);
+  release_ -= released;
+  if (move_next_ != 0) MoveBodies(budget);
+  return release_ > 0 || move_next_ != 0;
+}
+
+void HotTier::MoveBodies(size_t budget) {
+  constexpr size_t kBytesMax = size_t{1} << 20;  // in one call
+  size_t moved = 0;
+  for (; budget > 0 && moved < kBytesMax && move_next_ < jobs_.end(); --budget, ++move_next_) {
+    HotJob& hot = jobs_[move_next_];
+    if (!bodies_.Leaving(hot.body)) continue;
+    const BlobArena::Handle fresh = bodies_.Allocate(hot.body_size);
+    if (fresh == 0) break;
+    std::memcpy(bodies_.At(fresh), bodies_.At(hot.body), hot.body_size);
+    bodies_.Free(hot.body, hot.body_size);
+    hot.body = fresh;
+    moved += hot.body_size;
+  }
+  if (budget > 0 && moved < kBytesMax) {  // all were looked at, or memory is short
+    bodies_.StopEvacuating();
+    move_next_ = 0;
+  }
 }
 
 }  // namespace tocsin::journal

@@ -58,13 +58,13 @@ struct HotJob {
   bool fired() const { return (flags & kFiredFlag) != 0; }
   Time due() const { return FromMs(due_ms); }
 
-  static constexpr auto kFree = static_cast<State>(0xFF);
   void MarkFree(uint32_t next_free) {
-    state = kFree;
+    body = 0;
+    flags = 0;
     next = next_free;
   }
   uint32_t NextFree() const { return next; }
-  bool IsFree() const { return state == kFree; }
+  bool IsFree() const { return body == 0 && flags == 0; }
 };
 static_assert(sizeof(HotJob) == 48);
 
@@ -105,6 +105,9 @@ struct TopicState {
 };
 
 constexpr uint16_t kNoTopic = 0xFFFF;
+
+/// Memory that sparse chunks may waste, with a quarter of what is used, before bodies are moved.
+constexpr size_t kWasteMax = size_t{8} << 20;
 
 class HotTier {
  public:
@@ -163,7 +166,9 @@ class HotTier {
   const char* BodyAt(const HotJob& hot) const { return bodies_.At(hot.body); }
   char* BodyAt(Index index) { return bodies_.At(jobs_[index].body); }
   const Details* DetailsOf(Index index) const;
-  Details& MakeDetails(Index index);
+  /// Calls `change(details)`, with new details if the job has none, and counts the memory that they take.
+  template <class F>
+  const Details& ChangeDetails(Index index, F&& change);
 
   Index FindUid(uint16_t topic, Uid uid) const;
   /// By own id and key, or by the text of a server id.
@@ -191,8 +196,11 @@ class HotTier {
   /// Topics that were announced since the last call.
   std::vector<uint16_t> TakeAnnounced() { return std::exchange(announced_, {}); }
 
-  /// All memory that jobs take.
-  size_t used_bytes() const;
+  /// All memory that jobs take: what the system has given, not what was asked for.
+  size_t held_bytes() const;
+  /// Moves bodies out of chunks that are nearly empty, and gives back memory that was spare for ten seconds; at once if
+  /// `pressed`. Looks at about `budget` jobs. True if there is more to do.
+  bool TidyMemory(Moment now, size_t budget, bool pressed);
 
  private:
   template <class T>
@@ -202,6 +210,7 @@ class HotTier {
   };
   using HotJobWheel = Wheel<Items<HotJob>>;
 
+  void MoveBodies(size_t budget);
   void MakeReady(Index index);
   static uint64_t OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id);
   /// Of a stored job, if it has an own id.
@@ -221,6 +230,7 @@ class HotTier {
   IdTable by_uid_;
   IdTable by_own_;
   std::unordered_map<Index, Details> details_;
+  size_t details_bytes_ = 0;
   HotJobWheel steady_;
   HotJobWheel utc_;
   Wheel<Items<Lease>> expiry_;
@@ -228,7 +238,24 @@ class HotTier {
   TextMap<uint16_t> topic_numbers_;
   std::vector<uint16_t> announced_;
   Millis apart_{0};  // utc - steady, at the last MakeDueReady
+
+  // Of TidyMemory.
+  Time tidy_at_{};
+  size_t spare_chunks_ = 0;  // the fewest that the pool had since the last look
+  size_t release_ = 0;       // chunks of the pool to give back
+  Index move_next_ = 0;      // the next job whose body may have to move; 0: none does
 };
+
+template <class F>
+const Details& HotTier::ChangeDetails(Index index, F&& change) {
+  jobs_[index].flags |= kHasDetails;
+  Details& details = details_[index];
+  details_bytes_ -= details.bytes;
+  change(details);
+  details.bytes = details.MemoryBytes();
+  details_bytes_ += details.bytes;
+  return details;
+}
 
 template <class OnForget>
 bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {

@@ -15,7 +15,8 @@ constexpr size_t kDirectoryPerPage = 16;
 }  // namespace
 
 size_t IdTable::held_bytes() const {
-  return chunks_.size() * kChunkBytes + pages_.capacity() * sizeof(Page) + directory_.capacity() * sizeof(uint32_t);
+  const size_t pages = pages_.size() - 1 - spare_.size();
+  return pages * kPageBytes + pages_.capacity() * sizeof(Page) + directory_.capacity() * sizeof(uint32_t);
 }
 
 bool IdTable::Insert(uint64_t hash, uint32_t index) {
@@ -103,7 +104,10 @@ bool IdTable::Erase(uint64_t hash, uint32_t index) {
     while (page.slots[at].index != 0 && (page.slots[at].tag != tag || page.slots[at].index != index)) at = Next(at);
     if (page.slots[at].index == 0) continue;
     EraseAt(page, at);
-    --size_;
+    if (--size_ == 0 && chunks_.size() > 1) {
+      Clear();
+      return true;
+    }
     if (page.count == 0 && before != 0) {
       pages_[before].overflow = std::exchange(page.overflow, 0);
       spare_.push_back(id);
@@ -124,6 +128,14 @@ void IdTable::EraseAt(Page& page, uint32_t hole) {
   }
   page.slots[hole] = {};
   --page.count;
+}
+
+void IdTable::Clear() {
+  directory_.clear();
+  depth_ = 0;
+  pages_.resize(1);
+  spare_.clear();
+  chunks_.clear();
 }
 
 bool IdTable::AddPages() {

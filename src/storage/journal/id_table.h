@@ -53,6 +53,7 @@ class IdTable {
 
   size_t size() const { return size_; }
   size_t directory_size() const { return directory_.size(); }
+  /// Of the pages in use.
   size_t held_bytes() const;
 
  private:
@@ -84,6 +85,8 @@ class IdTable {
   bool MaySplit(const Page& page) const;
   bool Split(uint32_t tag);
   static void Put(Page& page, Slot slot);
+  /// Gives all memory back.
+  void Clear();
   static void EraseAt(Page& page, uint32_t hole);
 
   ChunkSource& source_;

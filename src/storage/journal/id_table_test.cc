@@ -42,6 +42,10 @@ TEST(IdTableTest, GrowsByOnePageAtATime) {
               0U);
   }
   EXPECT_LE(table.held_bytes(), size_t{kEntries} * 20);
+  for (uint32_t i = 1; i <= kEntries; ++i) ASSERT_TRUE(table.Erase(HashOf(i), i));
+  EXPECT_LE(table.held_bytes(), held / 10) << "an empty table gives its memory back";
+  ASSERT_TRUE(table.Insert(HashOf(1), 1));
+  EXPECT_EQ(FindExact(table, HashOf(1), 1), 1U);
 }
 
 TEST(IdTableTest, AgreesWithAMap) {

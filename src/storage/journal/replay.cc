@@ -73,7 +73,7 @@ void Replay::OnPut(const PutEntry& put) {
   hot.max_attempts = static_cast<uint16_t>(put.max_attempts);
   SetTrigger(hot, put.trigger);
   if (put.fired) hot.flags |= kFiredFlag;
-  if (put.details != nullptr) tier.MakeDetails(index) = *put.details;
+  if (put.details != nullptr) tier.ChangeDetails(index, [&](Details& details) { details = *put.details; });
   job.shard->PutIn(index, segment_);
   job.shard->RestoreUids(put.uid);
 }
@@ -89,16 +89,17 @@ void Replay::OnMove(const MoveEntry& move) {
   if (move.fired) hot.flags |= kFiredFlag;
   if (move.either) SetTrigger(hot, Trigger::kEither);
   if (!move.reason.empty() || tier.DetailsOf(job.index) != nullptr) {
-    tier.MakeDetails(job.index).reason = move.reason;
+    tier.ChangeDetails(job.index, [&](Details& details) { details.reason = move.reason; });
   }
 }
 
 void Replay::OnCount(const CountEntry& count) {
   const Job job = Find(count.topic, count.uid);
   if (job.index == 0) return;
-  Details& details = job.shard->tier().MakeDetails(job.index);
-  details.events.insert(count.event);
-  details.count_left = count.left;
+  job.shard->tier().ChangeDetails(job.index, [&](Details& details) {
+    details.events.insert(count.event);
+    details.count_left = count.left;
+  });
 }
 
 void Replay::OnEnd(const EndEntry& end) {
@@ -107,7 +108,7 @@ void Replay::OnEnd(const EndEntry& end) {
   HotTier& tier = job.shard->tier();
   if (end.retention == Millis(0)) return job.shard->EraseJob(job.index);
   HotJob& hot = tier.at(job.index);
-  tier.MakeDetails(job.index).Finish(hot.due(), hot.timeline());
+  tier.ChangeDetails(job.index, [&](Details& details) { details.Finish(hot.due(), hot.timeline()); });
   hot.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
   SetDue(hot, {Timeline::kSteady, moment_.steady + end.retention});
 }

@@ -55,9 +55,10 @@ void ShardStore::PutIn(Index index, uint64_t segment) {
   hot.segment = static_cast<uint32_t>(segment);
   puts_.Add(segment, index);
   if (hot.flags & kHasDetails) {
-    Details& details = tier_.MakeDetails(index);
-    details.put_bytes =
-        static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
+    tier_.ChangeDetails(index, [](Details& details) {
+      details.put_bytes =
+          static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
+    });
   }
   node_.put_bytes.fetch_add(PutBytes(hot, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
@@ -242,6 +243,7 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
     }
   });
   advanced.more |= Upkeep(now, budget);
+  advanced.more |= tier_.TidyMemory(now, budget, node_.MemoryPressed());
   lane_->Append();
   lane_->journal().KeepTime(now);
   for (const uint16_t number : tier_.TakeAnnounced()) {
@@ -258,7 +260,7 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
 }
 
 void ShardStore::ReportMemory() {
-  const uint64_t memory = tier_.used_bytes();
+  const uint64_t memory = tier_.held_bytes();
   node_.memory_bytes.fetch_add(memory - memory_reported_, std::memory_order_relaxed);
   memory_reported_ = memory;
 }

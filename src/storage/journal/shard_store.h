@@ -24,6 +24,9 @@ class NodeUse {
     return memory_limit_bytes_ == 0 || memory_bytes.load(std::memory_order_relaxed) + bytes <= memory_limit_bytes_;
   }
 
+  /// Little is left: spare memory is better given back than kept.
+  bool MemoryPressed() const { return !MemoryLeft(memory_limit_bytes_ / 8); }
+
   std::atomic<uint64_t> memory_bytes = 0;  // of all hot tiers, as last reported
   std::atomic<uint64_t> put_bytes = 0;     // of the latest puts of all jobs in the journal
   ChunkSource chunks;                      // memory of the hot tiers
@@ -212,6 +215,7 @@ void ShardStore::ApplyAll(std::string_view name, std::span<const Item> items, Mo
   outcomes.reserve(items.size());
   for (const Item& item : items) outcomes.push_back((this->*kOne)(topic, item, now));
   lane_->Append();
+  ReportMemory();
   lane_->Reply(std::move(done), std::move(outcomes));
 }
 

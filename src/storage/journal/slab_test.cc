@@ -50,7 +50,7 @@ TEST(SlabTest, AddressesAreStableAndDistinctAcrossChunks) {
     ASSERT_EQ(&slab[i], addresses[i]);
     ASSERT_EQ(slab[i].value, i);
   }
-  EXPECT_GE(slab.capacity_bytes(), kObjects * sizeof(Thing));
+  EXPECT_GE(slab.held_bytes(), kObjects * sizeof(Thing));
 }
 
 TEST(SlabTest, AScanSeesExactlyTheUsedObjects) {
@@ -86,6 +86,31 @@ TEST(SlabTest, EveryFreedObjectIsUsedAgain) {
   for (uint32_t i = 1; i <= 1'000; i += 3) slab.Free(i);
   while (slab.live() < 1'000) ASSERT_NE(slab.Allocate(), 0U);
   EXPECT_EQ(slab.end(), 1'001U);
+}
+
+TEST(SlabTest, AnEmptyChunkGivesItsMemoryBack) {
+  ChunkSource source;
+  Slab<Thing> slab(source);
+  constexpr uint32_t kObjects = 600'000;
+  for (uint32_t i = 1; i <= kObjects; ++i) ASSERT_EQ(slab.Allocate(), i);
+  const size_t held = slab.held_bytes();
+  for (uint32_t i = 1; i < kObjects; ++i) slab.Free(i);
+  EXPECT_LT(slab.held_bytes(), held / 2);
+  size_t used = 0;
+  for (uint32_t i = 1; i < slab.end(); ++i) used += slab[i].IsFree() ? 0 : 1;
+  EXPECT_EQ(used, 1U);
+  std::set<uint32_t> seen = {kObjects};
+  while (slab.live() < kObjects) ASSERT_TRUE(seen.insert(slab.Allocate()).second) << "handed out twice";
+  EXPECT_EQ(slab.held_bytes(), held) << "without a chunk more";
+}
+
+TEST(SlabTest, AnObjectThatComesAndGoesKeepsItsMemory) {
+  ChunkSource source;
+  Slab<Thing> slab(source);
+  const uint32_t first = slab.Allocate();
+  slab.Free(first);
+  EXPECT_EQ(slab.Allocate(), first);
+  EXPECT_EQ(slab.held_bytes(), sizeof(Thing));
 }
 
 TEST(SlabTest, FreeingTwiceIsABug) {

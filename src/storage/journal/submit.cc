@@ -89,7 +89,8 @@ Index ShardStore::MakeJob(uint16_t topic, const NewJob& job, Moment now) {
   hot.max_attempts = static_cast<uint16_t>(job.max_attempts != 0 ? job.max_attempts : settings.max_attempts);
   SetTrigger(hot, job.trigger);
   if (job.trigger != Trigger::kTime) {
-    tier_.MakeDetails(index).count_left = job.count != 0 ? job.count : settings.count_limit;
+    tier_.ChangeDetails(
+        index, [&](Details& details) { details.count_left = job.count != 0 ? job.count : settings.count_limit; });
   }
   const DueTime due = DueOf(job.timeline, job.delay, job.due, now);
   SetDue(hot, job.trigger == Trigger::kCount ? DueTime{due.timeline, kNever} : due);
