@@ -1,5 +1,6 @@
 """The memory that operations.md tells people to plan for is enough, whatever sizes of jobs come and go."""
 
+import itertools
 import time
 
 from conftest import DEADLINE_S
@@ -15,8 +16,8 @@ BATCH = 500
 def fill(wire, size):
     """Submits jobs of this size until the server has no memory for more; their ids."""
     payload, ids = b"x" * size, []
-    while True:
-        names = [f"{size}-{len(ids) + i}" for i in range(BATCH)]
+    for first in itertools.count(0, BATCH):
+        names = [f"{size}-{first + i}" for i in range(BATCH)]
         wire.send_raw(b"".join(pack("JOB.SUBMIT", "t", payload, "ID", name, "DELAY", 3_600_000) for name in names))
         replies = [wire.read() for _ in names]
         ids += [name for name, reply in zip(names, replies) if not isinstance(reply, Error)]
