@@ -49,7 +49,6 @@ std::shared_ptr<Slot> Pipeline::NewSlot() {
 std::string& Pipeline::Now() {
   Flush();
   begun_bytes_ = 0;
-  ++at_once_;
   if (!slots_.empty()) Count(*slots_.back());
   if (slots_.empty() || !slots_.back()->done) NewSlot()->done = true;
   return slots_.back()->text;

@@ -105,6 +105,8 @@ class Pipeline {
   bool holding() const { return held_ != nullptr && !held_->done; }
   /// The open run creates its topic: until it is answered, no other call may use that topic.
   bool creating() const { return creating_; }
+  /// A run is open.
+  bool gathering() const { return open_command_ != nullptr; }
   bool Continues(const Command* command, std::string_view topic) const;
 
   /// Moves the replies that are ready to `out`.
@@ -118,8 +120,6 @@ class Pipeline {
   void Begun(size_t bytes) { begun_bytes_ += bytes; }
   /// Bytes of commands that are not answered.
   size_t in_flight() const { return in_flight_; }
-  /// Commands that were answered at once, in all.
-  size_t at_once() const { return at_once_; }
   /// True if all commands are answered. Otherwise holds until the oldest one that is not.
   bool AwaitAll();
   /// Whether all replies were taken.
@@ -141,7 +141,6 @@ class Pipeline {
   size_t ready_bytes_ = 0;
   size_t begun_bytes_ = 0;  // of the open run
   size_t in_flight_ = 0;
-  size_t at_once_ = 0;
   std::shared_ptr<Slot> held_;
   bool creating_ = false;
   const Command* open_command_ = nullptr;

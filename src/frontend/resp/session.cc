@@ -16,7 +16,7 @@ using boost::system::error_code;
 constexpr size_t kUnsentMax = 1 << 20;
 constexpr size_t kSlotsMax = 1024;
 constexpr size_t kInFlightMax = 4 << 20;  // bytes of commands that are not answered
-constexpr size_t kAtOnceMax = 64;         // commands that need no batch, before other connections have their turn
+constexpr size_t kStepsUntimed = 256;     // commands of one run that are begun without a look at the clock
 constexpr size_t kTailMax = 16 << 10;
 constexpr size_t kAheadMax = 64 << 10;            // bytes read after a command that holds
 constexpr size_t kUnauthenticatedMax = 16 << 10;  // bytes of a command
@@ -146,14 +146,16 @@ void Session::LowerCharges() {
 }
 
 void Session::WaitToRead() {
-  if (reading_ || !open() || half_closed_ || closing_) return;
+  if (reading_ || readable_ || !open() || half_closed_ || closing_) return;
   const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
   if (stalled_ && waiting >= (IsUnauthenticated() ? kUnauthenticatedMax : kAheadMax)) return;
   reading_ = true;
   socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) {
                        reading_ = false;
                        if (!open() || lingering()) return;
-                       error ? Close() : Receive();
+                       if (error) return Close();
+                       readable_ = true;
+                       server_.Serve(*this);
                      }));
 }
 
@@ -217,17 +219,18 @@ void Session::OnHalfClosed() {
 
 void Session::Process() {
   stalled_ = false;
-  const size_t at_once_max = pipeline_.at_once() + kAtOnceMax;
-  size_t blank = 0;
+  size_t steps = 0;
   if (!chunk_ && !MakeRoomToRead()) return Refuse(server_.NoRoom());
   const Bytes of_chunk = ChunkPool::Share(chunk_);
   {
     std::optional<Service::Bundle> bundle;
     while (begin_ < end_) {
-      if (!CanBegin() || pipeline_.at_once() + blank >= at_once_max) {
+      const bool timed = steps > 0 && (!pipeline_.gathering() || steps % kStepsUntimed == 0);
+      if (!CanBegin() || (timed && server_.TurnIsOver())) {
         stalled_ = true;
         break;
       }
+      ++steps;
       const auto step = parser_.Parse({chunk_->data.get() + begin_, end_ - begin_}, Limits());
       if (step == FrameParser::Step::kMore) break;
       if (step == FrameParser::Step::kHttp) {
@@ -245,7 +248,6 @@ void Session::Process() {
         stalled_ = true;
         break;
       }
-      if (parser_.args().empty()) ++blank;
       pipeline_.Begun(parser_.size());
       if (text) pipeline_.Flush();
       begin_ += parser_.size();
@@ -374,7 +376,12 @@ void Session::Turn() {
   pipeline_.TakeReady(out_);
   Write();
   if (!open()) return;
-  if (stalled_ && CanBegin()) Process();
+  const bool stalled = stalled_;
+  if (std::exchange(readable_, false)) {
+    Receive();
+    if (!stalled || !open()) return;
+  }
+  if (stalled && CanBegin()) Process();
   WaitToRead();
   FinishIfDone();
 }
@@ -401,7 +408,7 @@ void Session::WaitToWrite() {
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
                        writing_ = false;
                        if (!open()) return;
-                       error ? Close() : Turn();
+                       error ? Close() : server_.Serve(*this);
                      }));
 }
 

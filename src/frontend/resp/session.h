@@ -32,7 +32,7 @@ class Session final : public net::Connection {
   void TokensChanged() override;
   bool IsLate(net::Deadline::TimePoint now) const override;
   void TimeOut() override;
-  /// Replies are ready, or there is room for more commands.
+  /// Replies are ready, bytes have arrived, or there is room for more commands or replies.
   void Turn();
 
   /// The client closed its sending side.
@@ -122,6 +122,7 @@ class Session final : public net::Connection {
 
   bool refusing_ = false;  // after a MULTI, until its EXEC
   bool reading_ = false;
+  bool readable_ = false;  // bytes have arrived
   bool writing_ = false;
   bool stalled_ = false;      // a command could not be begun
   bool half_closed_ = false;  // the client closed its sending side
@@ -133,6 +134,7 @@ class Session final : public net::Connection {
 
   friend class Server;
   bool woken_ = false;  // the server will call Turn
+  bool light_ = false;  // its last turn was short
 };
 
 }  // namespace tocsin::resp

@@ -56,6 +56,26 @@ TEST_F(SessionLimitsTest, CommandsOfOneReadDoNotPileUpTheirReplies) {
   EXPECT_EQ(store_.finds, 1U);
 }
 
+TEST_F(SessionLimitsTest, OtherClientsHaveTheirTurnBetweenPipelinedCommands) {
+  constexpr size_t kCommands = 800;
+  std::string infos;
+  for (size_t i = 0; i < kCommands; ++i) infos += "INFO\n";
+  std::string unknown;
+  for (size_t i = 0; i < 10 * kCommands; ++i) unknown += "NONE\n";
+  const std::string blank(10 * kCommands, '\n');
+  for (const std::string& commands : {infos, unknown + infos, blank + infos}) {
+    auto flood = Connect();
+    auto other = Connect();
+    const uint64_t before = server_->CommandsAnswered();
+    // Both arrive before the server looks.
+    ASSERT_EQ(flood.socket.send(boost::asio::buffer(commands)), commands.size());
+    ASSERT_EQ(other.socket.send(boost::asio::buffer("PING\n", 5)), 5U);
+    EXPECT_EQ(Read(other, 1)[0].text, "PONG");
+    EXPECT_LT(server_->CommandsAnswered() - before, kCommands / 2);
+    Settle();
+  }
+}
+
 TEST_F(SessionLimitsTest, RepliesBehindASlowCommandCountToo) {
   constexpr size_t kBytes = 100'000;
   PutJob("a", kBytes);
