@@ -111,13 +111,14 @@ Status ReserveJobs(Call& call) {
                          .wait = Millis(decoded.arguments.wait_ms.value_or(0)),
                          .lease = Millis(decoded.arguments.lease_ms.value_or(0))};
   auto deliver = [topic = decoded.topic, &context = call.context, &loop = call.loop](Answer& answer, JobBatch& jobs) {
-    if (!answer.Wanted()) return context.service.Release(loop, topic, jobs);
+    Leases leases = LeasesOf(topic, jobs);
+    if (!answer.Wanted()) return context.service.Release(loop, leases);
     std::string body = EncodeDelivered(jobs);
     if (const Status room = answer.MakeRoom(body.size()); !room) {
-      context.service.Release(loop, topic, jobs);
+      context.service.Release(loop, leases);
       return answer.Fail(room.error());
     }
-    answer.Send({.body = std::move(body)});
+    answer.Send({.body = std::move(body), .leases = std::move(leases)});
   };
   call.session.Park(call.context.service.Reserve(call.loop, std::move(request), call.answer.Then(std::move(deliver))));
   return {};

@@ -66,6 +66,7 @@ void Session::TimeOut() {
 void Session::OnClose() {
   phase_ = Phase::kEnded;
   if (const auto parked = Unpark()) server_.context().service.CancelReserve(*parked);
+  ReleaseLeases();
 }
 
 void Session::Drain() {

@@ -38,6 +38,7 @@ struct Response {
   std::string_view content_type = "application/json";
   std::string allow;     // of a 405: the methods that the path takes
   bool gzipped = false;  // the body is packed already
+  Leases leases = {};    // that it hands out: released if it cannot be sent
 };
 
 Response ErrorResponse(const Error& error);
@@ -101,6 +102,7 @@ class Session final : public net::Connection {
   void Pack(Response response);
   void PackNext(Response response);
   void SendAs(Response response, std::string_view encoding);
+  void ReleaseLeases();
   void MakeHead(const Response& response, std::string_view encoding);
   void Write();
   void OnWritten(const boost::system::error_code& error, size_t bytes);
@@ -137,6 +139,7 @@ class Session final : public net::Connection {
   bool unread_ = false;  // part of the request is not read
 
   std::unique_ptr<Packing> packing_;
+  Leases leases_;  // in the answer that is under way
   std::string out_head_;
   std::string out_body_;
   size_t out_sent_ = 0;  // of head and body

@@ -355,6 +355,24 @@ TEST_F(SessionTest, AParkedReserveEndsWithItsClient) {
   EXPECT_EQ(Metric("tocsin_http_connections"), 0);
 }
 
+TEST_F(SessionTest, JobsInAnAnswerThatCannotBeSentAreReleased) {
+  const auto leased = [&] { return store_.Topics().front().leased; };
+  auto other = Connect();
+  Send(other, Post("/v1/topics/t/jobs", R"({"payload":")" + std::string(900'000, 'x') + "\"}"));
+  EXPECT_THAT(ReadUntil(other, "}]}"), HasSubstr("accepted"));
+  client_buffer_bytes = 4096;
+  {
+    auto leaving = Connect();
+    Send(leaving, Post("/v1/topics/t/reserve", R"({"wait_ms":10000})"));
+    RunWhile([&] { return leased() == 0; });
+  }
+  RunWhile([&] { return leased() > 0; });
+  Send(other, Post("/v1/topics/t/reserve", ""));
+  EXPECT_THAT(ReadUntil(other, "]}"), HasSubstr("\"attempt\":1,"));
+  Settle();
+  EXPECT_EQ(leased(), 1U);  // this one was sent
+}
+
 TEST_F(SessionTest, LittleIsReadBehindAParkedReserve) {
   auto client = Connect();
   Send(client, Post("/reserve", ""));

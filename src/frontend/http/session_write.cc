@@ -33,8 +33,14 @@ Status Session::MakeRoom(size_t bytes) {
   return {};
 }
 
+void Session::ReleaseLeases() {
+  const Leases leases = std::exchange(leases_, {});
+  if (!leases.tokens.empty() && !server_.draining()) server_.context().service.Release(server_.loop(), leases);
+}
+
 void Session::Send(Response response) {
-  if (!open()) return;
+  leases_ = std::exchange(response.leases, {});
+  if (!open()) return ReleaseLeases();
   Unpark();
   if (response.gzipped) return SendAs(std::move(response), kGzipped);
   const bool packable = response.body.size() >= kGzipBytesMin && request_;
@@ -78,6 +84,7 @@ void Session::PackNext(Response response) {
 void Session::SendAs(Response response, std::string_view encoding) {
   answer_charge_.Lower(response.body.size());  // a handler may have asked for more room than it needed
   if (!answer_charge_.Reach(response.body.size())) {
+    ReleaseLeases();
     response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
     encoding = {};
   }
@@ -126,6 +133,7 @@ void Session::OnWritten(const error_code& error, size_t bytes) {
     Moved(bytes, kWriteTime);
     return Write();
   }
+  leases_ = {};
   out_body_ = {};
   answer_charge_.Clear();
   DropRequest();

@@ -53,6 +53,9 @@ void Session::OnClose() {
     Unpark();
     server_.context().service.CancelReserve(parked);
   }
+  for (const Leases& leases : pipeline_.TakeUnsent()) {
+    if (!server_.draining()) server_.context().service.Release(server_.loop(), leases);
+  }
   if (chunk_) server_.chunks().GiveBack(std::move(chunk_));
 }
 
@@ -394,6 +397,7 @@ void Session::Write() {
     if (error == boost::asio::error::would_block) return WaitToWrite();
     if (error) return Close();
     sent_ += bytes;
+    pipeline_.Sent(bytes);
     write_deadline_.Moved(bytes);
   }
   sent_ = 0;
