@@ -50,7 +50,7 @@ class Session final : public net::Connection {
   void Start() override { Next(); }
   void Drain() override;
   void TokensChanged() override;
-  bool IsLate(net::Deadline::TimePoint now) const override { return deadline_.HasPassed(now); }
+  bool IsLate(net::Deadline::TimePoint now) const override;
   /// Answers a request that did not arrive in time; closes in any other phase.
   void TimeOut() override;
 
@@ -75,7 +75,7 @@ class Session final : public net::Connection {
   void OnClose() override;
   void Enter(Phase phase, Millis time);
   /// Bytes of a body or an answer were transferred.
-  void Moved(size_t bytes, Millis time);
+  void Moved(size_t bytes);
   void Next();
   void Read();
   void OnRead(const boost::system::error_code& error, size_t bytes);
@@ -130,7 +130,8 @@ class Session final : public net::Connection {
   Match match_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // that the caller was checked against
   const auth::Grant* grant_ = nullptr;            // one of tokens_
-  std::optional<Response> refusal_;               // decided from the header; sent when the body is read
+  net::Account account_;
+  std::optional<Response> refusal_;  // decided from the header; sent when the body is read
   boost::json::parser json_;
   std::optional<ReserveId> parked_;
   size_t route_ = 0;  // for the metrics

@@ -109,6 +109,26 @@ TEST_F(SessionTest, AClientThatReadsSlowlyGetsItsAnswer) {
   EXPECT_GT(ReadToEnd(client).size(), large_bytes);
 }
 
+TEST_F(SessionTest, ALargeTransferHasToHurryWhileOthersNeedTheMemory) {
+  large_bytes = 1 << 20;
+  client_buffer_bytes = 4096;
+  auto reader = Connect();
+  Send(reader, kGetLarge);
+  auto writer = Connect();
+  Send(writer, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+  Pass(4 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 2) << "there is room";
+  net::Charge others(budget_, net::Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kBudget / 2));
+  large_bytes = 1024;
+  auto small = Connect();
+  Send(small, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
+  Pass(kSecond);
+  EXPECT_THAT(ReadToEnd(writer), StartsWith("HTTP/1.1 408 "));
+  Pass(10 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 1) << "a small one has as long as ever";
+}
+
 TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   auto first = Connect();
   Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n");

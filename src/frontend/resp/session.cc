@@ -23,8 +23,6 @@ constexpr size_t kUnauthenticatedMax = 16 << 10;  // bytes of a command
 constexpr size_t kUnauthenticatedArguments = 64;
 constexpr size_t kOptionsMax = 128;  // arguments other than jobs or tokens
 constexpr size_t kNameMax = 128;
-constexpr Millis kFrameTime{60'000};  // for each Deadline::kMovedBytes of a command
-constexpr Millis kWriteTime{60'000};  // for each Deadline::kMovedBytes of replies
 constexpr Millis kLogInTime{30'000};
 constexpr Millis kDrainTime{2'000};
 
@@ -78,9 +76,14 @@ Status Session::LogIn(std::string_view token) {
   const auth::Grant* const grant = tokens_->Find(token);
   if (grant == nullptr) return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
   token_ = token;
-  grant_ = grant;
-  LimitLogIn();
+  SetGrant(grant);
   return {};
+}
+
+void Session::SetGrant(const auth::Grant* grant) {
+  grant_ = grant;
+  account_ = grant == nullptr ? nullptr : grant->transfer_bytes;
+  LimitLogIn();
 }
 
 void Session::LimitLogIn() {
@@ -98,8 +101,7 @@ Status Session::CheckCaller(const Command& command, std::string_view topic) cons
 
 void Session::TokensChanged() {
   tokens_ = server_.tokens();
-  grant_ = tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_);
-  LimitLogIn();
+  SetGrant(tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_));
   if (IsUnauthenticated()) token_.clear();
   if (parked_ && !CheckCaller(*FindCommand("JOB.RESERVE"), parked_topic_)) {
     server_.context().service.CancelReserve(*parked_);
@@ -111,8 +113,7 @@ void Session::Reset() {
   protocol_ = Protocol::kResp2;
   name_.clear();
   token_.clear();
-  grant_ = nullptr;
-  LimitLogIn();
+  SetGrant(nullptr);
 }
 
 Status Session::SetName(std::string_view name) {
@@ -139,8 +140,8 @@ bool Session::CanBegin() {
   if (unsent > (IsUnauthenticated() ? kUnauthenticatedMax : kUnsentMax) || in_flight > kInFlightMax) return false;
   // The budget never refuses small charges. A larger one may have to wait for room, and the client with it.
   constexpr size_t kSmall = net::Budget::kSmallBytes;
-  return (unsent <= kSmall || answer_charge_.Reach(unsent)) &&
-         (in_flight <= kSmall || request_charge_.Reach(in_flight));
+  return (unsent <= kSmall || answer_charge_.Reach(unsent, account_)) &&
+         (in_flight <= kSmall || request_charge_.Reach(in_flight, account_));
 }
 
 void Session::LowerCharges() {
@@ -176,7 +177,7 @@ bool Session::MakeRoomToRead() {
   // Grow as the bytes arrive: an announced length costs nothing. Grow by half at least, because more arguments may
   // follow the one whose length is known.
   const size_t room = std::max(std::clamp(needed, size + size / 2, 2 * size), ChunkPool::kBytes);
-  if (!request_charge_.Reach(room + pipeline_.in_flight())) return false;
+  if (!request_charge_.Reach(room + pipeline_.in_flight(), account_)) return false;
   auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
   std::memcpy(larger->data.get(), chunk_->data.get() + begin_, size);
   server_.chunks().GiveBack(std::exchange(chunk_, std::move(larger)));
@@ -321,7 +322,7 @@ std::optional<Error> Session::RefusalOf(std::string_view word) {
 
 void Session::LimitFrame(size_t size) {
   if (size == 0 || stalled_) return read_deadline_.Clear();
-  read_deadline_.Extend(After(kFrameTime));
+  read_deadline_.Extend(After(net::Deadline::kMovedTime));
 }
 
 void Session::KeepRest() {
@@ -330,7 +331,7 @@ void Session::KeepRest() {
   if (size == 0) parser_.Trim();
   LimitFrame(size);
   if (size > kTailMax) {
-    const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight());
+    const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight(), account_);
     if (!charged && pipeline_.in_flight() == 0) Refuse(server_.NoRoom());
     return;
   }
@@ -366,7 +367,7 @@ void Session::Unpark() {
 // Replies.
 
 Status Session::MakeRoom(size_t bytes) {
-  if (answer_charge_.Reach(Unsent() + bytes)) return {};
+  if (answer_charge_.Reach(Unsent() + bytes, account_)) return {};
   return std::unexpected(server_.NoRoom());
 }
 
@@ -407,7 +408,7 @@ void Session::Write() {
 }
 
 void Session::WaitToWrite() {
-  write_deadline_.Extend(After(kWriteTime));
+  write_deadline_.Extend(After(net::Deadline::kMovedTime));
   writing_ = true;
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
                        writing_ = false;
@@ -429,7 +430,10 @@ void Session::FinishIfDone() {
 }
 
 bool Session::IsLate(net::Deadline::TimePoint now) const {
-  if (write_deadline_.HasPassed(now) || read_deadline_.HasPassed(now) || login_deadline_.HasPassed(now)) return true;
+  if (write_deadline_.HasPassed(Hurried(now, answer_charge_)) || login_deadline_.HasPassed(now) ||
+      read_deadline_.HasPassed(Hurried(now, request_charge_))) {
+    return true;
+  }
   // A server that stops does not wait for slow readers. While nothing is read, poll for the peer's end.
   return (drain_deadline_.HasPassed(now) && writing_) || (parked_ && !reading_ && !half_closed_ && PeerHasClosed());
 }

@@ -69,6 +69,7 @@ class Session final : public net::Connection {
   FrameLimits Limits() const;
   /// Unauthenticated connections must log in within kLogInTime.
   void LimitLogIn();
+  void SetGrant(const auth::Grant* grant);
   Status CheckCaller(const Command& command, std::string_view topic) const;
   /// Bytes of replies that are ready and not sent.
   size_t Unsent() { return out_.size() - sent_ + pipeline_.ReadyBytes(); }
@@ -103,6 +104,7 @@ class Session final : public net::Connection {
   std::string token_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // grant_ is one of them
   const auth::Grant* grant_ = nullptr;
+  net::Account account_;
 
   FrameParser parser_;
   std::string tail_;              // bytes of commands that are not begun, if they are few

@@ -225,6 +225,20 @@ TEST_F(SessionLimitsTest, AnAnswerWithoutRoomIsRefusedAndItsJobsReleased) {
   EXPECT_EQ(got[0][3].text, "1");  // nothing of its attempts is used up
 }
 
+TEST_F(SessionLimitsTest, ASlowReaderHasToHurryWhileOthersNeedTheMemory) {
+  PutJob("a", 900'000);
+  client_buffer_bytes = 4096;
+  auto client = Connect();
+  Send(client, CommandText({"JOB.GET", "t", "a"}));
+  Pass(30 * kSecond);
+  EXPECT_GT(budget_.bytes(), 100'000U);
+  net::Charge others(budget_, net::Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kBudget / 2));
+  Pass(kSecond);
+  EXPECT_EQ(budget_.bytes(), kBudget / 2);
+  EXPECT_EQ(Metric("tocsin_resp_connections"), 0);
+}
+
 TEST_F(SessionLimitsTest, LargeCommandsArriveInSmallPieces) {
   auto client = Connect();
   std::string payloads[3];
