@@ -1,12 +1,15 @@
 """What one client sends, however much of it, does not hold up the jobs of another."""
 
 import contextlib
+import socket
+import threading
 import time
 
 import pytest
 
-from conftest import now_ms
+from conftest import DEADLINE_S, now_ms
 from resp_wire import Error, Wire, pack
+from test_limits import BODY_MAX, request
 
 pytestmark = pytest.mark.alone
 
@@ -73,4 +76,32 @@ def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards
 
         flooded = lateness_p99(server, flood)
     print(f"{kind}, {shards} shards: p99 {idle:.1f} ms idle, {flooded:.1f} ms flooded")
+    assert flooded <= idle + WITHIN_MS
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_large_bodies_hold_up_nobody(start, shards):
+    server = start("--shards", str(shards))
+    job = b'{"payload":"x","key":"k","headers":{"name":"value"}},'
+    body = b'{"jobs":[' + job * ((BODY_MAX - 100) // len(job)) + b"{}]}"  # far more than a batch may have
+    flood = request("POST", "/v1/topics/t/jobs", body)
+    idle = lateness_p99(server)
+    ended = threading.Event()
+    refused = []
+
+    def send():
+        with socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S) as wire:
+            while not ended.is_set():
+                wire.sendall(flood)
+                refused.append(wire.recv(65536).startswith(b"HTTP/1.1 400 "))
+
+    senders = [threading.Thread(target=send) for _ in range(4)]
+    try:
+        flooded = lateness_p99(server, lambda: [sender.start() for sender in senders])
+    finally:
+        ended.set()
+        for sender in senders:
+            sender.join()
+    print(f"large bodies, {shards} shards: p99 {idle:.1f} ms idle, {flooded:.1f} ms flooded")
+    assert refused and all(refused)
     assert flooded <= idle + WITHIN_MS

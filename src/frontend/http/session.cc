@@ -16,8 +16,9 @@ using boost::system::error_code;
 constexpr uint32_t kHeaderMax = 16 << 10;
 constexpr size_t kReadChunk = 16 << 10;
 constexpr size_t kBodyChunk = 64 << 10;
-constexpr size_t kAheadMax = kReadChunk;  // pipelined after a reserve that waits
-constexpr size_t kBareBodyMax = 4 << 10;  // for calls that take no body
+constexpr size_t kParsedHereMax = 256 << 10;  // bytes of a body: larger ones would hold up due jobs
+constexpr size_t kAheadMax = kReadChunk;      // pipelined after a reserve that waits
+constexpr size_t kBareBodyMax = 4 << 10;      // for calls that take no body
 constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
 constexpr Millis kPeerTime{1'000};  // how often to look whether the client of a parked reserve has closed
@@ -232,6 +233,28 @@ void Session::Dispatch() {
     if (const Status allowed = CheckCaller(); !allowed) refusal_ = ErrorResponse(allowed.error());
   }
   if (refusal_) return Send(*std::exchange(refusal_, std::nullopt));
+  const bool large = match_.route->verb != nullptr && body_.size() > kParsedHereMax;
+  large ? ParseElsewhere() : Handle(nullptr);
+}
+
+void Session::ParseElsewhere() {
+  auto parsed = std::make_shared<ParsedBody>();
+  auto parse = [parsed, body = std::string_view(body_)] {
+    try {
+      auto parser = MakeParser();
+      parsed->document = Document::Parse(parser, body);
+    } catch (...) {
+      parsed->failure = std::current_exception();
+    }
+  };
+  // Handler keeps the session, and so the body.
+  server_.helper().Run(std::move(parse), Handler([this, parsed] {
+                         if (parsed->failure) std::rethrow_exception(parsed->failure);
+                         if (open()) Handle(parsed);
+                       }));
+}
+
+void Session::Handle(std::shared_ptr<ParsedBody> parsed) {
   Call call{.verb = match_.route->verb,
             .context = server_.context(),
             .loop = server_.loop(),
@@ -239,6 +262,7 @@ void Session::Dispatch() {
             .params = std::move(match_.params),
             .query = std::move(match_.query),
             .body = body_,
+            .parsed = std::move(parsed),
             .grant = grant_,
             .answer = Answer(std::static_pointer_cast<Session>(shared_from_this())),
             .session = *this};

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,12 @@ namespace tocsin::http {
 
 struct Context;
 class Server;
+
+/// What the helper's thread made of a large body.
+struct ParsedBody {
+  Result<std::shared_ptr<Document>> document = nullptr;
+  std::exception_ptr failure;
+};
 
 struct Response {
   int status = 200;
@@ -89,6 +96,9 @@ class Session final : public net::Connection {
   void Continue();
   Error BodyTooLarge() const;
   void Dispatch();
+  /// Parses a large body on the helper's thread, then handles the request.
+  void ParseElsewhere();
+  void Handle(std::shared_ptr<ParsedBody> parsed);
   void DropRequest();
   /// Finds the request's route and checks the caller. The answer if that fails.
   std::optional<Response> FindRoute();
@@ -183,12 +193,18 @@ struct Call {
   const Context& context;
   net::AsioLoop& loop;
   boost::json::parser& parser;
-  std::vector<std::string> params;  // of the path
-  Query query;                      // with the names that the verb takes, and no others
-  std::string_view body;            // lives until the handler returns
-  const auth::Grant* grant;         // so does this; null if everybody may do everything
+  std::vector<std::string> params;     // of the path
+  Query query;                         // with the names that the verb takes, and no others
+  std::string_view body;               // lives until the handler returns
+  std::shared_ptr<ParsedBody> parsed;  // null if the handler parses the body
+  const auth::Grant* grant;            // valid as long as the body; null if everybody may do everything
   Answer answer;
   Session& session;
+
+  /// Once.
+  Result<std::shared_ptr<Document>> Parse() {
+    return parsed ? std::move(parsed->document) : Document::Parse(parser, body);
+  }
 };
 
 }  // namespace tocsin::http

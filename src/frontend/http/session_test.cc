@@ -154,6 +154,22 @@ TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   EXPECT_THAT(ReadUntil(again, "length 1000000"), StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(SessionTest, LargeBodiesAreParsedElsewhereAndAnsweredInOrder) {
+  const std::string large = R"({"payload":")" + std::string(500'000, 'x') + "\"}";
+  auto client = Connect();
+  for (int i = 0; i < 3; ++i) {
+    Send(client, Post("/v1/topics/t/jobs", large) + kGetSmall);
+    EXPECT_THAT(ReadUntil(client, "\r\n\r\nsmall"), AllOf(StartsWith("HTTP/1.1 201 "), HasSubstr("accepted")));
+  }
+  Send(client, Post("/v1/topics/t/jobs", large + "x") + kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "\r\n\r\nsmall"), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("at byte")));
+  {
+    auto leaving = Connect();
+    Send(leaving, Post("/v1/topics/t/jobs", large));
+  }
+  RunWhile([&] { return Metric("tocsin_http_connections") > 1 || Metric("tocsin_transfer_memory_bytes") > 0; });
+}
+
 TEST_F(SessionTest, ABodyIsChargedUntilItIsAnswered) {
   auto client = Connect();
   Send(client, Post("/hold", std::string(100'000, 'x')));
