@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +42,8 @@ struct Grant {
   std::string name;  // of the holder, for people
   ScopeSet scopes;
   std::string prefix;  // of topics; empty: all of them
+  /// Bytes of large requests and answers that are under way for its bearers: the doors count them. Shared by copies.
+  std::shared_ptr<std::atomic<size_t>> transfer_bytes = std::make_shared<std::atomic<size_t>>(0);
 
   bool Allows(Scope scope, std::string_view topic) const { return scopes.Has(scope) && topic.starts_with(prefix); }
   bool AllowsAll(Scope scope) const { return scopes.Has(scope) && prefix.empty(); }

@@ -182,7 +182,7 @@ TEST_P(BundleTest, ReleaseUndoesADelivery) {
     ASSERT_EQ(Count(got), 40U);
     for (const JobBatch& batch : got) {
       for (const JobView& job : batch.jobs) EXPECT_EQ(job.attempt, 1U);
-      node_.service->Release(node_.at(1), "t", batch);
+      node_.service->Release(node_.at(1), LeasesOf("t", batch));
     }
     node_.Run();
   }

@@ -122,6 +122,14 @@ struct Probed {
   Millis took{0};
 };
 
+/// What the answer to a reserve hands out.
+struct Leases {
+  std::string topic;
+  std::vector<Token> tokens;
+};
+/// Of the jobs that a reserve got.
+Leases LeasesOf(std::string topic, const JobBatch& jobs);
+
 /// Names a parked reserve, so that a front end can cancel it when its client has gone.
 struct ReserveId {
   uint32_t shard = 0;

@@ -53,6 +53,13 @@ Result<ListCursor> ParseCursor(uint32_t start, std::string_view text, uint32_t s
 
 }  // namespace
 
+Leases LeasesOf(std::string topic, const JobBatch& jobs) {
+  Leases leases{.topic = std::move(topic)};
+  leases.tokens.reserve(jobs.jobs.size());
+  for (const JobView& job : jobs.jobs) leases.tokens.push_back(job.token);
+  return leases;
+}
+
 Service::Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Registry& metrics, Limits limits,
                  SinkFactory* sinks)
     : node_(std::make_unique<Node>(parts.size(), clock, metrics, limits, sinks)),
@@ -302,7 +309,7 @@ ReserveId Service::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> 
     if (result && !result->jobs.empty() && here.cancelled().contains(number)) {
       const uint32_t slot = result->jobs.front().token.slot;
       Shard& from = *node_->shards[node_->placement.ShardOf(home.index(), slot)];
-      here.ReleaseAt(from, std::move(topic), std::exchange(*result, JobBatch{}));
+      here.ReleaseAt(from, LeasesOf(std::move(topic), std::exchange(*result, JobBatch{})));
     }
     call(std::move(result));
   };
@@ -326,13 +333,15 @@ void Service::CancelReserve(ReserveId id) {
   });
 }
 
-void Service::Release(Loop& caller, const std::string& topic, const JobBatch& jobs) {
+void Service::Release(Loop& caller, const Leases& leases) {
   // Not through Settle: a full mailbox may refuse that, and nobody would try again.
-  std::vector<JobBatch> parts(node_->shards.size());
-  const uint32_t home = node_->placement.HomeOf(topic);
-  for (const JobView& job : jobs.jobs) parts[node_->placement.ShardOf(home, job.token.slot)].jobs.push_back(job);
+  std::vector<Leases> parts(node_->shards.size());
+  const uint32_t home = node_->placement.HomeOf(leases.topic);
+  for (const Token& token : leases.tokens) parts[node_->placement.ShardOf(home, token.slot)].tokens.push_back(token);
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (!parts[i].jobs.empty()) ShardOf(caller).ReleaseAt(*node_->shards[i], topic, std::move(parts[i]));
+    if (parts[i].tokens.empty()) continue;
+    parts[i].topic = leases.topic;
+    ShardOf(caller).ReleaseAt(*node_->shards[i], std::move(parts[i]));
   }
 }
 

@@ -96,7 +96,7 @@ class Service {
   /// released. On the thread of the reserve's caller.
   void CancelReserve(ReserveId id);
   /// The answer of a reserve reached nobody: its jobs are due again at once, and no attempt is used up.
-  void Release(Loop& caller, const std::string& topic, const JobBatch& jobs);
+  void Release(Loop& caller, const Leases& leases);
   void Settle(Loop& caller, SettleRequest request, Done<std::vector<SettleOutcome>> done);
   void Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done);
   void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);

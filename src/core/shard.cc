@@ -354,15 +354,15 @@ void Shard::RecordLateness(std::string_view topic, const JobBatch& jobs) {
 }
 
 void Shard::Release(const std::string& topic, uint32_t offset, JobBatch jobs) {
-  ReleaseAt(*node_.shards[node_.placement.ShardOf(index_, offset)], topic, std::move(jobs));
+  ReleaseAt(*node_.shards[node_.placement.ShardOf(index_, offset)], LeasesOf(topic, jobs));
 }
 
-void Shard::ReleaseAt(Shard& from, std::string topic, JobBatch jobs) {
+void Shard::ReleaseAt(Shard& from, Leases leases) {
   std::vector<Settlement> settlements;
-  settlements.reserve(jobs.jobs.size());
-  for (const JobView& job : jobs.jobs) settlements.push_back({.token = job.token, .kind = SettleKind::kRelease});
+  settlements.reserve(leases.tokens.size());
+  for (const Token& token : leases.tokens) settlements.push_back({.token = token, .kind = SettleKind::kRelease});
   ++started_;
-  const auto serve = [this, &from, topic = std::move(topic), settlements = std::move(settlements)] {
+  const auto serve = [this, &from, topic = std::move(leases.topic), settlements = std::move(settlements)] {
     from.store_.Settle(topic, settlements, from.Now(), [this, &from](Result<std::vector<SettleOutcome>> result) {
       from.Note(result);
       from.Changed();

@@ -88,7 +88,7 @@ class Shard final : private Waiters::Claims {
   void Reserve(Waiters::Reserve reserve);
   void CancelReserve(uint64_t number) { waiters_.Cancel(number); }
   /// Undoes a delivery by `from`, whose client has gone.
-  void ReleaseAt(Shard& from, std::string topic, JobBatch jobs);
+  void ReleaseAt(Shard& from, Leases leases);
 
   /// A number for a reserve of one of this shard's callers, with the shard's index inside.
   uint64_t NextReserve() { return uint64_t{index_} << 48 | ++reserves_; }

@@ -8,10 +8,13 @@ namespace tocsin::net {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
+constexpr std::chrono::milliseconds kTurnTime{1};  // of tasks, before other handlers run
+
 AsioLoop::AsioLoop(const Clock& clock, size_t requests_max)
     : clock_(clock), requests_max_(requests_max), io_(1), work_(io_.get_executor()), timer_(io_) {}
 
 AsioLoop::~AsioLoop() {
+  while (first_ != nullptr) delete std::exchange(first_, first_->next);
   for (QueuedTask* queued = mailbox_.exchange(nullptr); queued != nullptr;) delete std::exchange(queued, queued->next);
 }
 
@@ -37,15 +40,22 @@ void AsioLoop::Push(Task task, bool request) {
 
 void AsioLoop::Drain() {
   QueuedTask* stack = mailbox_.exchange(nullptr, std::memory_order_acquire);
+  QueuedTask* const last = stack;
   QueuedTask* queue = nullptr;
   while (stack != nullptr) {
     QueuedTask* queued = std::exchange(stack, stack->next);
     queued->next = std::exchange(queue, queued);
   }
-  while (queue != nullptr) {
-    const std::unique_ptr<QueuedTask> queued(std::exchange(queue, queue->next));
+  if (queue != nullptr) {
+    (first_ == nullptr ? first_ : last_->next) = queue;
+    last_ = last;
+  }
+  const TimePoint end = clock_.IoNow() + kTurnTime;
+  while (first_ != nullptr) {
+    const std::unique_ptr<QueuedTask> queued(std::exchange(first_, first_->next));
     if (queued->request) requests_.fetch_sub(1, std::memory_order_relaxed);
     queued->task();
+    if (first_ != nullptr && clock_.IoNow() >= end) return boost::asio::post(io_, [this] { Drain(); });
   }
 }
 

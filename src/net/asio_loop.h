@@ -4,6 +4,8 @@
 // destroyed with the loop, after the thread that ran it has ended.
 //
 // Invariants: tasks run in the order of posting; at most `requests_max` TryPost tasks wait in the mailbox; one alarm.
+// Tasks that take longer than a millisecond together are run in several goes, so that the alarm and the sockets have
+// their turn in between.
 #pragma once
 
 #include <atomic>
@@ -60,6 +62,8 @@ class AsioLoop final : public Loop {
   std::atomic<size_t> requests_ = 0;
 
   // The loop's thread.
+  QueuedTask* first_ = nullptr;  // of the tasks that were taken from the mailbox, oldest first
+  QueuedTask* last_ = nullptr;
   Task on_alarm_;
   std::chrono::steady_clock::time_point alarm_at_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();

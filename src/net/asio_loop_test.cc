@@ -3,6 +3,7 @@
 #include <future>
 #include <latch>
 
+#include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
 namespace tocsin::net {
@@ -101,6 +102,25 @@ TEST_F(AsioLoopTest, TheAlarmHandlerCanSetTheNextAlarm) {
   });
   rings.wait();
   EXPECT_EQ(left, 0);
+}
+
+TEST_F(AsioLoopTest, OtherHandlersRunBetweenTasksThatTakeLong) {
+  constexpr int kTasks = 5;
+  int ran = 0;
+  int ran_before = kTasks;
+  loop_.Post([&] { boost::asio::post(loop_.io(), [&] { ran_before = ran; }); });
+  for (int i = 0; i < kTasks; ++i) {
+    loop_.Post([&] {
+      const auto end = clock_.IoNow() + Millis(2);
+      while (clock_.IoNow() < end) {
+      }
+      ++ran;
+    });
+  }
+  Start();
+  Flush();
+  EXPECT_EQ(ran, kTasks);
+  EXPECT_LT(ran_before, kTasks);
 }
 
 TEST_F(AsioLoopTest, ManyThreadsPostWhileItDrains) {

@@ -9,17 +9,30 @@ Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
                     static_cast<double>(bytes()));
       })) {}
 
-bool Charge::Reach(size_t bytes) {
+bool Charge::Reach(size_t bytes, const Account& account) {
   if (bytes <= bytes_) return true;
   if (bytes > budget_.bytes_max_ && may_be_oversized_) return ReachOversized(bytes);
   const size_t more = bytes - bytes_;
   const size_t before = budget_.bytes_.fetch_add(more, std::memory_order_relaxed);
-  if (bytes > Budget::kSmallBytes && before + more > bytes_max_) {
-    budget_.bytes_.fetch_sub(more, std::memory_order_relaxed);
-    return false;
+  if (bytes > Budget::kSmallBytes) {
+    const Account& payer = account_ ? account_ : account;
+    if (!Fits(bytes, before - bytes_, payer)) {
+      budget_.bytes_.fetch_sub(more, std::memory_order_relaxed);
+      return false;
+    }
+    if (payer) payer->fetch_add(bytes - billed_, std::memory_order_relaxed);
+    if (payer) billed_ = bytes;
+    if (!account_) account_ = account;
   }
   bytes_ = bytes;
   return true;
+}
+
+bool Charge::Fits(size_t bytes, size_t others, const Account& account) const {
+  const size_t all = others + bytes;
+  if (all > bytes_max_ || (bytes > share_ && others > budget_.bytes_max_ / 2)) return false;
+  if (!account || all <= bytes_max_ / 4 * 3) return true;
+  return account->load(std::memory_order_relaxed) - billed_ + bytes <= bytes_max_ / 4;
 }
 
 bool Charge::ReachOversized(size_t bytes) {
@@ -36,6 +49,11 @@ bool Charge::ReachOversized(size_t bytes) {
 
 void Charge::Lower(size_t bytes) {
   if (bytes >= bytes_) return;
+  if (billed_ > bytes) {
+    account_->fetch_sub(billed_ - bytes, std::memory_order_relaxed);
+    billed_ = bytes;
+  }
+  if (billed_ == 0) account_.reset();
   if (oversized_ && bytes > bytes_max_) {
     budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
   } else if (oversized_) {

@@ -7,14 +7,22 @@
 // plus one answer that is larger than `bytes_max`, which could never be sent otherwise. Small charges are never
 // refused: acks, cancels and health checks go on while others wait. Requests leave a quarter of the budget to answers:
 // refusing an answer is worse, because its work is done.
+//
+// Shares: a request has a quarter of the budget and an answer an eighth. A larger one passes only while the others take
+// up no more than half. An access token has a quarter of what its charge may use; beyond that it leaves a quarter to
+// others. While others take up more than a quarter, a large transfer has less time (Connection::Hurried).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "metrics/registry.h"
 
 namespace tocsin::net {
+
+/// What the charges of one access token are, without those that are small. Null: the caller has none.
+using Account = std::shared_ptr<std::atomic<size_t>>;
 
 class Budget {
  public:
@@ -27,6 +35,8 @@ class Budget {
   size_t bytes() const {
     return bytes_.load(std::memory_order_relaxed) + oversized_bytes_.load(std::memory_order_relaxed);
   }
+  /// Whether others than a charge of `own` bytes take up more than a quarter.
+  bool IsTight(size_t own) const { return bytes() > bytes_max_ / 4 + own; }
 
  private:
   friend class Charge;
@@ -44,25 +54,32 @@ class Charge {
   Charge(Budget& budget, For what)
       : budget_(budget),
         bytes_max_(what == For::kRequest ? budget.requests_bytes_max() : budget.bytes_max()),
+        share_(budget.bytes_max() / (what == For::kRequest ? 4 : 8)),
         may_be_oversized_(what == For::kAnswer) {}
   ~Charge() { Clear(); }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
 
-  /// Raises it to `bytes`, if that is more than before. False, without effect, if there is no room.
-  [[nodiscard]] bool Reach(size_t bytes);
+  /// Raises it to `bytes`, if that is more than before. False, without effect, if there is no room. `account`: the
+  /// caller's; one that was charged before stays until the charge is cleared.
+  [[nodiscard]] bool Reach(size_t bytes, const Account& account = nullptr);
   /// Lowers it to `bytes`, if that is less than before.
   void Lower(size_t bytes);
   void Clear() { Lower(0); }
+  size_t bytes() const { return bytes_; }
 
  private:
+  bool Fits(size_t bytes, size_t others, const Account& account) const;
   bool ReachOversized(size_t bytes);
 
   Budget& budget_;
   const size_t bytes_max_;  // of all charges together
+  const size_t share_;
   const bool may_be_oversized_;
   bool oversized_ = false;
   size_t bytes_ = 0;
+  Account account_;
+  size_t billed_ = 0;  // to the account
 };
 
 }  // namespace tocsin::net

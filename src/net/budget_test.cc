@@ -9,25 +9,81 @@ constexpr size_t kSmall = Budget::kSmallBytes;
 
 TEST(Budget, RefusesWhatIsLargeAndNeverWhatIsSmall) {
   metrics::Registry metrics;
-  Budget budget(10 * kSmall, metrics);
+  Budget budget(16 * kSmall, metrics);
   Charge first(budget, Charge::For::kAnswer);
-  EXPECT_TRUE(first.Reach(8 * kSmall));
+  EXPECT_TRUE(first.Reach(14 * kSmall));
   Charge second(budget, Charge::For::kAnswer);
   EXPECT_FALSE(second.Reach(2 * kSmall + 1));
-  EXPECT_EQ(budget.bytes(), 8 * kSmall);
+  EXPECT_EQ(budget.bytes(), 14 * kSmall);
   EXPECT_TRUE(second.Reach(2 * kSmall));
   Charge third(budget, Charge::For::kAnswer);
   EXPECT_TRUE(third.Reach(kSmall));
   EXPECT_FALSE(third.Reach(kSmall + 1));
-  EXPECT_EQ(budget.bytes(), 11 * kSmall);
+  EXPECT_EQ(budget.bytes(), 17 * kSmall);
+}
+
+TEST(Budget, ALargeAnswerLeavesHalfToTheOthers) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  Charge slow[5] = {{budget, Charge::For::kAnswer},
+                    {budget, Charge::For::kAnswer},
+                    {budget, Charge::For::kAnswer},
+                    {budget, Charge::For::kAnswer},
+                    {budget, Charge::For::kAnswer}};
+  for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(slow[i].Reach(16 * kSmall));
+  EXPECT_FALSE(slow[3].Reach(16 * kSmall));
+  EXPECT_FALSE(slow[4].Reach(8 * kSmall + 1));
+  EXPECT_TRUE(slow[4].Reach(8 * kSmall));
+  Charge request(budget, Charge::For::kRequest);
+  EXPECT_FALSE(request.Reach(2 * kSmall)) << "answers may take what is for requests";
+  slow[0].Clear();
+  EXPECT_TRUE(request.Reach(8 * kSmall));
+}
+
+TEST(Budget, AnAccessTokenLeavesAQuarterToTheOthers) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  const Account greedy = std::make_shared<std::atomic<size_t>>(0);
+  const Account other = std::make_shared<std::atomic<size_t>>(0);
+  {
+    std::vector<std::unique_ptr<Charge>> charges;
+    const auto reach = [&](const Account& account) {
+      return charges.emplace_back(std::make_unique<Charge>(budget, Charge::For::kAnswer))->Reach(4 * kSmall, account);
+    };
+    for (size_t i = 0; i < 12; ++i) EXPECT_TRUE(reach(greedy));
+    EXPECT_FALSE(reach(greedy));
+    for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(reach(other)) << "its share is a quarter";
+    EXPECT_FALSE(reach(other));
+    EXPECT_EQ(greedy->load(), 48 * kSmall);
+    EXPECT_EQ(other->load(), 16 * kSmall);
+    charges.front()->Lower(3 * kSmall);
+    EXPECT_EQ(greedy->load(), 47 * kSmall);
+    Charge small(budget, Charge::For::kAnswer);
+    EXPECT_TRUE(small.Reach(kSmall, greedy));
+    EXPECT_EQ(greedy->load(), 47 * kSmall);
+  }
+  EXPECT_EQ(greedy->load(), 0U);
+  EXPECT_EQ(other->load(), 0U);
+  EXPECT_EQ(budget.bytes(), 0U);
+}
+
+TEST(Budget, IsTightWhileOthersTakeMoreThanAQuarter) {
+  metrics::Registry metrics;
+  Budget budget(16 * kSmall, metrics);
+  Charge one(budget, Charge::For::kAnswer);
+  ASSERT_TRUE(one.Reach(12 * kSmall));
+  EXPECT_FALSE(budget.IsTight(one.bytes()));
+  EXPECT_TRUE(budget.IsTight(0));
+  one.Lower(4 * kSmall);
+  EXPECT_FALSE(budget.IsTight(0));
 }
 
 TEST(Budget, RequestsLeaveAQuarterToTheAnswers) {
   metrics::Registry metrics;
-  Budget budget(8 * kSmall, metrics);
+  Budget budget(16 * kSmall, metrics);
   Charge first(budget, Charge::For::kRequest);
-  EXPECT_FALSE(first.Reach(6 * kSmall + 1));
-  EXPECT_TRUE(first.Reach(6 * kSmall));
+  EXPECT_FALSE(first.Reach(12 * kSmall + 1));
+  EXPECT_TRUE(first.Reach(12 * kSmall));
   Charge second(budget, Charge::For::kRequest);
   EXPECT_TRUE(second.Reach(kSmall));
   EXPECT_FALSE(second.Reach(kSmall + 1));

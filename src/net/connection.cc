@@ -55,6 +55,11 @@ bool Connection::PeerHasClosed() const {
 
 Deadline::TimePoint Connection::After(Millis time) const { return door_.loop().clock().IoNow() + time; }
 
+Deadline::TimePoint Connection::Hurried(Deadline::TimePoint now, const Charge& charge) const {
+  const bool hurried = charge.bytes() > Budget::kSmallBytes && door_.budget().IsTight(charge.bytes());
+  return hurried ? now + (Deadline::kMovedTime - Deadline::kHurriedTime) : now;
+}
+
 void Connection::Caught() noexcept {
   failed_ = true;
   door_.exceptions_->Add();

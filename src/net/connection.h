@@ -33,6 +33,8 @@ class Deadline {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr size_t kMovedBytes = 64 << 10;
+  static constexpr Millis kMovedTime{60'000};   // for each of them
+  static constexpr Millis kHurriedTime{5'000};  // the same for a large transfer while the budget is tight for others
 
   void Set(TimePoint at) {
     at_ = at;
@@ -106,6 +108,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Whether the client closed its sending side, also if unread bytes are before that end.
   bool PeerHasClosed() const;
   Deadline::TimePoint After(Millis time) const;
+  /// `now` for the deadline of a transfer: later than it is, if the transfer has to hurry.
+  Deadline::TimePoint Hurried(Deadline::TimePoint now, const Charge& charge) const;
 
   Socket socket_;
 

@@ -16,7 +16,7 @@ namespace {
 using api::VerbId;
 
 Result<std::shared_ptr<Document>> OptionalBody(Call& call) {
-  return Document::Parse(call.parser, call.body.empty() ? "{}" : call.body);
+  return call.body.empty() ? Document::Parse(call.parser, "{}") : call.Parse();
 }
 
 /// What the path, the query and the body say, by the fields of the verb.
@@ -47,7 +47,7 @@ int StatusOf(const std::vector<Submitted>& jobs) {
 }
 
 Status SubmitJobs(Call& call) {
-  TOCSIN_ASSIGN(auto document, Document::Parse(call.parser, call.body));
+  TOCSIN_ASSIGN(auto document, call.Parse());
   TOCSIN_ASSIGN(auto request, DecodeSubmit(std::move(call.params[0]), document, call.context.service.limits().batch));
   std::vector<std::string_view> own_ids;
   own_ids.reserve(request.jobs.size());
@@ -111,13 +111,14 @@ Status ReserveJobs(Call& call) {
                          .wait = Millis(decoded.arguments.wait_ms.value_or(0)),
                          .lease = Millis(decoded.arguments.lease_ms.value_or(0))};
   auto deliver = [topic = decoded.topic, &context = call.context, &loop = call.loop](Answer& answer, JobBatch& jobs) {
-    if (!answer.Wanted()) return context.service.Release(loop, topic, jobs);
+    Leases leases = LeasesOf(topic, jobs);
+    if (!answer.Wanted()) return context.service.Release(loop, leases);
     std::string body = EncodeDelivered(jobs);
     if (const Status room = answer.MakeRoom(body.size()); !room) {
-      context.service.Release(loop, topic, jobs);
+      context.service.Release(loop, leases);
       return answer.Fail(room.error());
     }
-    answer.Send({.body = std::move(body)});
+    answer.Send({.body = std::move(body), .leases = std::move(leases)});
   };
   call.session.Park(call.context.service.Reserve(call.loop, std::move(request), call.answer.Then(std::move(deliver))));
   return {};
@@ -125,7 +126,7 @@ Status ReserveJobs(Call& call) {
 
 template <SettleKind kind>
 Status SettleJobs(Call& call) {
-  TOCSIN_ASSIGN(auto document, Document::Parse(call.parser, call.body));
+  TOCSIN_ASSIGN(auto document, call.Parse());
   TOCSIN_ASSIGN(auto request, DecodeSettle(*call.verb, kind, std::move(call.params[0]), std::move(document),
                                            call.context.service.limits().batch));
   std::vector<Token> tokens;

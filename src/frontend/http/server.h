@@ -13,6 +13,7 @@
 #include "metrics/registry.h"
 #include "metrics/scraper.h"
 #include "net/connection.h"
+#include "net/helper_thread.h"
 
 namespace tocsin::http {
 
@@ -47,6 +48,7 @@ class Server final : public net::Door {
   const Router& router() const { return router_; }
   const Options& options() const { return options_; }
   Gzip& gzip() { return gzip_; }
+  net::HelperThread& helper() { return helper_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
   /// `route`: its index in the router's table, or the table's size if the request matched no route.
@@ -64,6 +66,7 @@ class Server final : public net::Door {
   const Router& router_;
   const Options options_;
   Gzip gzip_;
+  net::HelperThread helper_;
   std::vector<RouteFigures> figures_;
   std::shared_ptr<const auth::TokenSet> tokens_;
 };

@@ -16,12 +16,12 @@ using boost::system::error_code;
 constexpr uint32_t kHeaderMax = 16 << 10;
 constexpr size_t kReadChunk = 16 << 10;
 constexpr size_t kBodyChunk = 64 << 10;
-constexpr size_t kAheadMax = kReadChunk;  // pipelined after a reserve that waits
-constexpr size_t kBareBodyMax = 4 << 10;  // for calls that take no body
+constexpr size_t kParsedHereMax = 256 << 10;  // bytes of a body: larger ones would hold up due jobs
+constexpr size_t kAheadMax = kReadChunk;      // pipelined after a reserve that waits
+constexpr size_t kBareBodyMax = 4 << 10;      // for calls that take no body
 constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
-constexpr Millis kBodyTime{60'000};  // for each Deadline::kMovedBytes
-constexpr Millis kPeerTime{1'000};   // how often to look whether the client of a parked reserve has closed
+constexpr Millis kPeerTime{1'000};  // how often to look whether the client of a parked reserve has closed
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view View(const beast::flat_buffer& buffer) {
@@ -42,9 +42,15 @@ void Session::Enter(Phase phase, Millis time) {
   deadline_.Set(After(time));
 }
 
-void Session::Moved(size_t bytes, Millis time) {
+void Session::Moved(size_t bytes) {
   deadline_.Moved(bytes);
-  deadline_.Extend(After(time));
+  deadline_.Extend(After(net::Deadline::kMovedTime));
+}
+
+bool Session::IsLate(net::Deadline::TimePoint now) const {
+  if (phase_ == Phase::kBody) return deadline_.HasPassed(Hurried(now, request_charge_));
+  if (phase_ == Phase::kWriting) return deadline_.HasPassed(Hurried(now, answer_charge_));
+  return deadline_.HasPassed(now);
 }
 
 void Session::TimeOut() {
@@ -55,8 +61,10 @@ void Session::TimeOut() {
   }
   if (phase_ == Phase::kBody) {
     return Refuse({Code::kTimedOut,
-                   fmt::format("the rest of the body, or the next {} bytes of it, did not arrive within {} s",
-                               net::Deadline::kMovedBytes, kBodyTime.count() / 1000),
+                   fmt::format("the rest of the body, or the next {} bytes of it, did not arrive within {} s ({} s for "
+                               "a large one while memory is short)",
+                               net::Deadline::kMovedBytes, net::Deadline::kMovedTime.count() / 1000,
+                               net::Deadline::kHurriedTime.count() / 1000),
                    {}});
   }
   if (phase_ == Phase::kHandling) return CloseIfPeerHas();
@@ -66,6 +74,7 @@ void Session::TimeOut() {
 void Session::OnClose() {
   phase_ = Phase::kEnded;
   if (const auto parked = Unpark()) server_.context().service.CancelReserve(*parked);
+  ReleaseLeases();
 }
 
 void Session::Drain() {
@@ -100,7 +109,7 @@ void Session::OnRead(const error_code& error, size_t bytes) {
   if (phase_ == Phase::kEnded) return;
   if (error) return OnReadError(error);
   buffer_.commit(bytes);
-  if (phase_ == Phase::kBody) Moved(bytes, kBodyTime);
+  if (phase_ == Phase::kBody) Moved(bytes);
   Advance();
 }
 
@@ -161,8 +170,8 @@ void Session::ExpectBody() {
     body_bytes_max_ = std::min(body_bytes_max_, kBareBodyMax);
     if (body_bytes_ > body_bytes_max_) return Refuse(BodyTooLarge());
   }
-  if (!request_charge_.Reach(body_bytes_)) return Refuse(server_.NoRoom());
-  Enter(Phase::kBody, kBodyTime);
+  if (!request_charge_.Reach(body_bytes_, account_)) return Refuse(server_.NoRoom());
+  Enter(Phase::kBody, net::Deadline::kMovedTime);
   if (BodyIsComplete() || buffer_.size() > 0) return;
   AckNow();
   const auto& message = request_->get();
@@ -197,7 +206,7 @@ void Session::TakeBody() {
 
 void Session::TakeChunks() {
   // The length of a chunked body is not known before its end.
-  if (!request_charge_.Reach(body_.size() + buffer_.size())) return Refuse(server_.NoRoom());
+  if (!request_charge_.Reach(body_.size() + buffer_.size(), account_)) return Refuse(server_.NoRoom());
   std::string_view bytes = View(buffer_);
   const auto step = chunks_->Decode(bytes, body_, body_bytes_max_);
   buffer_.consume(buffer_.size() - bytes.size());
@@ -224,6 +233,28 @@ void Session::Dispatch() {
     if (const Status allowed = CheckCaller(); !allowed) refusal_ = ErrorResponse(allowed.error());
   }
   if (refusal_) return Send(*std::exchange(refusal_, std::nullopt));
+  const bool large = match_.route->verb != nullptr && body_.size() > kParsedHereMax;
+  large ? ParseElsewhere() : Handle(nullptr);
+}
+
+void Session::ParseElsewhere() {
+  auto parsed = std::make_shared<ParsedBody>();
+  auto parse = [parsed, body = std::string_view(body_)] {
+    try {
+      auto parser = MakeParser();
+      parsed->document = Document::Parse(parser, body);
+    } catch (...) {
+      parsed->failure = std::current_exception();
+    }
+  };
+  // Handler keeps the session, and so the body.
+  server_.helper().Run(std::move(parse), Handler([this, parsed] {
+                         if (parsed->failure) std::rethrow_exception(parsed->failure);
+                         if (open()) Handle(parsed);
+                       }));
+}
+
+void Session::Handle(std::shared_ptr<ParsedBody> parsed) {
   Call call{.verb = match_.route->verb,
             .context = server_.context(),
             .loop = server_.loop(),
@@ -231,6 +262,7 @@ void Session::Dispatch() {
             .params = std::move(match_.params),
             .query = std::move(match_.query),
             .body = body_,
+            .parsed = std::move(parsed),
             .grant = grant_,
             .answer = Answer(std::static_pointer_cast<Session>(shared_from_this())),
             .session = *this};
@@ -259,6 +291,7 @@ Status Session::CheckCaller() {
   const std::string_view topic = match_.params.empty() ? std::string_view() : match_.params[0];
   TOCSIN_ASSIGN(grant_,
                 CheckAccess(tokens_.get(), match_.route->access, {authorization.data(), authorization.size()}, topic));
+  if (grant_ != nullptr && account_ != grant_->transfer_bytes) account_ = grant_->transfer_bytes;
   return {};
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,12 +33,19 @@ namespace tocsin::http {
 struct Context;
 class Server;
 
+/// What the helper's thread made of a large body.
+struct ParsedBody {
+  Result<std::shared_ptr<Document>> document = nullptr;
+  std::exception_ptr failure;
+};
+
 struct Response {
   int status = 200;
   std::string body;
   std::string_view content_type = "application/json";
   std::string allow;     // of a 405: the methods that the path takes
   bool gzipped = false;  // the body is packed already
+  Leases leases = {};    // that it hands out: released if it cannot be sent
 };
 
 Response ErrorResponse(const Error& error);
@@ -49,7 +57,7 @@ class Session final : public net::Connection {
   void Start() override { Next(); }
   void Drain() override;
   void TokensChanged() override;
-  bool IsLate(net::Deadline::TimePoint now) const override { return deadline_.HasPassed(now); }
+  bool IsLate(net::Deadline::TimePoint now) const override;
   /// Answers a request that did not arrive in time; closes in any other phase.
   void TimeOut() override;
 
@@ -74,7 +82,7 @@ class Session final : public net::Connection {
   void OnClose() override;
   void Enter(Phase phase, Millis time);
   /// Bytes of a body or an answer were transferred.
-  void Moved(size_t bytes, Millis time);
+  void Moved(size_t bytes);
   void Next();
   void Read();
   void OnRead(const boost::system::error_code& error, size_t bytes);
@@ -88,6 +96,9 @@ class Session final : public net::Connection {
   void Continue();
   Error BodyTooLarge() const;
   void Dispatch();
+  /// Parses a large body on the helper's thread, then handles the request.
+  void ParseElsewhere();
+  void Handle(std::shared_ptr<ParsedBody> parsed);
   void DropRequest();
   /// Finds the request's route and checks the caller. The answer if that fails.
   std::optional<Response> FindRoute();
@@ -101,6 +112,7 @@ class Session final : public net::Connection {
   void Pack(Response response);
   void PackNext(Response response);
   void SendAs(Response response, std::string_view encoding);
+  void ReleaseLeases();
   void MakeHead(const Response& response, std::string_view encoding);
   void Write();
   void OnWritten(const boost::system::error_code& error, size_t bytes);
@@ -128,7 +140,8 @@ class Session final : public net::Connection {
   Match match_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // that the caller was checked against
   const auth::Grant* grant_ = nullptr;            // one of tokens_
-  std::optional<Response> refusal_;               // decided from the header; sent when the body is read
+  net::Account account_;
+  std::optional<Response> refusal_;  // decided from the header; sent when the body is read
   boost::json::parser json_;
   std::optional<ReserveId> parked_;
   size_t route_ = 0;  // for the metrics
@@ -137,6 +150,7 @@ class Session final : public net::Connection {
   bool unread_ = false;  // part of the request is not read
 
   std::unique_ptr<Packing> packing_;
+  Leases leases_;  // in the answer that is under way
   std::string out_head_;
   std::string out_body_;
   size_t out_sent_ = 0;  // of head and body
@@ -179,12 +193,18 @@ struct Call {
   const Context& context;
   net::AsioLoop& loop;
   boost::json::parser& parser;
-  std::vector<std::string> params;  // of the path
-  Query query;                      // with the names that the verb takes, and no others
-  std::string_view body;            // lives until the handler returns
-  const auth::Grant* grant;         // so does this; null if everybody may do everything
+  std::vector<std::string> params;     // of the path
+  Query query;                         // with the names that the verb takes, and no others
+  std::string_view body;               // lives until the handler returns
+  std::shared_ptr<ParsedBody> parsed;  // null if the handler parses the body
+  const auth::Grant* grant;            // valid as long as the body; null if everybody may do everything
   Answer answer;
   Session& session;
+
+  /// Once.
+  Result<std::shared_ptr<Document>> Parse() {
+    return parsed ? std::move(parsed->document) : Document::Parse(parser, body);
+  }
 };
 
 }  // namespace tocsin::http

@@ -109,6 +109,26 @@ TEST_F(SessionTest, AClientThatReadsSlowlyGetsItsAnswer) {
   EXPECT_GT(ReadToEnd(client).size(), large_bytes);
 }
 
+TEST_F(SessionTest, ALargeTransferHasToHurryWhileOthersNeedTheMemory) {
+  large_bytes = 1 << 20;
+  client_buffer_bytes = 4096;
+  auto reader = Connect();
+  Send(reader, kGetLarge);
+  auto writer = Connect();
+  Send(writer, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+  Pass(4 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 2) << "there is room";
+  net::Charge others(budget_, net::Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kBudget / 2));
+  large_bytes = 1024;
+  auto small = Connect();
+  Send(small, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
+  Pass(kSecond);
+  EXPECT_THAT(ReadToEnd(writer), StartsWith("HTTP/1.1 408 "));
+  Pass(10 * kSecond);
+  EXPECT_EQ(Metric("tocsin_http_connections"), 1) << "a small one has as long as ever";
+}
+
 TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   auto first = Connect();
   Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n");
@@ -132,6 +152,22 @@ TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   auto again = Connect();
   Send(again, Post("/length", std::string(1'000'000, 'x')));
   EXPECT_THAT(ReadUntil(again, "length 1000000"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(SessionTest, LargeBodiesAreParsedElsewhereAndAnsweredInOrder) {
+  const std::string large = R"({"payload":")" + std::string(500'000, 'x') + "\"}";
+  auto client = Connect();
+  for (int i = 0; i < 3; ++i) {
+    Send(client, Post("/v1/topics/t/jobs", large) + kGetSmall);
+    EXPECT_THAT(ReadUntil(client, "\r\n\r\nsmall"), AllOf(StartsWith("HTTP/1.1 201 "), HasSubstr("accepted")));
+  }
+  Send(client, Post("/v1/topics/t/jobs", large + "x") + kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "\r\n\r\nsmall"), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("at byte")));
+  {
+    auto leaving = Connect();
+    Send(leaving, Post("/v1/topics/t/jobs", large));
+  }
+  RunWhile([&] { return Metric("tocsin_http_connections") > 1 || Metric("tocsin_transfer_memory_bytes") > 0; });
 }
 
 TEST_F(SessionTest, ABodyIsChargedUntilItIsAnswered) {
@@ -353,6 +389,24 @@ TEST_F(SessionTest, AParkedReserveEndsWithItsClient) {
   EXPECT_EQ(ReadToEnd(client), "");
   EXPECT_EQ(Metric("tocsin_http_parked"), 0);
   EXPECT_EQ(Metric("tocsin_http_connections"), 0);
+}
+
+TEST_F(SessionTest, JobsInAnAnswerThatCannotBeSentAreReleased) {
+  const auto leased = [&] { return store_.Topics().front().leased; };
+  auto other = Connect();
+  Send(other, Post("/v1/topics/t/jobs", R"({"payload":")" + std::string(900'000, 'x') + "\"}"));
+  EXPECT_THAT(ReadUntil(other, "}]}"), HasSubstr("accepted"));
+  client_buffer_bytes = 4096;
+  {
+    auto leaving = Connect();
+    Send(leaving, Post("/v1/topics/t/reserve", R"({"wait_ms":10000})"));
+    RunWhile([&] { return leased() == 0; });
+  }
+  RunWhile([&] { return leased() > 0; });
+  Send(other, Post("/v1/topics/t/reserve", ""));
+  EXPECT_THAT(ReadUntil(other, "]}"), HasSubstr("\"attempt\":1,"));
+  Settle();
+  EXPECT_EQ(leased(), 1U);  // this one was sent
 }
 
 TEST_F(SessionTest, LittleIsReadBehindAParkedReserve) {

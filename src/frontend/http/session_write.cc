@@ -14,7 +14,6 @@ namespace beast = boost::beast;
 using boost::asio::buffer;
 using boost::system::error_code;
 
-constexpr Millis kWriteTime{60'000};  // for each Deadline::kMovedBytes
 constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
 constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
 
@@ -29,12 +28,18 @@ void Answer::Send(Response response) {
 }
 
 Status Session::MakeRoom(size_t bytes) {
-  if (!answer_charge_.Reach(bytes)) return std::unexpected(server_.NoRoom());
+  if (!answer_charge_.Reach(bytes, account_)) return std::unexpected(server_.NoRoom());
   return {};
 }
 
+void Session::ReleaseLeases() {
+  const Leases leases = std::exchange(leases_, {});
+  if (!leases.tokens.empty() && !server_.draining()) server_.context().service.Release(server_.loop(), leases);
+}
+
 void Session::Send(Response response) {
-  if (!open()) return;
+  leases_ = std::exchange(response.leases, {});
+  if (!open()) return ReleaseLeases();
   Unpark();
   if (response.gzipped) return SendAs(std::move(response), kGzipped);
   const bool packable = response.body.size() >= kGzipBytesMin && request_;
@@ -54,7 +59,7 @@ bool Session::TakesGzip() const {
 }
 
 void Session::Pack(Response response) {
-  if (!answer_charge_.Reach(response.body.size() + kPackingBytes)) return SendAs(std::move(response), kVary);
+  if (!answer_charge_.Reach(response.body.size() + kPackingBytes, account_)) return SendAs(std::move(response), kVary);
   phase_ = Phase::kPacking;
   deadline_.Clear();
   packing_ = std::make_unique<Packing>(std::move(response.body));
@@ -77,7 +82,8 @@ void Session::PackNext(Response response) {
 
 void Session::SendAs(Response response, std::string_view encoding) {
   answer_charge_.Lower(response.body.size());  // a handler may have asked for more room than it needed
-  if (!answer_charge_.Reach(response.body.size())) {
+  if (!answer_charge_.Reach(response.body.size(), account_)) {
+    ReleaseLeases();
     response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
     encoding = {};
   }
@@ -86,7 +92,7 @@ void Session::SendAs(Response response, std::string_view encoding) {
   MakeHead(response, encoding);
   out_body_ = head_ ? std::string() : std::move(response.body);
   out_sent_ = 0;
-  Enter(Phase::kWriting, kWriteTime);
+  Enter(Phase::kWriting, net::Deadline::kMovedTime);
   Write();
 }
 
@@ -123,9 +129,10 @@ void Session::OnWritten(const error_code& error, size_t bytes) {
   if (error) return Close();
   out_sent_ += bytes;
   if (out_sent_ < out_head_.size() + out_body_.size()) {
-    Moved(bytes, kWriteTime);
+    Moved(bytes);
     return Write();
   }
+  leases_ = {};
   out_body_ = {};
   answer_charge_.Clear();
   DropRequest();

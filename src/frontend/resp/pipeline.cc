@@ -49,7 +49,6 @@ std::shared_ptr<Slot> Pipeline::NewSlot() {
 std::string& Pipeline::Now() {
   Flush();
   begun_bytes_ = 0;
-  ++at_once_;
   if (!slots_.empty()) Count(*slots_.back());
   if (slots_.empty() || !slots_.back()->done) NewSlot()->done = true;
   return slots_.back()->text;
@@ -170,10 +169,29 @@ void Pipeline::Dispatch(CountRun run) {
   server.context().service.Count(server.loop(), std::move(run.request), answer.Then(std::move(write)));
 }
 
+void Pipeline::Sent(size_t bytes) {
+  sent_bytes_ += bytes;
+  if (taken_leases_.empty()) return;
+  std::erase_if(taken_leases_, [this](const auto& taken) { return taken.first <= sent_bytes_; });
+}
+
+std::vector<Leases> Pipeline::TakeUnsent() {
+  std::vector<Leases> unsent;
+  for (auto& [end, leases] : taken_leases_) unsent.push_back(std::move(leases));
+  taken_leases_.clear();
+  for (const auto& slot : slots_) {
+    if (!slot->leases.tokens.empty()) unsent.push_back(std::exchange(slot->leases, {}));
+  }
+  return unsent;
+}
+
 void Pipeline::TakeReady(std::string& out) {
   while (!slots_.empty() && slots_.front()->done) {
     std::string& text = slots_.front()->text;
     ready_bytes_ -= slots_.front()->counted;
+    taken_bytes_ += text.size();
+    Leases& leases = slots_.front()->leases;
+    if (!leases.tokens.empty()) taken_leases_.emplace_back(taken_bytes_, std::move(leases));
     if (out.empty()) {
       out.swap(text);
     } else {

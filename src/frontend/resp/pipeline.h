@@ -30,6 +30,7 @@ struct Slot {
   bool done = false;
   size_t counted = 0;        // bytes of the text that are in Pipeline::ready_bytes_
   size_t request_bytes = 0;  // of the commands that it answers
+  Leases leases;             // that the text hands out
 };
 
 /// The promise to fill a slot, once. Keeps the session alive, even if the client has gone.
@@ -43,6 +44,8 @@ class Answer {
   /// kOverloaded if no memory is left for an answer of this size.
   Status MakeRoom(size_t bytes);
   Writer writer() { return {slot_->text, protocol_}; }
+  /// They are released if the answer cannot be sent.
+  void HandOut(Leases leases) { slot_->leases = std::move(leases); }
   void Done();
   void Fail(const Error& error);
   /// One of its commands is answered with this error.
@@ -105,10 +108,16 @@ class Pipeline {
   bool holding() const { return held_ != nullptr && !held_->done; }
   /// The open run creates its topic: until it is answered, no other call may use that topic.
   bool creating() const { return creating_; }
+  /// A run is open.
+  bool gathering() const { return open_command_ != nullptr; }
   bool Continues(const Command* command, std::string_view topic) const;
 
   /// Moves the replies that are ready to `out`.
   void TakeReady(std::string& out);
+  /// So many bytes of the replies that were taken were sent.
+  void Sent(size_t bytes);
+  /// Leases in replies that were not sent as a whole.
+  std::vector<Leases> TakeUnsent();
   /// Bytes of replies that are not taken.
   size_t ReadyBytes();
   /// A slot was answered.
@@ -118,8 +127,6 @@ class Pipeline {
   void Begun(size_t bytes) { begun_bytes_ += bytes; }
   /// Bytes of commands that are not answered.
   size_t in_flight() const { return in_flight_; }
-  /// Commands that were answered at once, in all.
-  size_t at_once() const { return at_once_; }
   /// True if all commands are answered. Otherwise holds until the oldest one that is not.
   bool AwaitAll();
   /// Whether all replies were taken.
@@ -141,7 +148,9 @@ class Pipeline {
   size_t ready_bytes_ = 0;
   size_t begun_bytes_ = 0;  // of the open run
   size_t in_flight_ = 0;
-  size_t at_once_ = 0;
+  size_t taken_bytes_ = 0;                               // of replies, in all
+  size_t sent_bytes_ = 0;                                // the same
+  std::vector<std::pair<size_t, Leases>> taken_leases_;  // with the value of taken_bytes_ after their reply
   std::shared_ptr<Slot> held_;
   bool creating_ = false;
   const Command* open_command_ = nullptr;

@@ -5,6 +5,12 @@
 #include "frontend/resp/session.h"
 
 namespace tocsin::resp {
+namespace {
+
+constexpr std::chrono::microseconds kTurnTime{250};
+constexpr std::chrono::microseconds kSliceTime{500};
+
+}  // namespace
 
 std::string RefusalText(size_t connections_max) {
   std::string text;
@@ -35,17 +41,44 @@ std::shared_ptr<net::Connection> Server::Make(net::Socket socket, net::Connectio
 void Server::Wake(Session& session) {
   if (session.woken_ || !session.open()) return;
   session.woken_ = true;
-  if (woken_.empty()) boost::asio::post(loop().io(), [this] { Turn(); });
-  woken_.push_back(session.Share());
+  if (&session != served_) Queue(session);
+}
+
+void Server::Queue(Session& session) {
+  if (!std::exchange(turn_posted_, true)) boost::asio::post(loop().io(), [this] { Turn(); });
+  (session.light_ ? light_ : heavy_).push_back(session.Share());
+}
+
+void Server::Serve(Session& session) { spent_ < kSliceTime ? Run(session) : Wake(session); }
+
+void Server::Run(Session& session) {
+  const bool queued = session.woken_;
+  const auto from = loop().clock().IoNow();
+  turn_end_ = from + kTurnTime;
+  served_ = &session;
+  session.Guard([&] { session.Turn(); });
+  served_ = nullptr;
+  const auto took = loop().clock().IoNow() - from;
+  spent_ += took;
+  session.light_ = took < kTurnTime;
+  if (session.woken_ && !queued) Queue(session);  // it woke itself
 }
 
 void Server::Turn() {
-  turning_.swap(woken_);
-  for (const auto& session : turning_) {
+  turn_posted_ = false;
+  spent_ = {};
+  const auto serve = [this](auto& queue) {
+    const auto session = std::move(queue.front());
+    queue.pop_front();
     session->woken_ = false;
-    session->Guard([&] { session->Turn(); });
-  }
-  turning_.clear();
+    Run(*session);
+  };
+  // Those that wake from here on have their turn the next time.
+  for (size_t i = light_.size(); i > 0 && spent_ < kSliceTime; --i) serve(light_);
+  const size_t heavy = heavy_.size();
+  for (size_t i = 0; i < heavy && (i == 0 || spent_ < kSliceTime); ++i) serve(heavy_);
+  const bool more = !light_.empty() || !heavy_.empty();
+  if (more && !std::exchange(turn_posted_, true)) boost::asio::post(loop().io(), [this] { Turn(); });
 }
 
 void Server::Record(const Command& command, size_t times, std::chrono::nanoseconds took) {

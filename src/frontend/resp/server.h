@@ -1,7 +1,14 @@
 // Server: the RESP door of one shard, with the sessions that live on the shard's loop.
+//
+// Sessions are served in turns: kTurnTime each, and kSliceTime for all of them together. Then the loop does other
+// things first, such as making jobs ready that are due. Sessions whose last turn was short come first: a client that
+// sends one command is not held up by those that send thousands, or ask for megabytes. At least one of the others is
+// served in each slice, so that they go on, too.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -51,6 +58,10 @@ class Server final : public net::Door {
   /// Calls the session's Turn soon, together with all others that wake until then: replies of one commit leave
   /// together.
   void Wake(Session& session);
+  /// Calls it at once if there is time left in this slice.
+  void Serve(Session& session);
+  /// Whether the session that is being served has used up its time.
+  bool TurnIsOver() { return loop().clock().IoNow() >= turn_end_; }
   void Record(const Command& command, size_t times, std::chrono::nanoseconds took);
   void CountErrors(Code code, size_t times) { errors_[static_cast<size_t>(code)]->Add(times); }
   /// Over all shards.
@@ -60,12 +71,18 @@ class Server final : public net::Door {
  private:
   std::shared_ptr<net::Connection> Make(net::Socket socket, net::ConnectionPass pass) override;
   void Turn();
+  void Run(Session& session);
+  void Queue(Session& session);
 
   const Context context_;
   const Options options_;
   ChunkPool chunks_;
-  std::vector<std::shared_ptr<Session>> woken_;
-  std::vector<std::shared_ptr<Session>> turning_;
+  std::deque<std::shared_ptr<Session>> light_;  // that have been woken
+  std::deque<std::shared_ptr<Session>> heavy_;  // the same: their last turn was long, or they have had none
+  const Session* served_ = nullptr;
+  bool turn_posted_ = false;
+  std::chrono::steady_clock::duration spent_{};  // on sessions, since the last Turn began
+  std::chrono::steady_clock::time_point turn_end_{};
 
   std::unordered_map<const Command*, std::shared_ptr<metrics::Histogram>> seconds_;
   std::vector<std::shared_ptr<metrics::Counter>> errors_;  // by code

@@ -16,15 +16,13 @@ using boost::system::error_code;
 constexpr size_t kUnsentMax = 1 << 20;
 constexpr size_t kSlotsMax = 1024;
 constexpr size_t kInFlightMax = 4 << 20;  // bytes of commands that are not answered
-constexpr size_t kAtOnceMax = 64;         // commands that need no batch, before other connections have their turn
+constexpr size_t kStepsUntimed = 256;     // commands of one run that are begun without a look at the clock
 constexpr size_t kTailMax = 16 << 10;
 constexpr size_t kAheadMax = 64 << 10;            // bytes read after a command that holds
 constexpr size_t kUnauthenticatedMax = 16 << 10;  // bytes of a command
 constexpr size_t kUnauthenticatedArguments = 64;
 constexpr size_t kOptionsMax = 128;  // arguments other than jobs or tokens
 constexpr size_t kNameMax = 128;
-constexpr Millis kFrameTime{60'000};  // for each Deadline::kMovedBytes of a command
-constexpr Millis kWriteTime{60'000};  // for each Deadline::kMovedBytes of replies
 constexpr Millis kLogInTime{30'000};
 constexpr Millis kDrainTime{2'000};
 
@@ -53,6 +51,9 @@ void Session::OnClose() {
     Unpark();
     server_.context().service.CancelReserve(parked);
   }
+  for (const Leases& leases : pipeline_.TakeUnsent()) {
+    if (!server_.draining()) server_.context().service.Release(server_.loop(), leases);
+  }
   if (chunk_) server_.chunks().GiveBack(std::move(chunk_));
 }
 
@@ -75,9 +76,14 @@ Status Session::LogIn(std::string_view token) {
   const auth::Grant* const grant = tokens_->Find(token);
   if (grant == nullptr) return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
   token_ = token;
-  grant_ = grant;
-  LimitLogIn();
+  SetGrant(grant);
   return {};
+}
+
+void Session::SetGrant(const auth::Grant* grant) {
+  grant_ = grant;
+  account_ = grant == nullptr ? nullptr : grant->transfer_bytes;
+  LimitLogIn();
 }
 
 void Session::LimitLogIn() {
@@ -95,8 +101,7 @@ Status Session::CheckCaller(const Command& command, std::string_view topic) cons
 
 void Session::TokensChanged() {
   tokens_ = server_.tokens();
-  grant_ = tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_);
-  LimitLogIn();
+  SetGrant(tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_));
   if (IsUnauthenticated()) token_.clear();
   if (parked_ && !CheckCaller(*FindCommand("JOB.RESERVE"), parked_topic_)) {
     server_.context().service.CancelReserve(*parked_);
@@ -108,8 +113,7 @@ void Session::Reset() {
   protocol_ = Protocol::kResp2;
   name_.clear();
   token_.clear();
-  grant_ = nullptr;
-  LimitLogIn();
+  SetGrant(nullptr);
 }
 
 Status Session::SetName(std::string_view name) {
@@ -136,8 +140,8 @@ bool Session::CanBegin() {
   if (unsent > (IsUnauthenticated() ? kUnauthenticatedMax : kUnsentMax) || in_flight > kInFlightMax) return false;
   // The budget never refuses small charges. A larger one may have to wait for room, and the client with it.
   constexpr size_t kSmall = net::Budget::kSmallBytes;
-  return (unsent <= kSmall || answer_charge_.Reach(unsent)) &&
-         (in_flight <= kSmall || request_charge_.Reach(in_flight));
+  return (unsent <= kSmall || answer_charge_.Reach(unsent, account_)) &&
+         (in_flight <= kSmall || request_charge_.Reach(in_flight, account_));
 }
 
 void Session::LowerCharges() {
@@ -146,14 +150,16 @@ void Session::LowerCharges() {
 }
 
 void Session::WaitToRead() {
-  if (reading_ || !open() || half_closed_ || closing_) return;
+  if (reading_ || readable_ || !open() || half_closed_ || closing_) return;
   const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
   if (stalled_ && waiting >= (IsUnauthenticated() ? kUnauthenticatedMax : kAheadMax)) return;
   reading_ = true;
   socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) {
                        reading_ = false;
                        if (!open() || lingering()) return;
-                       error ? Close() : Receive();
+                       if (error) return Close();
+                       readable_ = true;
+                       server_.Serve(*this);
                      }));
 }
 
@@ -171,7 +177,7 @@ bool Session::MakeRoomToRead() {
   // Grow as the bytes arrive: an announced length costs nothing. Grow by half at least, because more arguments may
   // follow the one whose length is known.
   const size_t room = std::max(std::clamp(needed, size + size / 2, 2 * size), ChunkPool::kBytes);
-  if (!request_charge_.Reach(room + pipeline_.in_flight())) return false;
+  if (!request_charge_.Reach(room + pipeline_.in_flight(), account_)) return false;
   auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
   std::memcpy(larger->data.get(), chunk_->data.get() + begin_, size);
   server_.chunks().GiveBack(std::exchange(chunk_, std::move(larger)));
@@ -217,17 +223,18 @@ void Session::OnHalfClosed() {
 
 void Session::Process() {
   stalled_ = false;
-  const size_t at_once_max = pipeline_.at_once() + kAtOnceMax;
-  size_t blank = 0;
+  size_t steps = 0;
   if (!chunk_ && !MakeRoomToRead()) return Refuse(server_.NoRoom());
   const Bytes of_chunk = ChunkPool::Share(chunk_);
   {
     std::optional<Service::Bundle> bundle;
     while (begin_ < end_) {
-      if (!CanBegin() || pipeline_.at_once() + blank >= at_once_max) {
+      const bool timed = steps > 0 && (!pipeline_.gathering() || steps % kStepsUntimed == 0);
+      if (!CanBegin() || (timed && server_.TurnIsOver())) {
         stalled_ = true;
         break;
       }
+      ++steps;
       const auto step = parser_.Parse({chunk_->data.get() + begin_, end_ - begin_}, Limits());
       if (step == FrameParser::Step::kMore) break;
       if (step == FrameParser::Step::kHttp) {
@@ -245,7 +252,6 @@ void Session::Process() {
         stalled_ = true;
         break;
       }
-      if (parser_.args().empty()) ++blank;
       pipeline_.Begun(parser_.size());
       if (text) pipeline_.Flush();
       begin_ += parser_.size();
@@ -316,7 +322,7 @@ std::optional<Error> Session::RefusalOf(std::string_view word) {
 
 void Session::LimitFrame(size_t size) {
   if (size == 0 || stalled_) return read_deadline_.Clear();
-  read_deadline_.Extend(After(kFrameTime));
+  read_deadline_.Extend(After(net::Deadline::kMovedTime));
 }
 
 void Session::KeepRest() {
@@ -325,7 +331,7 @@ void Session::KeepRest() {
   if (size == 0) parser_.Trim();
   LimitFrame(size);
   if (size > kTailMax) {
-    const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight());
+    const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight(), account_);
     if (!charged && pipeline_.in_flight() == 0) Refuse(server_.NoRoom());
     return;
   }
@@ -361,7 +367,7 @@ void Session::Unpark() {
 // Replies.
 
 Status Session::MakeRoom(size_t bytes) {
-  if (answer_charge_.Reach(Unsent() + bytes)) return {};
+  if (answer_charge_.Reach(Unsent() + bytes, account_)) return {};
   return std::unexpected(server_.NoRoom());
 }
 
@@ -374,7 +380,12 @@ void Session::Turn() {
   pipeline_.TakeReady(out_);
   Write();
   if (!open()) return;
-  if (stalled_ && CanBegin()) Process();
+  const bool stalled = stalled_;
+  if (std::exchange(readable_, false)) {
+    Receive();
+    if (!stalled || !open()) return;
+  }
+  if (stalled && CanBegin()) Process();
   WaitToRead();
   FinishIfDone();
 }
@@ -387,6 +398,7 @@ void Session::Write() {
     if (error == boost::asio::error::would_block) return WaitToWrite();
     if (error) return Close();
     sent_ += bytes;
+    pipeline_.Sent(bytes);
     write_deadline_.Moved(bytes);
   }
   sent_ = 0;
@@ -396,12 +408,12 @@ void Session::Write() {
 }
 
 void Session::WaitToWrite() {
-  write_deadline_.Extend(After(kWriteTime));
+  write_deadline_.Extend(After(net::Deadline::kMovedTime));
   writing_ = true;
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
                        writing_ = false;
                        if (!open()) return;
-                       error ? Close() : Turn();
+                       error ? Close() : server_.Serve(*this);
                      }));
 }
 
@@ -418,7 +430,10 @@ void Session::FinishIfDone() {
 }
 
 bool Session::IsLate(net::Deadline::TimePoint now) const {
-  if (write_deadline_.HasPassed(now) || read_deadline_.HasPassed(now) || login_deadline_.HasPassed(now)) return true;
+  if (write_deadline_.HasPassed(Hurried(now, answer_charge_)) || login_deadline_.HasPassed(now) ||
+      read_deadline_.HasPassed(Hurried(now, request_charge_))) {
+    return true;
+  }
   // A server that stops does not wait for slow readers. While nothing is read, poll for the peer's end.
   return (drain_deadline_.HasPassed(now) && writing_) || (parked_ && !reading_ && !half_closed_ && PeerHasClosed());
 }

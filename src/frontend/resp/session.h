@@ -32,7 +32,7 @@ class Session final : public net::Connection {
   void TokensChanged() override;
   bool IsLate(net::Deadline::TimePoint now) const override;
   void TimeOut() override;
-  /// Replies are ready, or there is room for more commands.
+  /// Replies are ready, bytes have arrived, or there is room for more commands or replies.
   void Turn();
 
   /// The client closed its sending side.
@@ -69,6 +69,7 @@ class Session final : public net::Connection {
   FrameLimits Limits() const;
   /// Unauthenticated connections must log in within kLogInTime.
   void LimitLogIn();
+  void SetGrant(const auth::Grant* grant);
   Status CheckCaller(const Command& command, std::string_view topic) const;
   /// Bytes of replies that are ready and not sent.
   size_t Unsent() { return out_.size() - sent_ + pipeline_.ReadyBytes(); }
@@ -103,6 +104,7 @@ class Session final : public net::Connection {
   std::string token_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // grant_ is one of them
   const auth::Grant* grant_ = nullptr;
+  net::Account account_;
 
   FrameParser parser_;
   std::string tail_;              // bytes of commands that are not begun, if they are few
@@ -122,6 +124,7 @@ class Session final : public net::Connection {
 
   bool refusing_ = false;  // after a MULTI, until its EXEC
   bool reading_ = false;
+  bool readable_ = false;  // bytes have arrived
   bool writing_ = false;
   bool stalled_ = false;      // a command could not be begun
   bool half_closed_ = false;  // the client closed its sending side
@@ -133,6 +136,7 @@ class Session final : public net::Connection {
 
   friend class Server;
   bool woken_ = false;  // the server will call Turn
+  bool light_ = false;  // its last turn was short
 };
 
 }  // namespace tocsin::resp

@@ -56,6 +56,26 @@ TEST_F(SessionLimitsTest, CommandsOfOneReadDoNotPileUpTheirReplies) {
   EXPECT_EQ(store_.finds, 1U);
 }
 
+TEST_F(SessionLimitsTest, OtherClientsHaveTheirTurnBetweenPipelinedCommands) {
+  constexpr size_t kCommands = 800;
+  std::string infos;
+  for (size_t i = 0; i < kCommands; ++i) infos += "INFO\n";
+  std::string unknown;
+  for (size_t i = 0; i < 10 * kCommands; ++i) unknown += "NONE\n";
+  const std::string blank(10 * kCommands, '\n');
+  for (const std::string& commands : {infos, unknown + infos, blank + infos}) {
+    auto flood = Connect();
+    auto other = Connect();
+    const uint64_t before = server_->CommandsAnswered();
+    // Both arrive before the server looks.
+    ASSERT_EQ(flood.socket.send(boost::asio::buffer(commands)), commands.size());
+    ASSERT_EQ(other.socket.send(boost::asio::buffer("PING\n", 5)), 5U);
+    EXPECT_EQ(Read(other, 1)[0].text, "PONG");
+    EXPECT_LT(server_->CommandsAnswered() - before, kCommands / 2);
+    Settle();
+  }
+}
+
 TEST_F(SessionLimitsTest, RepliesBehindASlowCommandCountToo) {
   constexpr size_t kBytes = 100'000;
   PutJob("a", kBytes);
@@ -203,6 +223,20 @@ TEST_F(SessionLimitsTest, AnAnswerWithoutRoomIsRefusedAndItsJobsReleased) {
   const Reply got = Ask(client, {"JOB.RESERVE", "t"});
   EXPECT_EQ(got[0][0].text, "a");
   EXPECT_EQ(got[0][3].text, "1");  // nothing of its attempts is used up
+}
+
+TEST_F(SessionLimitsTest, ASlowReaderHasToHurryWhileOthersNeedTheMemory) {
+  PutJob("a", 900'000);
+  client_buffer_bytes = 4096;
+  auto client = Connect();
+  Send(client, CommandText({"JOB.GET", "t", "a"}));
+  Pass(30 * kSecond);
+  EXPECT_GT(budget_.bytes(), 100'000U);
+  net::Charge others(budget_, net::Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kBudget / 2));
+  Pass(kSecond);
+  EXPECT_EQ(budget_.bytes(), kBudget / 2);
+  EXPECT_EQ(Metric("tocsin_resp_connections"), 0);
 }
 
 TEST_F(SessionLimitsTest, LargeCommandsArriveInSmallPieces) {

@@ -252,6 +252,26 @@ TEST_F(SessionTest, WhatIsClaimedForAClientThatHasJustGoneIsReleased) {
   EXPECT_EQ(got[0][3].text, "1");
 }
 
+TEST_F(SessionTest, JobsInAReplyThatCannotBeSentAreReleased) {
+  auto other = Connect();
+  Ask(other, Submit("t", "sent"), 1);
+  Ask(other, CommandText({"JOB.SUBMIT", "t", std::string(900'000, 'x'), "ID", "unsent"}), 1);
+  client_buffer_bytes = 4096;
+  {
+    auto leaving = Connect();
+    Send(leaving, CommandText({"JOB.RESERVE", "t"}) + CommandText({"JOB.RESERVE", "t"}));
+    RunWhile([&] { return Figures("t").leased < 2; });
+    Settle();
+  }
+  RunWhile([&] { return Figures("t").leased > 1; });
+  const Reply got = Ask(other, {"JOB.RESERVE", "t", "MAX", "2"});
+  ASSERT_EQ(got.items.size(), 1U);
+  EXPECT_EQ(got[0][0].text, "unsent");
+  EXPECT_EQ(got[0][3].text, "1");  // nothing of its attempts is used up
+  Settle();
+  EXPECT_EQ(Figures("t").leased, 2U);
+}
+
 TEST_F(SessionTest, AClientThatGoesBehindMuchThatNobodyReadsIsNoticed) {
   MakeTopic("t");
   {

@@ -117,6 +117,10 @@ void ShowJob(Call call) {
 
 void ListJobs(Call call) {
   constexpr int64_t kPageDefault = 100;
+  // Before the page is built: the budget refuses what is larger than kSmallBytes.
+  if (const Status room = call.reply->MakeRoom(net::Budget::kSmallBytes + 1); !room) {
+    return call.reply->Fail(room.error());
+  }
   const auto limit = static_cast<size_t>(call.arguments.limit.value_or(kPageDefault));
   ListRequest request{.topic = std::move(call.topic),
                       .state = call.arguments.state,

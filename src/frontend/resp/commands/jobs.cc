@@ -183,7 +183,12 @@ Status JobReserve(Call& call) {
     Server& server = session->server();
     Status room;
     if (answer.Wanted()) room = answer.MakeRoom(shared::BytesMax(*result));
-    if (!answer.Wanted() || !room) server.context().service.Release(server.loop(), topic, *result);
+    Leases leases = LeasesOf(topic, *result);
+    if (!answer.Wanted() || !room) {
+      server.context().service.Release(server.loop(), leases);
+    } else {
+      answer.HandOut(std::move(leases));
+    }
     if (!room) return answer.Fail(room.error());
     Writer writer = answer.writer();
     WriteDelivered(writer, *result);

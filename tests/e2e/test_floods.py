@@ -1,0 +1,107 @@
+"""What one client sends, however much of it, does not hold up the jobs of another."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+
+from conftest import DEADLINE_S, now_ms
+from resp_wire import Error, Wire, pack
+from test_limits import BODY_MAX, request
+
+pytestmark = pytest.mark.alone
+
+MIB = 1 << 20
+JOBS = 200
+EVERY_MS = 10
+WITHIN_MS = 10
+
+
+def lateness_p99(server, flood=lambda: None):
+    """The p99 of how late a consumer gets JOBS jobs of its own topic, of which one is due every EVERY_MS, beside a flood."""
+    with Wire(server) as wire:
+        began = now_ms() + 500
+        for i in range(JOBS):
+            wire.send("JOB.SUBMIT", "trickle", "x", "AT", began + EVERY_MS * i)
+        for _ in range(JOBS):
+            assert wire.read()[1] == "accepted"
+        late = []
+        wire.send("JOB.RESERVE", "trickle", "WAIT", 30_000)
+        flood()
+        while len(late) < JOBS:
+            got = wire.read()
+            now = time.time_ns() / 1e6
+            assert not isinstance(got, Error), got
+            late += [now - job[5] for job in got]
+            wire.send("JOB.RESERVE", "trickle", "WAIT", 30_000)
+        return sorted(late)[JOBS * 99 // 100]
+
+
+def submit_many(server, jobs, *words):
+    with Wire(server) as wire:
+        wire.send_raw(pack("JOB.SUBMIT", *words) * jobs)
+        assert {wire.read()[1] for _ in range(jobs)} == {"accepted"}
+
+
+FLOODS = {
+    "lists": (50, 1300, ["JOB.LIST", "full"]),
+    "empty lists": (50, 1300, ["JOB.LIST", "full", "STATE", "dead"]),
+    "figures": (50, 3000, ["INFO"]),
+    "large jobs": (100, 1500, ["JOB.GET", "large", "a"]),
+    "unknown commands": (50, 10_000, ["NONE"]),
+    "empty reserves": (50, 5000, ["JOB.RESERVE", "empty"]),
+    "refused submits": (50, 5000, ["JOB.SUBMIT", "full", "x", "DELAY", "-1"]),
+    "submits": (50, 2000, ["JOB.SUBMIT", "sent", "x", "DELAY", 3_600_000]),
+}
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+@pytest.mark.parametrize("kind", FLOODS)
+def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards):
+    server = start("--shards", str(shards), "--limits-payload-size", "1MiB")
+    submit_many(server, 2000, "full", "x", "DELAY", 3_600_000)
+    submit_many(server, 1, "large", "x" * MIB, "ID", "a", "DELAY", 3_600_000)
+    idle = lateness_p99(server)
+    connections, commands, words = FLOODS[kind]
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(Wire(server)) for _ in range(connections)]
+
+        def flood():
+            for wire in wires:
+                wire.socket.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    wire.socket.send(pack(*words) * commands)
+
+        flooded = lateness_p99(server, flood)
+    print(f"{kind}, {shards} shards: p99 {idle:.1f} ms idle, {flooded:.1f} ms flooded")
+    assert flooded <= idle + WITHIN_MS
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_large_bodies_hold_up_nobody(start, shards):
+    server = start("--shards", str(shards))
+    job = b'{"payload":"x","key":"k","headers":{"name":"value"}},'
+    body = b'{"jobs":[' + job * ((BODY_MAX - 100) // len(job)) + b"{}]}"  # far more than a batch may have
+    flood = request("POST", "/v1/topics/t/jobs", body)
+    idle = lateness_p99(server)
+    ended = threading.Event()
+    refused = []
+
+    def send():
+        with socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S) as wire:
+            while not ended.is_set():
+                wire.sendall(flood)
+                refused.append(wire.recv(65536).startswith(b"HTTP/1.1 400 "))
+
+    senders = [threading.Thread(target=send) for _ in range(4)]
+    try:
+        flooded = lateness_p99(server, lambda: [sender.start() for sender in senders])
+    finally:
+        ended.set()
+        for sender in senders:
+            sender.join()
+    print(f"large bodies, {shards} shards: p99 {idle:.1f} ms idle, {flooded:.1f} ms flooded")
+    assert refused and all(refused)
+    assert flooded <= idle + WITHIN_MS
