@@ -18,16 +18,16 @@ void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment n
   tier_.MakeDueReady(now, kClaimBudget, [this](Index index) { EraseJob(index); });
   TopicState& topic = tier_.topic(number);
   std::vector<Index> claimed;
-  if (!topic.settings.paused) {
+  if (!topic.settings.paused && max > 0) {
     claimed.reserve(std::min<size_t>(max, topic.figures.ready));
-    Index at = topic.ready.front();
     size_t bytes = 0;
-    while (at != 0 && claimed.size() < max && bytes < kClaimBytes) {
+    tier_.ForEachReady(topic, [&](Index at) {
       claimed.push_back(at);
-      bytes += tier_.at(at).body_size;
-      at = tier_.at(at).next;
-      if (at != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(at)));
-    }
+      const HotJob& hot = tier_.at(at);
+      if (hot.next != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(hot.next)));
+      bytes += hot.body_size;
+      return claimed.size() < max && bytes < kClaimBytes;
+    });
   }
   const Time deadline = now.steady + (lease > Millis(0) ? lease : topic.settings.lease);
   JobBatch batch = ViewAll(claimed, now);

@@ -64,10 +64,7 @@ void ShardStore::PutIn(Index index, uint64_t segment) {
 
 void ShardStore::ForgetPut(Index index) {
   const HotJob& hot = tier_.at(index);
-  if (hot.segment == 0) {  // written by the current call
-    std::erase(unplaced_puts_, index);
-    return;
-  }
+  if (hot.segment == 0) return;  // written by the current call, and not yet placed
   puts_.Remove(hot.segment);
   node_.put_bytes.fetch_sub(PutBytes(hot, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
@@ -104,7 +101,10 @@ void ShardStore::Attach(Journal& journal, Moment now) {
   lane_ = std::make_unique<Lane>(
       journal, shard_, [this](std::string& out) { WritePrologue(out); },
       [this](uint64_t segment) {
-        for (const Index index : unplaced_puts_) PutIn(index, segment);
+        // A job may have ended since, or be in the list twice.
+        for (const Index index : unplaced_puts_) {
+          if (!tier_.at(index).IsFree() && tier_.at(index).segment == 0) PutIn(index, segment);
+        }
         unplaced_puts_.clear();
       });
   // The lane's first record in this generation: its prologue gives the topics their numbers.
