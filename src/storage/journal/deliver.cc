@@ -61,6 +61,7 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
   if (lease == 0) return SettleOutcome::kStale;
   const Index index = tier_.lease(lease).job;
   TopicState& state = tier_.topic(topic);
+  if (!HasRoom(settlement.kind)) return SettleOutcome::kOverloaded;
   switch (settlement.kind) {
     case SettleKind::kAck:
       ++state.figures.acked;
@@ -81,6 +82,20 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
       return SettleOutcome::kOk;
   }
   return SettleOutcome::kStale;
+}
+
+bool ShardStore::HasRoom(SettleKind kind) {
+  switch (kind) {
+    case SettleKind::kAck:
+      return lane_->journal().has_room_for_ends();
+    case SettleKind::kNack:
+    case SettleKind::kBury:
+      return lane_->journal().has_room_for_changes();
+    case SettleKind::kExtend:
+    case SettleKind::kRelease:
+      break;
+  }
+  return true;  // leases are not written
 }
 
 bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {

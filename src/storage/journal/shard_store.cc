@@ -123,6 +123,9 @@ void ShardStore::WritePrologue(std::string& out) const {
 
 void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  if (!lane_->journal().has_room_for_changes()) {
+    return done(Fail(Code::kStorageFull, "the disk is full; the topic was not changed"));
+  }
   const uint16_t known = tier_.FindTopic(topic.name);
   const size_t before = known == kNoTopic ? 0 : BytesOf(tier_.topic(known).settings);
   if (BytesOf(topic) > before && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
@@ -272,7 +275,7 @@ bool ShardStore::Upkeep(Moment now, size_t budget) {
   if (!journal.has_room()) {
     // Free as much as possible, but one segment at a time: copying needs room too.
     span_max = live_bytes * kFullSpanPercent / 100 + kFullSpanSegments * journal.segment_bytes();
-    if (journal.freeing()) return false;
+    if (journal.freeing() || !journal.has_room_for_changes()) return false;
   }
   const bool crowded = journal.span_bytes() > span_max;
   uint64_t oldest = puts_.Oldest(journal.last_segment());

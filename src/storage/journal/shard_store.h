@@ -151,6 +151,8 @@ class ShardStore final : public Store {
   SubmitOutcome Refusal(size_t bytes) const;
   /// 0 if memory is short.
   Index MakeJob(uint16_t topic, const NewJob& job, Moment now);
+  /// For what such a settlement writes.
+  bool HasRoom(SettleKind kind);
   SettleOutcome SettleOne(uint16_t topic, const Settlement& settlement, Moment now);
   Amended AmendOne(uint16_t topic, const Amendment& amendment, Moment now);
   /// After kDone the caller writes the put.
