@@ -4,8 +4,8 @@
 // holds each job's put. The shard's thread owns it.
 //
 // Invariants
-//  1. A placed job is where its state says. A scheduled job is among its topic's ready jobs (kReady), or in the wheel of
-//     its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
+//  1. A placed job is where its state says. A scheduled job is among its topic's ready jobs (kReady), or in the wheel
+//     of its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
 //     done or cancelled job is retained: it is in the steady wheel until it is forgotten.
 //  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early.
 //  3. Every job is in by_uid_; a job with an own id is in by_own_ too.

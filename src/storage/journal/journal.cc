@@ -216,7 +216,7 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
 Status Journal::PrepareNext() {
   while (true) {
     Status done = segments_->Prepare();
-    if (done || done.error().code != Code::kStorageFull || !committer_.joinable()) return done;
+    if (done || done.error().code != Code::kStorageFull || !threads_) return done;
     // Nothing of the next segment was written, so we can wait.
     std::unique_lock lock(mutex_);
     if (wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; })) return done;
@@ -287,6 +287,7 @@ void Journal::Fail(Error error) {
 }
 
 void Journal::StartThreads() {
+  threads_ = true;
   committer_ = std::thread([this] { CommitterLoop(); });
   maker_ = std::thread([this] { MakerLoop(); });
   pthread_setname_np(committer_.native_handle(), "tocsin-commit");

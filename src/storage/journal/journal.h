@@ -187,6 +187,7 @@ class Journal {
   std::atomic<bool> full_ = false;
   std::atomic<size_t> pending_bytes_ = 0;
 
+  bool threads_ = false;          // the two below were started
   std::condition_variable make_;  // wakes the maker
   std::thread committer_;
   std::thread maker_;

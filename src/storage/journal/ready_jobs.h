@@ -1,6 +1,7 @@
-// ReadyJobs: the ready jobs of one topic in the order of their due times, over both timelines. Nearly all of them come in
-// that order and go to the end of an intrusive list. One that comes back out of turn (its delivery was released, or its
-// lease expired on a full disk) goes to a sorted tree instead: no insert searches a list. The shard's thread owns it.
+// ReadyJobs: the ready jobs of one topic in the order of their due times, over both timelines. Nearly all of them come
+// in that order and go to the end of an intrusive list. One that comes back out of turn (its delivery was released, or
+// its lease expired on a full disk) goes to a sorted tree instead: no insert searches a list. The shard's thread owns
+// it.
 //
 // `items(index)` gives the job: a list item with due_ms, order(), timeline() and bucket. `order(index)` is its place in
 // the order over both timelines. That order changes with the clock, so each timeline has a tree of its own, sorted by

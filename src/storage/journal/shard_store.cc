@@ -275,9 +275,9 @@ bool ShardStore::Upkeep(Moment now, size_t budget) {
   if (!journal.has_room()) {
     // Free as much as possible, but one segment at a time: copying needs room too.
     span_max = live_bytes * kFullSpanPercent / 100 + kFullSpanSegments * journal.segment_bytes();
-    if (journal.freeing() || !journal.has_room_for_changes()) return false;
+    if (journal.freeing()) return false;
   }
-  const bool crowded = journal.span_bytes() > span_max;
+  const bool crowded = journal.span_bytes() > span_max && journal.has_room_for_changes();
   uint64_t oldest = puts_.Oldest(journal.last_segment());
   const bool holds_back = crowded && journal.first_needed() >= journal.NeededBy(shard_);
   if (holds_back) {
