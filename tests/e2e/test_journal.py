@@ -90,6 +90,18 @@ def test_a_damaged_header_costs_no_job(folder, client):
     assert server.stop() == 0
 
 
+def test_a_folder_that_has_lost_its_segments_is_refused(folder, client):
+    for path in folder.glob("*.segment"):
+        path.unlink()
+    refused = run("tocsind", "--data-dir", folder, "--http-listen", "127.0.0.1:0")
+    assert refused.returncode == 1
+    assert "--new" in refused.stderr
+    for flags in (["--new"], []):
+        server = Server(folder, *flags)
+        assert client.get(server.url + "/v1/topics").json()["topics"] == []
+        assert server.stop() == 0
+
+
 def test_repair_never_writes_into_a_folder_that_exists(folder, tmp_path):
     flip(folder)
     (tmp_path / "there").mkdir()

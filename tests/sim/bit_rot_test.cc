@@ -163,6 +163,26 @@ TEST_P(BitRot, MissingFilesAreNoticed) {
   EXPECT_GE(refused, 3);
 }
 
+TEST_P(BitRot, AFolderThatHasLostAllItsSegmentsIsNotTakenForANewOne) {
+  for (const bool cut_off : {false, true}) {
+    auto disk = Copy();
+    for (const std::string& file : Files()) {
+      ASSERT_TRUE(cut_off ? disk->CutOff("data/" + file, 0) : disk->Remove("data/" + file).has_value());
+    }
+    ASSERT_TRUE(disk->SyncDir("data"));
+    SimNode node(SimNode::SmallOptions(), std::move(disk));
+    const Status opened = node.Open();
+    ASSERT_FALSE(opened) << cut_off;
+    EXPECT_EQ(opened.error().code, Code::kCorrupt);
+    EXPECT_THAT(opened.error().message, testing::HasSubstr("--new"));
+    Options options = SimNode::SmallOptions();
+    options.begin_anew = true;
+    SimNode anew(options, node.disk().Survivors(Survive::kNothing, 1));
+    EXPECT_TRUE(anew.Open());
+    EXPECT_EQ(StateOf(anew).size(), 0U);
+  }
+}
+
 TEST_P(BitRot, UnknownFormatIsRefused) {
   for (const std::string& file : Files()) {
     auto disk = Copy();
