@@ -84,10 +84,25 @@ Status WriteAll(int fd, std::string_view text, const std::string& path) {
   return {};
 }
 
-Status WriteNew(const std::string& path, std::string_view text, const struct stat* before) {
-  ::unlink(path.c_str());  // left by an editor that died; we hold the lock
-  const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd.open()) return IoError("create", path);
+/// Makes the file that is to replace another one, and locks it: one editor at a time. The folder is not locked, because
+/// a server keeps its data folder locked, and the file may be in there. The lock ends with the process.
+Result<Descriptor> MakeLocked(const std::string& path) {
+  while (true) {
+    Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd.open()) return IoError("create", path);
+    if (::flock(fd.get(), LOCK_EX) < 0) return IoError("lock", path);
+    struct stat locked{};
+    struct stat named{};
+    if (::fstat(fd.get(), &locked) < 0) return IoError("stat", path);
+    // The editor before has renamed or removed what it had locked: make another one.
+    if (::stat(path.c_str(), &named) < 0 || named.st_ino != locked.st_ino || named.st_dev != locked.st_dev) continue;
+    const bool own = locked.st_uid == ::geteuid() && (locked.st_mode & 077) == 0 && locked.st_nlink == 1;
+    if (own && locked.st_size == 0) return fd;
+    if (::unlink(path.c_str()) < 0) return IoError("remove", path);  // left by an editor that died
+  }
+}
+
+Status WriteNew(const Descriptor& fd, const std::string& path, std::string_view text, const struct stat* before) {
   const bool foreign = before != nullptr && before->st_uid != ::geteuid();
   if (foreign && ::fchown(fd.get(), before->st_uid, before->st_gid) < 0) return IoError("give its owner to", path);
   return WriteAll(fd.get(), text, path);
@@ -113,25 +128,27 @@ Result<std::string> ReadPrivate(const std::string& path) {
 }
 
 Status EditPrivate(const std::string& path, const std::function<Result<std::string>(std::string)>& edit) {
-  // Lock the folder, because the file is replaced. The lock ends with the process.
   const std::string folder_path = FolderOf(path);
   const Descriptor folder(::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.open()) return IoError("open folder", folder_path);
-  if (::flock(folder.get(), LOCK_EX) < 0) return IoError("lock", folder_path);
-
-  Opened before;
-  const bool exists = StampOf(path).has_value();
-  if (exists) {
-    TOCSIN_ASSIGN(before, OpenPrivate(path, Owner::kAnyForRoot));
-  }
-  TOCSIN_ASSIGN(const std::string text, edit(std::move(before.text)));
-
   const std::string fresh = path + ".new";
-  if (Status written = WriteNew(fresh, text, exists ? &before.info : nullptr); !written) {
+  TOCSIN_ASSIGN(const Descriptor fd, MakeLocked(fresh));
+
+  const auto replace = [&]() -> Status {
+    Opened before;
+    const bool exists = StampOf(path).has_value();
+    if (exists) {
+      TOCSIN_ASSIGN(before, OpenPrivate(path, Owner::kAnyForRoot));
+    }
+    TOCSIN_ASSIGN(const std::string text, edit(std::move(before.text)));
+    TOCSIN_TRY(WriteNew(fd, fresh, text, exists ? &before.info : nullptr));
+    if (std::rename(fresh.c_str(), path.c_str()) < 0) return IoError("rename to", path);
+    return {};
+  };
+  if (Status replaced = replace(); !replaced) {
     ::unlink(fresh.c_str());
-    return written;
+    return replaced;
   }
-  if (std::rename(fresh.c_str(), path.c_str()) < 0) return IoError("rename to", path);
   if (::fsync(folder.get()) < 0) return IoError("sync", folder_path);
   return {};
 }

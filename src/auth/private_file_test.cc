@@ -3,10 +3,13 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "auth/test_folder.h"
+#include "base/descriptor.h"
 
 namespace tocsin::auth {
 namespace {
@@ -77,6 +80,13 @@ TEST(PrivateFile, AnEditThatFailsChangesNothing) {
   EXPECT_EQ(StampOf(path), stamp);
   EXPECT_EQ(folder.Count(), 1U);
   EXPECT_FALSE(EditPrivate(folder.At("missing/f"), [](const std::string& text) { return Append(text, 'x'); }));
+}
+
+TEST(PrivateFile, AFileInAFolderThatAServerKeepsLockedCanBeEdited) {
+  const TestFolder folder;
+  const Descriptor held(::open(folder.At("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_TRUE(EditPrivate(folder.At("f"), [](const std::string& text) { return Append(text, 'x'); }));
 }
 
 TEST(PrivateFile, EditorsWaitForEachOther) {

@@ -96,20 +96,37 @@ class PosixFile final : public File {
   std::atomic<bool> direct_;
 };
 
-/// The lock is the flock, which ends with the process. The pid in the file only tells people who holds it.
+/// The lock is on the folder itself: a file in it can be removed while it is locked, and a second server would lock a
+/// new one. The file tells people who holds the folder. It is locked too, for file systems that cannot lock a folder
+/// and for programs that know only the file. The locks end with the process.
 class PosixLock final : public FolderLock {
  public:
-  explicit PosixLock(Descriptor fd) : fd_(std::move(fd)) {}
+  PosixLock(Descriptor folder, Descriptor file) : folder_(std::move(folder)), file_(std::move(file)) {}
 
  private:
-  const Descriptor fd_;
+  const Descriptor folder_;
+  const Descriptor file_;
 };
+
+/// 0, or the error.
+int TryFlock(int fd) {
+  return Uninterrupted([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) < 0 ? errno : 0;
+}
+
+/// NFS locks only what is open for writing, which a folder cannot be.
+bool CannotLockFolders(int error) {
+  return error == EBADF || error == EINVAL || error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
+}
 
 std::string ReadSmall(int fd) {
   char text[32];
   const ssize_t n = Uninterrupted([&] { return ::pread(fd, text, sizeof(text), 0); });
   std::string out(text, static_cast<size_t>(std::max<ssize_t>(0, n)));
   return out.substr(0, out.find('\n'));
+}
+
+std::unexpected<Error> InUse(const std::string& folder, const std::string& pid) {
+  return Fail(Code::kInUse, "data folder {} is in use by {}", folder, pid.empty() ? "a process" : "process " + pid);
 }
 
 class PosixFileSystem final : public FileSystem {
@@ -167,18 +184,27 @@ class PosixFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<FolderLock>> Lock(const std::string& folder) override {
     const std::string path = folder + "/LOCK";
+    Descriptor dir(Uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    if (!dir.open()) return IoError(errno, "open folder", folder);
+    if (const int error = TryFlock(dir.get()); error == EWOULDBLOCK) {
+      const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      return InUse(folder, file.open() ? ReadSmall(file.get()) : "");
+    } else if (error != 0 && !CannotLockFolders(error)) {
+      return IoError(error, "lock", folder);
+    }
     Descriptor fd(Uninterrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); }));
     if (!fd.open()) return IoError(errno, "open", path);
-    if (Uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) < 0) {
-      if (errno != EWOULDBLOCK) return IoError(errno, "lock", path);
-      return Fail(Code::kInUse, "data folder {} is in use by process {}", folder, ReadSmall(fd.get()));
+    if (const int error = TryFlock(fd.get()); error == EWOULDBLOCK) {
+      return InUse(folder, ReadSmall(fd.get()));
+    } else if (error != 0) {
+      return IoError(error, "lock", path);
     }
     const std::string pid = fmt::format("{}\n", ::getpid());
     if (::ftruncate(fd.get(), 0) < 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) {
       // A server must also start on a full disk, to deliver jobs and so free space: the pid is only for people.
       if (errno != ENOSPC && errno != EDQUOT) return IoError(errno, "write", path);
     }
-    return std::make_unique<PosixLock>(std::move(fd));
+    return std::make_unique<PosixLock>(std::move(dir), std::move(fd));
   }
 };
 

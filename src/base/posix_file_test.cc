@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/file.h"
 
 namespace tocsin {
@@ -128,6 +130,25 @@ TEST_F(PosixFileTest, AFolderIsLockedOnce) {
   EXPECT_EQ(refused.error().message, fmt::format("data folder {} is in use by process {}", folder_, ::getpid()));
   held->reset();
   EXPECT_TRUE(other->Lock(folder_));
+}
+
+TEST_F(PosixFileTest, AFolderStaysLockedWhenTheLockFileIsRemoved) {
+  const auto held = fs_->Lock(folder_);
+  ASSERT_TRUE(held);
+  ASSERT_TRUE(fs_->Remove(folder_ + "/LOCK"));
+  const auto refused = fs_->Lock(folder_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInUse);
+  EXPECT_EQ(refused.error().message, fmt::format("data folder {} is in use by a process", folder_));
+}
+
+TEST_F(PosixFileTest, AHolderThatKnowsOnlyTheLockFileIsRespected) {
+  ASSERT_TRUE(fs_->Lock(folder_));
+  const Descriptor file(::open((folder_ + "/LOCK").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(file.get(), LOCK_EX | LOCK_NB), 0);
+  const auto refused = fs_->Lock(folder_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInUse);
 }
 
 TEST_F(PosixFileTest, TheLockEndsWithTheProcessThatHeldIt) {

@@ -34,6 +34,7 @@ using Addresses = std::vector<Address>;  // empty only if the default is
 struct Config {
   StoreKind store{};
   std::string data_dir;
+  bool begin_anew = false;  // --new; not an option, because it is for one start
   Address http_listen;
   Address resp_listen;
   int shards = 0;             // resolved: never 0 once loaded

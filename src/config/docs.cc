@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kCommands{
     Command{"--config", "FILE", "Read options from this TOML file. Also TOCSIN_CONFIG."},
+    Command{"--new", "", "Begin without any job if data_dir has lost all its segments; otherwise nothing changes."},
     Command{"--config-check", "", "Check the options, print what is in effect, and exit: 0 if they are valid, else 2."},
     Command{"--print-docs", "PAGE", "Print a generated page and exit: configuration, errors or sample."},
     Command{"--version", "", "Print the version and exit."},

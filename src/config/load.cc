@@ -28,6 +28,7 @@ struct CommandLine {
   std::optional<std::string> config_file;
   std::optional<std::string> print_docs;
   bool config_check = false;
+  bool begin_anew = false;
   bool help = false;
   bool version = false;
 };
@@ -54,6 +55,7 @@ Result<CommandLine> ParseArguments(const std::vector<std::string>& arguments) {
       bool* const set = flag == "--help" || flag == "-h" ? &line.help
                         : flag == "--version"            ? &line.version
                         : flag == "--config-check"       ? &line.config_check
+                        : flag == "--new"                ? &line.begin_anew
                                                          : nullptr;
       if (set != nullptr) {
         *set = true;
@@ -217,6 +219,7 @@ Result<Loaded> LoadConfig(const Inputs& inputs) {
   }
   TOCSIN_TRY(draft.Apply(environment.settings));
   TOCSIN_TRY(draft.Apply(line.settings));
+  draft.config.begin_anew = line.begin_anew;
   draft.Resolve(inputs.machine);
   TOCSIN_TRY(CheckTogether(draft.config));
   if (line.config_check) return Loaded{.action = Action::kPrint, .config = draft.config, .text = draft.Effective()};

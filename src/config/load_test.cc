@@ -202,6 +202,12 @@ TEST(Load, OnlyLoopbackIsServedAndConfigCheckSaysSo) {
   }
 }
 
+TEST(Load, NewIsForOneStart) {
+  EXPECT_FALSE(MustLoad(With({})).begin_anew);
+  EXPECT_TRUE(MustLoad(With({"--new"})).begin_anew);
+  EXPECT_NE(ErrorOfFile("new = true"), "");
+}
+
 TEST(Load, OtherMachinesNeedTokensOrAnExplicitWord) {
   const Config guarded = MustLoad(With({"--http-listen", "0.0.0.0:1", "--auth-token-file", "/t"}));
   EXPECT_EQ(guarded.auth_token_file, "/t");

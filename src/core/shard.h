@@ -137,11 +137,13 @@ class Shard final : private Waiters::Claims {
   void Rearm();
   template <class Work>
   void RunTurn(Work& work) {
-    const IoTime from = node_.clock.IoNow();
+    const auto begun = std::chrono::steady_clock::now();
     work();
-    const double took = std::chrono::duration<double>(node_.clock.IoNow() - from).count();
-    if (took > longest_turn_->Value()) longest_turn_->Set(took);
+    NoteTurn(begun);
   }
+  /// A turn ends. A long one is counted and logged: others had to wait for it. By the real clock, also if the node's is
+  /// virtual.
+  void NoteTurn(std::chrono::steady_clock::time_point begun);
   void CheckQuiet();
 
   Node& node_;
@@ -153,6 +155,8 @@ class Shard final : private Waiters::Claims {
   Waiters waiters_;
   const std::shared_ptr<metrics::Histogram> stalls_;
   const std::shared_ptr<metrics::Gauge> longest_turn_;
+  const std::shared_ptr<metrics::Counter> long_turns_;
+  std::chrono::steady_clock::time_point next_turn_log_;
 
   bool changed_ = false;        // since the last Advance began
   bool tick_posted_ = false;    // a task that will Advance is in the loop

@@ -15,7 +15,8 @@ journal::Options JournalOptions(const Config& config) {
           .durability = static_cast<journal::Durability>(config.durability),
           .sync_interval = config.durability_interval,
           .segment_bytes = config.journal_segment_size,
-          .memory_limit_bytes = config.memory_limit};
+          .memory_limit_bytes = config.memory_limit,
+          .begin_anew = config.begin_anew};
 }
 // The cast above: one order for both.
 static_assert(static_cast<int>(journal::Durability::kFsync) == static_cast<int>(Durability::kFsync));

@@ -70,7 +70,36 @@ def test_damage_stops_the_start_and_is_repaired(folder, client):
     ]
     assert sum(cancelled) >= JOBS // 2 - 1, "what stands before the damage is kept"
     assert sum(cancelled) < JOBS, "what is damaged is left out"
+    assert f"jobs lost: {JOBS - sum(cancelled)}" in repaired.stdout
     assert server.stop() == 0
+
+
+def test_a_damaged_header_costs_no_job(folder, client):
+    for path in folder.glob("*.segment"):
+        data = bytearray(path.read_bytes())
+        if b"payload-0000-" in data:
+            data[20] ^= 1
+            path.write_bytes(data)
+    assert run("tocsind", "--data-dir", folder, "--http-listen", "127.0.0.1:0").returncode == 1
+    repaired = run("tocsin", "journal", "repair", folder)
+    assert repaired.returncode == 1, repaired.stderr
+    assert f"{JOBS} live" in repaired.stdout
+    assert "jobs lost: 0" in repaired.stdout
+    server = Server(folder.with_name(folder.name + ".repaired"))
+    assert client.get(server.topic("t")).json()["figures"]["scheduled"] == JOBS
+    assert server.stop() == 0
+
+
+def test_a_folder_that_has_lost_its_segments_is_refused(folder, client):
+    for path in folder.glob("*.segment"):
+        path.unlink()
+    refused = run("tocsind", "--data-dir", folder, "--http-listen", "127.0.0.1:0")
+    assert refused.returncode == 1
+    assert "--new" in refused.stderr
+    for flags in (["--new"], []):
+        server = Server(folder, *flags)
+        assert client.get(server.url + "/v1/topics").json()["topics"] == []
+        assert server.stop() == 0
 
 
 def test_repair_never_writes_into_a_folder_that_exists(folder, tmp_path):

@@ -71,6 +71,16 @@ def test_a_second_server_on_the_folder_is_refused(server, client):
     assert client.get(server.url + "/healthz").status_code == 200
 
 
+def test_a_second_server_is_refused_also_when_the_lock_file_is_removed(server, client):
+    (server.folder / "LOCK").unlink()
+    for program in (["tocsind", "--data-dir", server.folder, "--http-listen", "127.0.0.1:0"],
+                    ["tocsin", "journal", "verify", server.folder]):
+        done = run(*program)
+        assert done.returncode in (1, 3)
+        assert f"{server.folder} is in use by" in done.stderr
+    assert client.get(server.url + "/healthz").status_code == 200
+
+
 def test_the_banner_says_what_is_where(server):
     text = "".join(server.banner)
     assert text.startswith("tocsind ")

@@ -203,6 +203,58 @@ TEST_F(FullDisk, RetriesForeverOnceAFewJobsHaveEnded) {
   CheckLive();
 }
 
+TEST_F(FullDisk, RetriesWithoutEndAreRefusedBeforeTheLastRoomIsUsed) {
+  Fill();
+  bool refused = false;
+  for (int i = 0; i < 2'000 && !refused; ++i) {
+    node_.clock().Advance(Millis(1));
+    Do(Advance());
+    JobBatch batch;
+    node_.store().Claim("jobs", 1'000, Millis(5), node_.clock().Now(), [&](Result<JobBatch> claimed) {
+      ASSERT_TRUE(claimed) << claimed.error().message;
+      batch = std::move(*claimed);
+    });
+    std::vector<Settlement> settlements;
+    for (const JobView& job : batch.jobs) {
+      settlements.push_back({.token = job.token, .kind = SettleKind::kNack, .delay = Millis(0)});
+    }
+    node_.store().Settle("jobs", settlements, node_.clock().Now(), [&](const auto& outcomes) {
+      ASSERT_TRUE(outcomes) << outcomes.error().message;
+      refused = std::ranges::count(*outcomes, SettleOutcome::kOverloaded) > 0;
+    });
+    node_.Pump();
+  }
+  EXPECT_TRUE(refused);
+  node_.clock().Advance(Millis(10));  // leases of refused ones expire
+  EXPECT_EQ(Settle(50, SettleKind::kAck), 50) << "there is room to end jobs";
+  CheckLive();
+  Reopen();
+  CheckLive();
+  EXPECT_EQ(Settle(50, SettleKind::kAck), 50);
+  node_.disk().SetQuota(24 * kSegment);
+  for (int i = 0; i < 3; ++i) node_.Pump();
+  EXPECT_EQ(Settle(50, SettleKind::kNack), 50);
+  EXPECT_EQ(SubmitOne("more"), SubmitOutcome::kAccepted);
+}
+
+TEST_F(FullDisk, TopicsThatChangeWithoutEndAreRefusedBeforeTheLastRoomIsUsed) {
+  Fill();
+  Topic topic = DefaultTopic("jobs");
+  std::optional<Error> refused;
+  for (int i = 0; i < 100'000 && !refused; ++i) {
+    topic.paused = i % 2 == 0;
+    ++topic.version;
+    node_.store().PutTopic(topic, [&](const Status& done) {
+      if (!done) refused = done.error();
+    });
+    node_.Pump();
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, Code::kStorageFull) << refused->message;
+  Reopen();
+  CheckLive();
+}
+
 TEST_F(FullDisk, TakesJobsAgainWhenOthersEnd) {
   for (int round = 0; round < 4; ++round) {
     const size_t taken = Fill();

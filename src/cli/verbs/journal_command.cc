@@ -26,6 +26,10 @@ json::array DamageOf(const std::vector<journal::Damage>& damage) {
   return list;
 }
 
+void PrintLost(Output& out, const journal::Report& report) {
+  out.Print("jobs lost: {}, not counting what only missing files or bytes would tell\n", report.jobs_lost);
+}
+
 Result<int> RunVerify(Context& context, const Arguments& arguments) {
   Output& out = context.out;
   const std::string folder = FolderOf(arguments);
@@ -38,6 +42,7 @@ Result<int> RunVerify(Context& context, const Arguments& arguments) {
               {"bytes", report->bytes},
               {"jobs_live", report->jobs_live},
               {"jobs_dead", report->jobs_dead},
+              {"jobs_lost", report->jobs_lost},
               {"torn_tail_bytes", report->torn_tail_bytes},
               {"damage", DamageOf(report->damage)}});
     return report->damage.empty() ? kExitOk : kExitNo;
@@ -55,6 +60,7 @@ Result<int> RunVerify(Context& context, const Arguments& arguments) {
   }
   out.Print("damage in {} places:\n", report->damage.size());
   PrintDamage(out, report->damage);
+  PrintLost(out, *report);
   out.Print("salvage the undamaged part with: tocsin journal repair {}\n", folder);
   return kExitNo;
 }
@@ -70,6 +76,7 @@ Result<int> RunRepair(Context& context, const Arguments& arguments) {
               {"output", output},
               {"jobs_live", report->jobs_live},
               {"jobs_dead", report->jobs_dead},
+              {"jobs_lost", report->jobs_lost},
               {"damage", DamageOf(report->damage)}});
     return report->damage.empty() ? kExitOk : kExitNo;
   }
@@ -80,6 +87,7 @@ Result<int> RunRepair(Context& context, const Arguments& arguments) {
   } else {
     out.Write("left out because of damage:\n");
     PrintDamage(out, report->damage);
+    PrintLost(out, *report);
   }
   out.Print(
       "to put it in use:\n"

@@ -17,7 +17,9 @@ Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment 
   if (hot.state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
   if (hot.state != State::kScheduled) return {AmendOutcome::kFinished, {}};
   // On a full disk the room that is left is kept for changes that end jobs.
-  if (amendment.kind != AmendKind::kCancel && !lane_->journal().has_room()) return {AmendOutcome::kStorageFull, {}};
+  const Journal& journal = lane_->journal();
+  const bool room = amendment.kind == AmendKind::kCancel ? journal.has_room_for_ends() : journal.has_room();
+  if (!room) return {AmendOutcome::kStorageFull, {}};
   switch (amendment.kind) {
     case AmendKind::kCancel:
       ++tier_.topic(topic).figures.cancelled;

@@ -19,16 +19,16 @@ void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment n
   tier_.MakeDueReady(now, kClaimBudget, [this](Index index) { EraseJob(index); });
   TopicState& topic = tier_.topic(number);
   std::vector<Index> claimed;
-  if (!topic.settings.paused) {
+  if (!topic.settings.paused && max > 0) {
     claimed.reserve(std::min<size_t>(max, topic.figures.ready));
-    Index at = topic.ready.front();
     size_t bytes = 0;
-    while (at != 0 && claimed.size() < max && bytes < kClaimBytes) {
+    tier_.ForEachReady(topic, [&](Index at) {
       claimed.push_back(at);
-      bytes += tier_.at(at).body_size;
-      at = tier_.at(at).next;
-      if (at != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(at)));
-    }
+      const HotJob& hot = tier_.at(at);
+      if (hot.next != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(hot.next)));
+      bytes += hot.body_size;
+      return claimed.size() < max && bytes < kClaimBytes;
+    });
   }
   const Time deadline = now.steady + (lease > Millis(0) ? lease : topic.settings.lease);
   JobBatch batch = ViewAll(claimed, now);
@@ -62,6 +62,7 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
   if (lease == 0) return SettleOutcome::kStale;
   const Index index = tier_.lease(lease).job;
   TopicState& state = tier_.topic(topic);
+  if (!HasRoom(settlement.kind)) return SettleOutcome::kOverloaded;
   switch (settlement.kind) {
     case SettleKind::kAck:
       ++state.figures.acked;
@@ -82,6 +83,20 @@ SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement
       return SettleOutcome::kOk;
   }
   return SettleOutcome::kStale;
+}
+
+bool ShardStore::HasRoom(SettleKind kind) {
+  switch (kind) {
+    case SettleKind::kAck:
+      return lane_->journal().has_room_for_ends();
+    case SettleKind::kNack:
+    case SettleKind::kBury:
+      return lane_->journal().has_room_for_changes();
+    case SettleKind::kExtend:
+    case SettleKind::kRelease:
+      break;
+  }
+  return true;  // leases are not written
 }
 
 bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {

@@ -145,7 +145,7 @@ void HotTier::Detach(Index index) {
   switch (hot.state) {
     case State::kScheduled:
       if (hot.flags & kReady) {
-        topic.ready.Unlink(Items<HotJob>{&jobs_}, index);
+        out_of_turn_ -= topic.ready.Remove(Items<HotJob>{&jobs_}, index) ? 1 : 0;
         hot.flags &= static_cast<uint8_t>(~kReady);
         --topic.figures.ready;
       } else {
@@ -181,21 +181,12 @@ void HotTier::Schedule(Index index) {
 
 void HotTier::MakeReady(Index index) {
   HotJob& hot = jobs_[index];
-  List& ready = topics_[hot.topic].ready;
-  const Items<HotJob> items{&jobs_};
   hot.flags |= kReady;
-  ++topics_[hot.topic].figures.ready;
+  TopicState& topic = topics_[hot.topic];
+  ++topic.figures.ready;
   Announce(hot.topic);
-  // Nearly always it goes to the end; a released delivery goes near the front. Search from both ends.
-  const auto order = OrderOf(hot);
-  Index after = ready.back();
-  Index before = ready.front();
-  while (after != 0 && OrderOf(jobs_[after]) > order) {
-    if (OrderOf(jobs_[before]) > order) return ready.PushBefore(items, before, index);
-    before = jobs_[before].next;
-    after = jobs_[after].prev;
-  }
-  ready.PushAfter(items, after, index);
+  const auto order = [this](Index each) { return OrderOf(each); };
+  out_of_turn_ += topic.ready.Insert(Items<HotJob>{&jobs_}, order, index) ? 1 : 0;
 }
 
 void HotTier::Announce(uint16_t topic) {
@@ -298,8 +289,9 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
 }
 
 size_t HotTier::held_bytes() const {
+  constexpr size_t kTreeBytes = 64;  // of a ready job out of turn
   return bodies_.held_bytes() + jobs_.held_bytes() + leases_.held_bytes() + by_uid_.held_bytes() +
-         by_own_.held_bytes() + details_bytes_;
+         by_own_.held_bytes() + details_bytes_ + out_of_turn_ * kTreeBytes;
 }
 
 bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {

@@ -1,11 +1,11 @@
 // HotTier: the jobs of one shard in memory. The fixed-size part of each job (HotJob, 48 bytes) is in a slab, its body
-// in an arena. There are tables from server id and own id to the job, a timing wheel for each timeline, a ready list
+// in an arena. There are tables from server id and own id to the job, a timing wheel for each timeline, the ready jobs
 // and a dead list for each topic, and leases with a wheel of their own. Of the journal it only knows the segment that
 // holds each job's put. The shard's thread owns it.
 //
 // Invariants
-//  1. A placed job is where its state says. A scheduled job is in its topic's ready list (kReady), or in the wheel of
-//     its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
+//  1. A placed job is where its state says. A scheduled job is among its topic's ready jobs (kReady), or in the wheel
+//     of its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
 //     done or cancelled job is retained: it is in the steady wheel until it is forgotten.
 //  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early.
 //  3. Every job is in by_uid_; a job with an own id is in by_own_ too.
@@ -21,6 +21,7 @@
 #include "storage/journal/body.h"
 #include "storage/journal/entries.h"
 #include "storage/journal/id_table.h"
+#include "storage/journal/ready_jobs.h"
 #include "storage/journal/slab.h"
 #include "storage/journal/wheel.h"
 
@@ -95,7 +96,7 @@ struct SharedUse {
 struct TopicState {
   Topic settings;
   uint64_t hash = 0;
-  List ready;
+  ReadyJobs ready;
   List dead;
   TopicFigures figures;  // figures.topic stays empty
   uint64_t jobs = 0;     // in any state
@@ -191,6 +192,12 @@ class HotTier {
   Time NextSteady(Moment now) const { return std::min(steady_.NextWork(now.steady), expiry_.NextWork(now.steady)); }
   Time NextUtc(Moment now) const { return utc_.NextWork(now.utc); }
 
+  /// Calls visit(index) for the topic's ready jobs, in order, until that returns false.
+  template <class Visit>
+  void ForEachReady(const TopicState& topic, Visit&& visit) {
+    topic.ready.ForEach(Items<HotJob>{&jobs_}, [this](Index index) { return OrderOf(index); }, visit);
+  }
+
   /// Reports that the topic has ready jobs, unless it was reported and has not been claimed empty since.
   void Announce(uint16_t topic);
   /// Topics that were announced since the last call.
@@ -217,7 +224,8 @@ class HotTier {
   std::optional<uint64_t> OwnHash(const HotJob& hot) const;
   uint64_t UidHash(uint16_t topic, Uid uid) const { return Mix64(uid, topics_[topic].hash); }
   /// Comparable over both timelines.
-  std::pair<Time, Uid> OrderOf(const HotJob& hot) const {
+  std::pair<Time, Uid> OrderOf(Index index) const {
+    const HotJob& hot = jobs_[index];
     return {hot.flags & kOnSteady ? hot.due() + apart_ : hot.due(), hot.uid};
   }
   HotJobWheel& wheel(const HotJob& hot) { return hot.flags & kOnSteady ? steady_ : utc_; }
@@ -237,6 +245,7 @@ class HotTier {
   std::vector<TopicState> topics_;
   TextMap<uint16_t> topic_numbers_;
   std::vector<uint16_t> announced_;
+  size_t out_of_turn_ = 0;  // ready jobs in trees, whose memory is counted apart
   Millis apart_{0};  // utc - steady, at the last MakeDueReady
 
   // Of TidyMemory.

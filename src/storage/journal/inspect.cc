@@ -7,7 +7,7 @@ namespace tocsin::journal {
 namespace {
 
 /// One shard with every job that could be read.
-struct Salvaged {
+struct Salvaging {
   std::unique_ptr<FolderLock> lock;
   NodeUse use{0};
   std::vector<std::unique_ptr<ShardStore>> shards;
@@ -15,20 +15,26 @@ struct Salvaged {
   Report report;
 };
 
-Result<std::unique_ptr<Salvaged>> Salvage(FileSystem& fs, const std::string& folder) {
-  auto salvaged = std::make_unique<Salvaged>();
+Result<std::unique_ptr<Salvaging>> ReadAll(FileSystem& fs, const std::string& folder) {
+  auto salvaged = std::make_unique<Salvaging>();
   TOCSIN_ASSIGN(salvaged->lock, fs.Lock(folder));
   salvaged->shards.push_back(std::make_unique<ShardStore>(salvaged->use, 0));
-  Replay replay(salvaged->shards);
-  TOCSIN_ASSIGN(const Scanned look, Scan(fs, folder, [&](const RecordHeader& header, std::string_view body, uint64_t) {
-                  replay.NoteTopics(header, body);
-                  return true;
-                }));
-  // If a needed segment is missing, read the ones before it too.
-  std::optional<uint64_t> from;
-  if (!look.used.empty() && look.used.front().number > look.end.first_needed) from = look.end.first_needed;
+  std::optional<Replay> replay(std::in_place, salvaged->shards);
+  const auto note = [&](const RecordHeader& header, std::string_view body, uint64_t) {
+    replay->NoteTopics(header, body);
+    return true;
+  };
+  TOCSIN_ASSIGN(const Scanned look, Scan(fs, folder, note));
+  std::optional<Salvage> salvage;
+  if (!look.damage.empty()) {
+    // What the damaged places hide may name other topics, and say that fewer segments are needed.
+    replay.emplace(salvaged->shards);
+    salvage = {look.end.first_needed, [](std::string_view) {}};
+    TOCSIN_ASSIGN(const Scanned again, Scan(fs, folder, note, &*salvage));
+    salvage = {again.end.first_needed, [&](std::string_view bytes) { replay->NoteDamaged(bytes); }};
+  }
   Scanned& scanned = salvaged->scanned;
-  TOCSIN_ASSIGN(scanned, Scan(fs, folder, std::bind_front(&Replay::Record, &replay), from));
+  TOCSIN_ASSIGN(scanned, Scan(fs, folder, std::bind_front(&Replay::Record, &*replay), salvage ? &*salvage : nullptr));
   if (scanned.segment_bytes == 0 && scanned.damage.empty()) {
     return Fail(Code::kNotFound, "{} holds no journal", folder);
   }
@@ -39,23 +45,26 @@ Result<std::unique_ptr<Salvaged>> Salvage(FileSystem& fs, const std::string& fol
   report.torn_tail_bytes = scanned.torn_tail_bytes;
   report.damage = scanned.damage;
   const HotTier& tier = salvaged->shards[0]->tier();
+  std::unordered_set<Uid> lost = replay->damaged();
   for (Index index = 1; index < tier.end(); ++index) {
     if (tier.at(index).IsFree()) continue;
     report.jobs_live += tier.at(index).state == State::kScheduled;
     report.jobs_dead += tier.at(index).state == State::kDead;
+    lost.erase(tier.at(index).uid);
   }
+  report.jobs_lost = lost.size();
   return salvaged;
 }
 
 }  // namespace
 
 Result<Report> Verify(FileSystem& fs, const std::string& folder) {
-  TOCSIN_ASSIGN(const auto salvaged, Salvage(fs, folder));
+  TOCSIN_ASSIGN(const auto salvaged, ReadAll(fs, folder));
   return std::move(salvaged->report);
 }
 
 Result<Report> Repair(FileSystem& fs, const std::string& folder, const std::string& output) {
-  TOCSIN_ASSIGN(const auto salvaged, Salvage(fs, folder));
+  TOCSIN_ASSIGN(const auto salvaged, ReadAll(fs, folder));
   TOCSIN_TRY(MakeFolder(fs, output));
   TOCSIN_ASSIGN(const auto names, fs.List(output));
   if (!names.empty()) return Fail(Code::kInvalidArgument, "{} is not empty: repair writes a new folder", output);

@@ -16,6 +16,7 @@ struct Report {
   uint64_t bytes = 0;  // of records
   uint64_t jobs_live = 0;
   uint64_t jobs_dead = 0;
+  uint64_t jobs_lost = 0;  // of damaged records, as far as they can still be told; not those of missing files
   uint64_t torn_tail_bytes = 0;
   std::vector<Damage> damage;
 };

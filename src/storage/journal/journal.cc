@@ -148,6 +148,13 @@ uint64_t Journal::NeededBy(uint32_t lane) const {
   return lane_needs_[lane];
 }
 
+uint64_t Journal::RoomLeft() const {
+  const std::scoped_lock lock(mutex_);
+  // Segments that have records, but no file yet, will take those in reserve.
+  const uint64_t files = segments_->last() + segments_->spare();
+  return files < segment_ ? 0 : (files - segment_ + 1) * options_.segment_bytes - offset_;
+}
+
 bool Journal::Commit() {
   std::vector<Batch> batches;
   {
@@ -180,7 +187,7 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
   for (Batch& batch : batches) {
     if (batch.segment != writing_segment_) TOCSIN_TRY(Switch(batch.segment));
     // A close record says that the next segment exists, so its file has to be durable first.
-    if (batch.closes) TOCSIN_TRY(segments_->Prepare());
+    if (batch.closes) TOCSIN_TRY(PrepareNext());
     Lsn lsn = batch.segment * options_.segment_bytes + batch.offset;
     for (size_t at = 0; at < batch.records.size(); at += RecordSize(&batch.records[at])) {
       PlaceRecord(&batch.records[at], lsn + at, synced);
@@ -204,6 +211,16 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
   }
   acknowledged_.store(options_.durability == Durability::kFsync ? synced_.load() : written_, std::memory_order_release);
   return {};
+}
+
+Status Journal::PrepareNext() {
+  while (true) {
+    Status done = segments_->Prepare();
+    if (done || done.error().code != Code::kStorageFull || !threads_) return done;
+    // Nothing of the next segment was written, so we can wait.
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; })) return done;
+  }
 }
 
 Status Journal::Switch(uint64_t segment) {
@@ -270,6 +287,7 @@ void Journal::Fail(Error error) {
 }
 
 void Journal::StartThreads() {
+  threads_ = true;
   committer_ = std::thread([this] { CommitterLoop(); });
   maker_ = std::thread([this] { MakerLoop(); });
   pthread_setname_np(committer_.native_handle(), "tocsin-commit");

@@ -87,6 +87,10 @@ class Journal {
   /// False while the disk is full: callers refuse changes that make the journal grow for good. There is room for
   /// others.
   bool has_room() const { return !full_.load(std::memory_order_relaxed); }
+  /// While the disk is full there are only the rest of the last segment and those in reserve. What ends jobs may use
+  /// more of that than what merely changes them, and some of it is kept for the records of the next start.
+  bool has_room_for_changes() const { return has_room() || RoomLeft() > options_.segment_bytes / 8; }
+  bool has_room_for_ends() const { return has_room() || RoomLeft() > options_.segment_bytes / 16; }
   /// True while segments below first_needed() are not yet free.
   bool freeing() const { return segments_->first() < first_needed(); }
   /// Bytes appended and not yet written. Stores refuse new jobs beyond a bound.
@@ -138,7 +142,10 @@ class Journal {
   void AppendSeal();
   void Rotate();
 
+  uint64_t RoomLeft() const;
   Status WriteBatches(std::vector<Batch>& batches);
+  /// Waits for room if the disk is full.
+  Status PrepareNext();
   Status Switch(uint64_t segment);
   Status SyncFile();
   void Fail(Error error);
@@ -180,6 +187,7 @@ class Journal {
   std::atomic<bool> full_ = false;
   std::atomic<size_t> pending_bytes_ = 0;
 
+  bool threads_ = false;          // the two below were started
   std::condition_variable make_;  // wakes the maker
   std::thread committer_;
   std::thread maker_;

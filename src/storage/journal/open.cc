@@ -1,8 +1,30 @@
 #include "storage/journal/open.h"
 
+#include <algorithm>
+
 #include "storage/journal/replay.h"
 
 namespace tocsin::journal {
+namespace {
+
+/// An empty file, made when the first segment is durable: a folder that has it and no segment has lost its jobs. One
+/// without it is new, or its first start was interrupted.
+constexpr std::string_view kMark = "JOURNAL";
+
+Result<bool> IsMarked(FileSystem& fs, const std::string& folder) {
+  TOCSIN_ASSIGN(const auto names, fs.List(folder));
+  return std::ranges::find(names, kMark) != names.end();
+}
+
+Status Mark(FileSystem& fs, const std::string& folder) {
+  const auto made = fs.Open(fmt::format("{}/{}", folder, kMark), OpenMode::kCreate);
+  const Status done = made ? fs.SyncDir(folder) : std::unexpected(made.error());
+  // A server must also start on a full disk. The next start tries again.
+  if (!done && done.error().code != Code::kStorageFull) return done;
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options& options, Clock& clock) {
   TOCSIN_TRY(MakeFolder(fs, options.folder));
@@ -16,6 +38,13 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
   Scanned& scanned = node->scanned_;
   TOCSIN_ASSIGN(scanned, Scan(fs, options.folder, std::bind_front(&Replay::Record, &replay)));
   TOCSIN_TRY(RefuseDamage(scanned));
+  TOCSIN_ASSIGN(const bool marked, IsMarked(fs, options.folder));
+  if (marked && scanned.used.empty() && !options.begin_anew) {
+    return Fail(Code::kCorrupt,
+                "{} held a journal, and its segments are gone: put them back, or start once with --new to begin "
+                "without any job",
+                options.folder);
+  }
   if (scanned.records > 0) clock.Restore(scanned.last);
   for (const auto& shard : node->shards_) node->jobs_recovered_ += shard->tier().size();
   for (const std::string& name : scanned.unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
@@ -25,6 +54,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
   segments->Adopt(scanned.used, scanned.free);
   const JournalOptions journal_options{options.durability, options.sync_interval, segment_bytes, options.shards};
   TOCSIN_ASSIGN(node->journal_, Journal::Start(journal_options, scanned.end, std::move(segments), clock));
+  if (!marked) TOCSIN_TRY(Mark(fs, options.folder));
   const Moment now = clock.Now();
   for (const auto& shard : node->shards_) shard->Attach(*node->journal_, now);
   node->journal_->OnAcknowledged([raw = node.get()] {

@@ -14,12 +14,13 @@ struct Options {
   Millis sync_interval{50};           // of Durability::kInterval
   uint64_t segment_bytes = 64 << 20;  // of a new folder; an existing one keeps its own
   uint64_t memory_limit_bytes = 0;    // 0: none
+  bool begin_anew = false;            // also in a folder that held a journal whose segments are all gone
 };
 
 class NodeStore {
  public:
   /// Locks the folder, recovers its jobs, restores `clock` to the last moment that the journal knows, and begins a new
-  /// generation. Refuses a folder that is in use, damaged, or of an unknown format.
+  /// generation. Refuses a folder that is in use, damaged, of an unknown format, or has lost all its segments.
   static Result<std::unique_ptr<NodeStore>> Open(FileSystem& fs, const Options& options, Clock& clock);
 
   Store& store(uint32_t shard) { return *shards_[shard]; }

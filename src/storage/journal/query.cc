@@ -136,6 +136,10 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
   if (!Ready(name, topic, done)) return;
   Index at = 1;
   if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
+  const bool ends = kind != SweepKind::kRedrive;
+  if (!(ends ? lane_->journal().has_room_for_ends() : lane_->journal().has_room_for_changes())) {
+    return done(Fail(Code::kStorageFull, "the disk is full; only a part of the jobs was changed, or none"));
+  }
   lane_->Begin(now);
   Swept swept;
   if (HasAny(kind, tier_.topic(topic))) {

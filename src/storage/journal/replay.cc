@@ -15,7 +15,23 @@ struct OnlyTopics final : EntryVisitor {
   F on_topic;
 };
 
+struct OnlyPuts final : EntryVisitor {
+  explicit OnlyPuts(std::unordered_set<Uid>& found) : uids(found) {}
+  void OnPut(const PutEntry& put) override { uids.insert(put.uid); }
+  std::unordered_set<Uid>& uids;
+};
+
 }  // namespace
+
+void Replay::NoteDamaged(std::string_view bytes) {
+  OnlyPuts puts(damaged_);
+  while (bytes.size() > sizeof(RecordHeader)) {
+    size_t size = RecordSize(bytes.data());
+    if (size <= sizeof(RecordHeader) || size > bytes.size()) size = bytes.size();
+    DecodeEntries(bytes.substr(sizeof(RecordHeader), size - sizeof(RecordHeader)), {}, puts);
+    bytes.remove_prefix(size);
+  }
+}
 
 void Replay::NoteTopics(const RecordHeader& header, std::string_view body) {
   OnlyTopics topics([&](uint32_t number, const Topic& topic) {
@@ -57,6 +73,7 @@ Replay::Job Replay::Find(uint32_t number, Uid uid) {
 }
 
 void Replay::OnPut(const PutEntry& put) {
+  if (!damaged_.empty()) damaged_.erase(put.uid);
   const Job job = Find(put.topic, put.uid);
   if (job.shard == nullptr) return;
   if (job.index != 0) job.shard->EraseJob(job.index);
@@ -103,6 +120,7 @@ void Replay::OnCount(const CountEntry& count) {
 }
 
 void Replay::OnEnd(const EndEntry& end) {
+  if (!damaged_.empty()) damaged_.erase(end.uid);
   const Job job = Find(end.topic, end.uid);
   if (job.index == 0) return;
   HotTier& tier = job.shard->tier();

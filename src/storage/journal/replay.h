@@ -4,6 +4,7 @@
 
 #include <map>
 #include <tuple>
+#include <unordered_set>
 
 #include "storage/journal/shard_store.h"
 
@@ -16,6 +17,10 @@ class Replay final : private EntryVisitor {
   /// Notes the topics that this record defines. The repair calls it for all records before the first Record: if damage
   /// has destroyed the definition of a topic number, a later one is used.
   void NoteTopics(const RecordHeader& header, std::string_view body);
+  /// What is in the place of damaged records: notes the jobs that can be told from it.
+  void NoteDamaged(std::string_view bytes);
+  /// Jobs whose puts were damaged, and that later records neither put again nor end.
+  const std::unordered_set<Uid>& damaged() const { return damaged_; }
   /// False if the record is malformed.
   bool Record(const RecordHeader& header, std::string_view body, uint64_t segment);
 
@@ -49,6 +54,7 @@ class Replay final : private EntryVisitor {
     Topic topic;
   };
   std::map<std::tuple<uint32_t, uint16_t, uint32_t>, std::vector<Noted>> noted_;  // by generation, lane, number
+  std::unordered_set<Uid> damaged_;
   uint32_t generation_ = 0;
   uint16_t lane_number_ = 0;
   Lsn lsn_ = 0;

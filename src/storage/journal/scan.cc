@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "base/codec.h"
 
@@ -12,11 +13,12 @@ constexpr std::string_view kSuffix = ".segment";
 
 class Scanner {
  public:
-  Scanner(FileSystem& fs, const std::string& folder, const OnRecord& on_record, std::optional<uint64_t> from)
-      : fs_(fs), folder_(folder), on_record_(on_record), from_(from) {}
+  Scanner(FileSystem& fs, const std::string& folder, const OnRecord& on_record, const Salvage* salvage)
+      : fs_(fs), folder_(folder), on_record_(on_record), salvage_(salvage) {}
 
   Result<Scanned> Run() {
     TOCSIN_TRY(ReadHeaders());
+    if (salvage_ != nullptr) TOCSIN_TRY(NumberByRecords());
     ChooseRun();
     for (size_t i = 0; i < scanned_.used.size(); ++i) {
       if (i > 0 && scanned_.used[i].number != scanned_.used[i - 1].number + 1) PassGap(i);
@@ -33,6 +35,7 @@ class Scanner {
     uint64_t segment = 0;
     uint64_t offset = 0;
     Lsn lsn = 0;
+    std::string bytes;  // up to the next record; only to salvage
   };
   /// A valid record behind a gap: taken if a witness follows, otherwise part of the torn tail.
   struct BehindGap {
@@ -71,12 +74,53 @@ class Scanner {
     return {};
   }
 
+  /// Records name their own place, so a file without a valid header still tells which segment it is. A file that was
+  /// free tells the number that it had before, which is no longer needed.
+  Status NumberByRecords() {
+    for (const auto& [name, size] : free_sizes_) {
+      if (scanned_.segment_bytes != 0) break;
+      if (size % kBlock == 0 && size >= 2 * kBlock && size <= kSegmentBytesMax) scanned_.segment_bytes = size;
+    }
+    if (scanned_.segment_bytes == 0) return {};
+    auto unnamed = std::exchange(free_sizes_, {});
+    for (auto& [name, size] : unnamed) {
+      TOCSIN_ASSIGN(const auto file, fs_.Open(folder_ + "/" + name, OpenMode::kRead));
+      buffer_.resize(scanned_.segment_bytes);
+      TOCSIN_ASSIGN(const size_t read, file->Read(0, buffer_));
+      const uint64_t number = NumberIn(std::string_view(buffer_).substr(0, read));
+      if (number < salvage_->from) {
+        free_sizes_.emplace_back(std::move(name), size);
+        continue;
+      }
+      std::erase(odd_, name);
+      scanned_.damage.push_back(
+          {name, 0, fmt::format("the segment header is damaged; its records say that it is segment {}", number)});
+      scanned_.used.push_back({std::move(name), number});
+    }
+    return {};
+  }
+
+  /// The latest segment that a valid record names; 0 if there is none.
+  uint64_t NumberIn(std::string_view bytes) const {
+    uint64_t number = 0;
+    for (size_t at = kBlock; at + sizeof(RecordHeader) <= bytes.size();) {
+      Lsn lsn = 0;
+      std::memcpy(&lsn, bytes.data() + at + offsetof(RecordHeader, lsn), sizeof(lsn));
+      const auto header =
+          lsn % scanned_.segment_bytes == at ? CheckRecord(bytes.substr(at), lsn) : std::optional<RecordHeader>();
+      if (header) number = std::max(number, lsn / scanned_.segment_bytes);
+      at += header ? header->size : 1;
+    }
+    return number;
+  }
+
   void ChooseRun() {
     // Freed files may still have their numbers. Only files that lead up to the last one without a gap are in use.
     std::ranges::sort(scanned_.used, {}, &SegmentFile::number);
     size_t first = scanned_.used.empty() ? 0 : scanned_.used.size() - 1;
     const auto belongs = [&](size_t i) {
-      return from_ ? scanned_.used[i].number >= *from_ : scanned_.used[i].number + 1 == scanned_.used[i + 1].number;
+      if (salvage_ != nullptr) return scanned_.used[i].number >= salvage_->from;
+      return scanned_.used[i].number + 1 == scanned_.used[i + 1].number;
     };
     while (first > 0 && belongs(first - 1)) --first;
     for (const auto& [name, size] : free_sizes_) {
@@ -119,8 +163,10 @@ class Scanner {
     for (size_t at = kBlock; at < bytes.size();) {
       const auto header = CheckRecord(bytes.substr(at), base + at);
       if (!header || header->generation < generation_) {
-        if (at == expected) gaps_.push_back({segment.name, segment.number, at, base + at});
-        at = NextRecord(bytes, at + 1, base);
+        const size_t next = NextRecord(bytes, at + 1, base);
+        if (at == expected) gaps_.push_back({segment.name, segment.number, at, base + at, {}});
+        if (salvage_ != nullptr && !gaps_.empty()) gaps_.back().bytes.append(bytes.substr(at, next - at));
+        at = next;
         continue;
       }
       const std::string_view body = bytes.substr(at + sizeof(RecordHeader), header->size - sizeof(RecordHeader));
@@ -138,7 +184,7 @@ class Scanner {
       }
     }
     // The segment is full or cut off, and does not end with a close record.
-    if (expected == bytes.size()) gaps_.push_back({segment.name, segment.number, expected, base + expected});
+    if (expected == bytes.size()) gaps_.push_back({segment.name, segment.number, expected, base + expected, {}});
   }
 
   /// Everything below header.synced was durable: gaps there are damage, and records there are good.
@@ -146,6 +192,7 @@ class Scanner {
     if (gaps_.empty()) return;
     while (!gaps_.empty() && gaps_.front().lsn < header.synced) {
       scanned_.damage.push_back({gaps_.front().file, gaps_.front().offset, "a record is damaged or missing"});
+      if (salvage_ != nullptr) salvage_->on_damaged(gaps_.front().bytes);
       gaps_.pop_front();
     }
     const Lsn good = gaps_.empty() ? header.lsn : gaps_.front().lsn;
@@ -223,7 +270,7 @@ class Scanner {
   FileSystem& fs_;
   const std::string& folder_;
   const OnRecord& on_record_;
-  const std::optional<uint64_t> from_;
+  const Salvage* const salvage_;
   Scanned scanned_;
   std::string buffer_;
   std::deque<Gap> gaps_;          // not, or not yet, proved to be damage
@@ -237,9 +284,8 @@ class Scanner {
 
 }  // namespace
 
-Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record,
-                     std::optional<uint64_t> from) {
-  return Scanner(fs, folder, on_record, from).Run();
+Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record, const Salvage* salvage) {
+  return Scanner(fs, folder, on_record, salvage).Run();
 }
 
 Status RefuseDamage(const Scanned& scanned) {

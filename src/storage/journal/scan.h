@@ -37,12 +37,18 @@ struct Scanned {
 /// False if the record's body is malformed.
 using OnRecord = std::function<bool(const RecordHeader&, std::string_view body, uint64_t segment)>;
 
+/// How to read a damaged journal.
+struct Salvage {
+  uint64_t from = 1;                                       // the first segment needed
+  std::function<void(std::string_view bytes)> on_damaged;  // what is in the place of damaged records
+};
+
 /// Hands every valid record to `on_record`, in order. It reports damage and continues behind it. It fails only if the
 /// folder cannot be read or has an unknown format version. Segments before a missing one are left out, because usually
-/// they were freed. If they turn out to be needed, that is damage; a second scan with `from` = the first one needed
-/// reads them.
+/// they were freed, and so are files without a valid header. If they turn out to be needed, that is damage; a second
+/// scan with `salvage` reads them too.
 Result<Scanned> Scan(FileSystem& fs, const std::string& folder, const OnRecord& on_record,
-                     std::optional<uint64_t> from = std::nullopt);
+                     const Salvage* salvage = nullptr);
 
 /// kCorrupt, naming the first damage and what to do about it.
 Status RefuseDamage(const Scanned& scanned);

@@ -174,6 +174,11 @@ size_t Segments::used() const {
   return used_.size();
 }
 
+size_t Segments::spare() const {
+  const std::scoped_lock lock(mutex_);
+  return free_.size() + (next_ != nullptr ? 1 : 0);
+}
+
 bool Segments::prepared() const {
   const std::scoped_lock lock(mutex_);
   return next_ != nullptr && !free_.empty();

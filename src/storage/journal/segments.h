@@ -57,6 +57,8 @@ class Segments {
   uint64_t first() const;
   uint64_t last() const;
   size_t used() const;
+  /// Files that the journal can go on in: the prepared one and free ones.
+  size_t spare() const;
   /// Whether Prepare and Reserve have nothing to do.
   bool prepared() const;
   uint64_t segment_bytes() const { return segment_bytes_; }

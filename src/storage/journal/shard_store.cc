@@ -65,10 +65,7 @@ void ShardStore::PutIn(Index index, uint64_t segment) {
 
 void ShardStore::ForgetPut(Index index) {
   const HotJob& hot = tier_.at(index);
-  if (hot.segment == 0) {  // written by the current call
-    std::erase(unplaced_puts_, index);
-    return;
-  }
+  if (hot.segment == 0) return;  // written by the current call, and not yet placed
   puts_.Remove(hot.segment);
   node_.put_bytes.fetch_sub(PutBytes(hot, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
@@ -105,7 +102,10 @@ void ShardStore::Attach(Journal& journal, Moment now) {
   lane_ = std::make_unique<Lane>(
       journal, shard_, [this](std::string& out) { WritePrologue(out); },
       [this](uint64_t segment) {
-        for (const Index index : unplaced_puts_) PutIn(index, segment);
+        // A job may have ended since, or be in the list twice.
+        for (const Index index : unplaced_puts_) {
+          if (!tier_.at(index).IsFree() && tier_.at(index).segment == 0) PutIn(index, segment);
+        }
         unplaced_puts_.clear();
       });
   // The lane's first record in this generation: its prologue gives the topics their numbers.
@@ -124,6 +124,9 @@ void ShardStore::WritePrologue(std::string& out) const {
 
 void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  if (!lane_->journal().has_room_for_changes()) {
+    return done(Fail(Code::kStorageFull, "the disk is full; the topic was not changed"));
+  }
   const uint16_t known = tier_.FindTopic(topic.name);
   const size_t before = known == kNoTopic ? 0 : BytesOf(tier_.topic(known).settings);
   if (BytesOf(topic) > before && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
@@ -276,7 +279,7 @@ bool ShardStore::Upkeep(Moment now, size_t budget) {
     span_max = live_bytes * kFullSpanPercent / 100 + kFullSpanSegments * journal.segment_bytes();
     if (journal.freeing()) return false;
   }
-  const bool crowded = journal.span_bytes() > span_max;
+  const bool crowded = journal.span_bytes() > span_max && journal.has_room_for_changes();
   uint64_t oldest = puts_.Oldest(journal.last_segment());
   const bool holds_back = crowded && journal.first_needed() >= journal.NeededBy(shard_);
   if (holds_back) {

@@ -53,10 +53,10 @@ class SegmentJobs {
 
   /// A job whose put was in `segment` ended, or was put again.
   void Remove(uint64_t segment) {
-    // Numbers are nearly dense: an idle shard leaves out a few, so the guess is at most a little too high.
-    size_t guess = std::min(segment - segments_.front().number, segments_.size() - 1);
-    while (segments_[guess].number != segment) --guess;
-    --segments_[guess].live;
+    // Nearly always the numbers are dense; an idle shard leaves out some.
+    auto at = segments_.begin() + std::min(segment - segments_.front().number, segments_.size() - 1);
+    if (at->number != segment) at = std::ranges::lower_bound(segments_, segment, {}, &Segment::number);
+    --at->live;
   }
 
   /// Forgets the oldest segments as long as no job lives in them. Returns the oldest one still needed, or `none`.
@@ -154,6 +154,8 @@ class ShardStore final : public Store {
   SubmitOutcome Refusal(size_t bytes) const;
   /// 0 if memory is short.
   Index MakeJob(uint16_t topic, const NewJob& job, Moment now);
+  /// For what such a settlement writes.
+  bool HasRoom(SettleKind kind);
   SettleOutcome SettleOne(uint16_t topic, const Settlement& settlement, Moment now);
   Amended AmendOne(uint16_t topic, const Amendment& amendment, Moment now);
   /// After kDone the caller writes the put.

@@ -1,0 +1,148 @@
+// No call keeps the shard's thread for long, whatever the ready jobs look like: the loads that once did.
+#include <ctime>
+
+#include <gtest/gtest.h>
+
+#include "sim/sim_node.h"
+
+namespace tocsin::journal {
+namespace {
+
+/// Of CPU time, so that a busy machine does not count. A release build takes a tenth of it, and a search through the
+/// ready jobs takes ten times as much.
+constexpr std::chrono::milliseconds kTurnMax{100};
+
+std::chrono::nanoseconds CpuTime() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+class TurnsTest : public testing::Test {
+ protected:
+  static constexpr size_t kJobs = 20'000;
+  static constexpr size_t kBatch = 5'000;
+
+  void SetUp() override {
+    ASSERT_TRUE(node_.Open());
+    Topic topic;
+    topic.name = "t";
+    Turn([&] { node_.store().PutTopic(topic, [](Status) {}); });
+    std::vector<NewJob> jobs(kBatch);
+    for (size_t submitted = 0; submitted < kJobs; submitted += kBatch) {
+      node_.store().Submit("t", jobs, Now(), [&](Result<std::vector<Submitted>> result) {
+        ASSERT_TRUE(result);
+        for (const Submitted& each : *result) {
+          ASSERT_EQ(each.outcome, SubmitOutcome::kAccepted);
+          order_.push_back(each.uid);
+        }
+      });
+      node_.Pump();
+    }
+    node_.clock().Advance(Millis(1));
+  }
+
+  static Options LargeSegments() {
+    Options options = SimNode::SmallOptions();
+    options.segment_bytes = 1 << 20;
+    return options;
+  }
+
+  Moment Now() { return node_.clock().Now(); }
+
+  void Turn(const std::function<void()>& work) {
+    const auto begun = CpuTime();
+    work();
+    longest_ = std::max(longest_, CpuTime() - begun);
+    node_.Pump();
+  }
+
+  void Advance() {
+    for (bool more = true; more;) {
+      Turn([&] {
+        node_.store().Advance(Now(), 2000, [&](Result<Advanced> advanced) { more = advanced && advanced->more; });
+      });
+    }
+  }
+
+  JobBatch Claim(Millis lease) {
+    JobBatch batch;
+    Turn([&] {
+      node_.store().Claim("t", kBatch, lease, Now(), [&](Result<JobBatch> claimed) { batch = std::move(*claimed); });
+    });
+    return batch;
+  }
+
+  void Settle(const JobBatch& batch, SettleKind kind) {
+    std::vector<Settlement> settlements;
+    for (const JobView& job : batch.jobs) settlements.push_back({.token = job.token, .kind = kind});
+    Turn([&] { node_.store().Settle("t", settlements, Now(), [](Result<std::vector<SettleOutcome>>) {}); });
+  }
+
+  void FillDisk() {
+    node_.disk().SetQuota(node_.disk().BytesUsed());
+    for (int i = 0; node_.node().journal().has_room(); ++i) {
+      ASSERT_LT(i, 10'000);
+      const NewJob job{.payload = payload_};
+      node_.store().Submit("t", {&job, 1}, Now(), [](const auto&) {});
+      node_.Pump();
+    }
+  }
+
+  /// Every job of the beginning is claimed once, in the order of the submits.
+  void ExpectOrder() {
+    std::vector<Uid> claimed;
+    while (claimed.size() < kJobs) {
+      const JobBatch batch = Claim(Millis(100'000));
+      ASSERT_FALSE(batch.jobs.empty());
+      for (const JobView& job : batch.jobs) claimed.push_back(job.uid);
+    }
+    claimed.resize(kJobs);
+    EXPECT_EQ(claimed, order_);
+  }
+
+  SimNode node_{LargeSegments()};
+  const std::string payload_ = std::string(100'000, 'x');
+  std::vector<Uid> order_;
+  std::chrono::nanoseconds longest_{0};
+};
+
+TEST_F(TurnsTest, LeasesThatExpireOnAFullDisk) {
+  Advance();
+  ASSERT_NO_FATAL_FAILURE(FillDisk());
+  for (size_t claimed = 0; claimed < kJobs / 2; claimed += kBatch) Claim(Millis(1000));
+  node_.clock().Advance(Millis(1001));
+  Advance();
+  ASSERT_NO_FATAL_FAILURE(ExpectOrder());
+  EXPECT_LE(longest_, kTurnMax);
+}
+
+TEST_F(TurnsTest, DeliveriesThatAreReleasedWithoutEnd) {
+  Advance();
+  const JobBatch held = Claim(Millis(100'000));
+  for (int i = 0; i < 3; ++i) {
+    const JobBatch first = Claim(Millis(100'000));
+    const JobBatch second = Claim(Millis(100'000));
+    Settle(first, SettleKind::kRelease);
+    Settle(second, SettleKind::kRelease);
+  }
+  Settle(held, SettleKind::kRelease);
+  ASSERT_NO_FATAL_FAILURE(ExpectOrder());
+  EXPECT_LE(longest_, kTurnMax);
+}
+
+TEST_F(TurnsTest, ABatchThatReplacesItsOwnJobs) {
+  std::vector<std::string> ids;
+  for (size_t i = 0; i < kBatch / 2; ++i) ids.push_back(std::to_string(i));
+  std::vector<NewJob> jobs(kBatch);
+  for (size_t i = 0; i < kBatch; ++i) {
+    jobs[i].id = ids[i % ids.size()];
+    jobs[i].on_conflict = OnConflict::kReplace;
+  }
+  Turn([&] { node_.store().Submit("t", jobs, Now(), [](const auto& done) { ASSERT_TRUE(done); }); });
+  EXPECT_EQ(node_.store().Topics()[0].scheduled, kJobs + ids.size());
+  EXPECT_LE(longest_, kTurnMax);
+}
+
+}  // namespace
+}  // namespace tocsin::journal
