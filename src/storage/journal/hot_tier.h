@@ -94,7 +94,7 @@ struct SharedUse {
 
 struct TopicState {
   Topic settings;
-  uint64_t hash = 0;
+  uint64_t hash = 0;  // TableHash of its name
   List ready;
   List dead;
   TopicFigures figures;  // figures.topic stays empty

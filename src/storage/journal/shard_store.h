@@ -31,7 +31,7 @@ class NodeUse {
  private:
   const uint64_t memory_limit_bytes_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<SharedUse>> topics_;
+  TextMap<std::weak_ptr<SharedUse>> topics_;
 };
 
 /// Which jobs of one shard have their latest put in which segment, so that an old segment can be emptied by copying
