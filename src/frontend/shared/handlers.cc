@@ -50,28 +50,46 @@ void SetPaused(Call call) {
 }
 
 void ShowTopic(Call call) {
-  const std::string name = call.topic;
-  call.service.Topics(call.loop, name,
-                      Answer<Report>(std::move(call.reply), [name](Reply& reply, const Report& report) {
-                        if (report.topics.empty()) return reply.Fail(NoSuchTopic(name).error());
-                        kShow(reply, report.topics.front());
-                      }));
+  call.service.ShowTopic(call.loop, std::move(call.topic), Answer<TopicReport>(std::move(call.reply), kShow));
+}
+
+/// A long answer that is written in steps, of which the loop does one in a turn. `step` returns false at the end.
+struct LongAnswer {
+  Service& service;
+  Loop& loop;
+  std::unique_ptr<Reply> reply;
+  std::move_only_function<bool()> step;
+};
+
+void WriteOn(const std::shared_ptr<LongAnswer>& answer) {
+  const auto connection = answer->reply->connection();
+  connection->Guard([&] {
+    if (!answer->step()) return answer->reply->Send();
+    answer->service.InTurn(answer->loop, [answer] { WriteOn(answer); });
+  });
 }
 
 void ListTopics(Call call) {
-  auto send = [prefix = std::move(call.prefix)](Reply& reply, Report& report) {
-    std::erase_if(report.topics,
-                  [&](const TopicReport& topic) { return !topic.figures.topic.name.starts_with(prefix); });
+  const auto answer = std::make_shared<LongAnswer>(call.service, call.loop, std::move(call.reply));
+  const auto begin = [answer](TopicReports& topics) {
+    Reply& reply = *answer->reply;
     size_t bytes = 0;
-    for (const TopicReport& topic : report.topics) bytes += BytesMax(topic.figures.topic);
+    for (const TopicReport& topic : topics) bytes += BytesMax(topic.figures.topic);
     if (const Status room = reply.MakeRoom(bytes); !room) return reply.Fail(room.error());
     ValueWriter& out = reply.BeginSingle("topics");
-    out.Array(report.topics.size());
-    for (const TopicReport& topic : report.topics) Show(out, topic);
-    out.EndArray();
-    reply.Send();
+    out.Array(topics.size());
+    answer->step = [&out, left = std::move(topics)]() mutable {
+      constexpr size_t kEach = 32;
+      for (size_t i = 0; i < kEach && !left.empty(); ++i, left.pop_front()) Show(out, left.front());
+      if (left.empty()) out.EndArray();
+      return !left.empty();
+    };
+    WriteOn(answer);
   };
-  call.service.Topics(call.loop, "", Answer<Report>(std::move(call.reply), std::move(send)));
+  call.service.Topics(call.loop, std::move(call.prefix), [answer, begin](Result<TopicReports> topics) {
+    const auto connection = answer->reply->connection();
+    connection->Guard([&] { topics ? begin(*topics) : answer->reply->Fail(topics.error()); });
+  });
 }
 
 void DropTopic(Call call) {

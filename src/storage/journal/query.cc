@@ -12,6 +12,12 @@ constexpr size_t kScanMax = 100'000;
 /// A page holds at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kPageBytes = 4 << 20;
 
+TopicFigures FiguresOf(const TopicState& topic) {
+  TopicFigures figures = topic.figures;
+  figures.topic = topic.settings;
+  return figures;
+}
+
 /// Leaves `at` alone if there is no cursor.
 Status ParseCursor(std::string_view cursor, Index& at) {
   if (cursor.empty()) return {};
@@ -48,6 +54,25 @@ bool HasAny(SweepKind kind, const TopicState& topic) {
 }
 
 }  // namespace
+
+std::optional<TopicFigures> ShardStore::FindFigures(std::string_view topic) const {
+  const uint16_t number = tier_.FindTopic(topic);
+  return number == kNoTopic ? std::nullopt : std::optional(FiguresOf(tier_.topic(number)));
+}
+
+TopicsPage ShardStore::TopicsFrom(std::string_view cursor, size_t limit) const {
+  const auto& topics = tier_.topics();
+  Index at = 0;  // the number of a topic
+  TOCSIN_CHECK(ParseCursor(cursor, at));
+  TopicsPage page;
+  // Numbers that are not in use count too, so that a page never takes long.
+  const size_t stop = std::min(topics.size(), at + limit);
+  for (; at < stop; ++at) {
+    if (topics[at].used) page.topics.push_back(FiguresOf(topics[at]));
+  }
+  if (at < topics.size()) page.cursor = std::to_string(at);
+  return page;
+}
 
 Time ShardStore::ShownDue(Index index, Moment now) const {
   const HotJob& hot = tier_.at(index);
