@@ -134,21 +134,34 @@ void ShowJob(Call call) {
 }
 
 void ListJobs(Call call) {
+  static constexpr size_t kJobBytes = 512;  // without its payload
   constexpr int64_t kPageDefault = 100;
   const auto limit = static_cast<size_t>(call.arguments.limit.value_or(kPageDefault));
   ListRequest request{.topic = std::move(call.topic),
                       .state = call.arguments.state,
                       .cursor = std::string(call.arguments.cursor),
                       .limit = std::min(limit, call.service.limits().batch)};
-  auto send = [reason = std::string(call.arguments.reason)](Reply& reply, Page& page) {
+  const auto answer = std::make_shared<LongAnswer>(call.service, call.loop, std::move(call.reply));
+  const auto begin = [answer, reason = std::string(call.arguments.reason)](Page& page) {
+    Reply& reply = *answer->reply;
     // The store does not filter, so a page may be empty though more follow.
     if (!reason.empty()) KeepWithReason(page.jobs, reason);
     if (const Status room = reply.MakeRoom(BytesMax(page.jobs)); !room) return reply.Fail(room.error());
     ValueWriter& out = reply.BeginPage(page.cursor, page.jobs.jobs.size());
-    for (const JobView& job : page.jobs.jobs) Show(out, job);
-    reply.Send();
+    answer->step = [&out, jobs = std::move(page.jobs), next = size_t{0}]() mutable {
+      constexpr size_t kBytesEach = 256 << 10;
+      for (size_t bytes = 0; next < jobs.jobs.size() && bytes < kBytesEach; ++next) {
+        Show(out, jobs.jobs[next]);
+        bytes += kJobBytes + jobs.jobs[next].payload.size();
+      }
+      return next < jobs.jobs.size();
+    };
+    WriteOn(answer);
   };
-  call.service.List(call.loop, std::move(request), Answer<Page>(std::move(call.reply), std::move(send)));
+  call.service.List(call.loop, std::move(request), [answer, begin](Result<Page> page) {
+    const auto connection = answer->reply->connection();
+    connection->Guard([&] { page ? begin(*page) : answer->reply->Fail(page.error()); });
+  });
 }
 
 void ShowCluster(Call call) {

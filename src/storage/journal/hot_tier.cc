@@ -50,6 +50,9 @@ Index HotTier::Create(uint16_t topic, Uid uid, size_t body_size) {
     bodies_.Free(body, body_size);
     return 0;
   }
+  const uint32_t block = index >> kBlockShift;
+  if (block >= marks_.size()) marks_.resize(block + 1);
+  marks_[block] |= MarkOf(topic);
   HotJob& hot = jobs_[index];
   hot.uid = uid;
   hot.topic = topic;
