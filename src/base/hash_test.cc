@@ -1,6 +1,8 @@
 #include "base/hash.h"
 
 #include <array>
+#include <cstring>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -53,6 +55,36 @@ TEST(Hash, Hash64DependsOnEveryByteTheLengthAndTheSeed) {
       std::string other = zeros;
       other[i] = 1;
       EXPECT_NE(Hash64(zeros), Hash64(other)) << size << " " << i;
+    }
+  }
+}
+
+TEST(Hash, TextsThatCollideInHash64DoNotCollideInTables) {
+  // If the second word of a block is this constant, Mix64 multiplies by zero: the first word and the seed are lost.
+  const uint64_t zero = 0xD6E8FEB86659FD93ULL;
+  std::set<uint64_t> pinned;
+  std::set<uint64_t> keyed;
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    std::string text(16, '\0');
+    std::memcpy(text.data(), &i, 8);
+    std::memcpy(text.data() + 8, &zero, 8);
+    pinned.insert(Hash64(text, i));
+    keyed.insert(TableHash(text));
+    EXPECT_EQ(TableHash(text), TextHash()(text)) << "the key stays the same";
+  }
+  EXPECT_EQ(pinned.size(), 1U);
+  EXPECT_EQ(keyed.size(), 1'000U);
+}
+
+TEST(Hash, TableHashDependsOnEveryByteTheLengthAndTheSeed) {
+  for (size_t size = 0; size <= 40; ++size) {
+    const std::string zeros(size, '\0');
+    EXPECT_NE(TableHash(zeros), TableHash(zeros + '\0'));
+    EXPECT_NE(TableHash(zeros), TableHash(zeros, 1));
+    for (size_t i = 0; i < size; ++i) {
+      std::string other = zeros;
+      other[i] = 1;
+      EXPECT_NE(TableHash(zeros), TableHash(other)) << size << " " << i;
     }
   }
 }

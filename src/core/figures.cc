@@ -1,27 +1,8 @@
 #include "core/figures.h"
 
-#include <map>
-#include <string_view>
 #include <utility>
 
 namespace tocsin {
-std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards, std::string_view only) {
-  std::map<std::string_view, TopicFigures> sums;
-  for (const auto& shard : shards) {
-    if (shard == nullptr) continue;
-    for (const TopicFigures& part : *shard) {
-      if (!only.empty() && part.topic.name != only) continue;
-      TopicFigures& sum = sums[part.topic.name];
-      if (sum.topic.name.empty() || part.topic.version > sum.topic.version) sum.topic = part.topic;
-      Add(sum, part);
-    }
-  }
-  std::vector<TopicFigures> out;
-  out.reserve(sums.size());
-  for (auto& [name, sum] : sums) out.push_back(std::move(sum));
-  return out;
-}
-
 int64_t ConservationDifference(const TopicFigures& figures) {
   const uint64_t in = figures.recovered + figures.accepted;
   const uint64_t out =
@@ -32,19 +13,35 @@ int64_t ConservationDifference(const TopicFigures& figures) {
 FiguresBoard::FiguresBoard(size_t shards, metrics::Registry& metrics)
     : shards_(shards), registration_(metrics.AddCollector([this](metrics::Samples& samples) { Collect(samples); })) {}
 
-void FiguresBoard::Publish(size_t shard, std::shared_ptr<const ShardFigures> figures) {
+FiguresParts FiguresBoard::Publish(size_t shard, FiguresParts scan) {
   const std::lock_guard lock(mutex_);
-  shards_[shard].swap(figures);  // the old ones are freed after the lock
+  Published& published = shards_[shard];
+  ++published.scans;
+  std::erase_if(published.forgotten, [&](const auto& each) { return each.second < published.scans; });
+  return std::exchange(published.scan, std::move(scan));
+}
+
+void FiguresBoard::Forget(size_t shard, std::string_view topic) {
+  const std::lock_guard lock(mutex_);
+  shards_[shard].forgotten.insert_or_assign(std::string(topic), shards_[shard].scans + 1);
 }
 
 void FiguresBoard::Collect(metrics::Samples& samples) {
-  std::vector<std::shared_ptr<const ShardFigures>> shards;
+  std::vector<Published> shards;
   {
     const std::lock_guard lock(mutex_);
     shards = shards_;
   }
-  for (const TopicFigures& figures : Sum(shards)) {
-    const metrics::Labels labels{{"topic", figures.topic.name}};
+  std::map<std::string_view, TopicFigures> sums;
+  for (const Published& shard : shards) {
+    for (const auto& part : shard.scan) {
+      for (const TopicFigures& figures : *part) {
+        if (!shard.forgotten.contains(figures.topic.name)) AddPart(sums[figures.topic.name], figures);
+      }
+    }
+  }
+  for (const auto& [name, figures] : sums) {
+    const metrics::Labels labels{{"topic", std::string(name)}};
     for (const FigureColumn& column : kFigureColumns) {
       samples.Add(column.kind, column.metric, column.help, labels, static_cast<double>(figures.*column.value));
     }

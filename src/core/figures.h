@@ -1,11 +1,14 @@
-// Figures: what the shards' stores say about their topics, summed. Each shard publishes its own at every scan; a scrape
-// reads what was published last, so that it neither waits for a shard nor touches a store from another thread.
+// Figures: what the shards' stores say about their topics, summed. Each shard publishes its own after every scan, in
+// parts of a few hundred topics, so that no turn of the shard makes or frees many. A scrape reads what was published
+// last, so that it neither waits for a shard nor touches a store from another thread.
 //
 // Threads: FiguresBoard is thread-safe.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,11 +60,14 @@ inline void Add(TopicFigures& sum, const TopicFigures& part) {
   for (const FigureColumn& column : kFigureColumns) sum.*column.value += part.*column.value;
 }
 
-using ShardFigures = std::vector<TopicFigures>;
+/// Of one topic on several shards; the settings are those of the highest version.
+inline void AddPart(TopicFigures& sum, const TopicFigures& part) {
+  if (sum.topic.name.empty() || part.topic.version > sum.topic.version) sum.topic = part.topic;
+  Add(sum, part);
+}
 
-/// One element for each topic, by name, with the settings of the highest version. All topics, or only the named one.
-std::vector<TopicFigures> Sum(const std::vector<std::shared_ptr<const ShardFigures>>& shards,
-                              std::string_view only = {});
+/// One scan of a shard's store.
+using FiguresParts = std::vector<std::shared_ptr<const std::vector<TopicFigures>>>;
 
 /// recovered + accepted - scheduled - leased - dead - acked - cancelled - purged: 0, or a job was lost or invented.
 int64_t ConservationDifference(const TopicFigures& figures);
@@ -70,13 +76,22 @@ class FiguresBoard {
  public:
   FiguresBoard(size_t shards, metrics::Registry& metrics);
 
-  void Publish(size_t shard, std::shared_ptr<const ShardFigures> figures);
+  /// Returns what was published before, for the caller to free bit by bit.
+  [[nodiscard]] FiguresParts Publish(size_t shard, FiguresParts scan);
+  /// The shard has dropped the topic. The last scan, and one that is under way, may have met it before.
+  void Forget(size_t shard, std::string_view topic);
 
  private:
+  struct Published {
+    FiguresParts scan;
+    uint64_t scans = 0;
+    std::map<std::string, uint64_t, std::less<>> forgotten;  // with the last scan that may have met it
+  };
+
   void Collect(metrics::Samples& samples);
 
   std::mutex mutex_;
-  std::vector<std::shared_ptr<const ShardFigures>> shards_;
+  std::vector<Published> shards_;
   metrics::Registry::Registration registration_;  // last: ends before what it reads
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -110,10 +111,14 @@ struct TopicReport {
   Lateness lateness;
 };
 
-/// Every topic, by name, summed over the shards.
-struct Report {
-  std::vector<TopicReport> topics;
-  Lateness lateness;  // of all
+/// Topics by name, each summed over the shards. A deque, because one step after the other adds to it and takes away.
+using TopicReports = std::deque<TopicReport>;
+
+/// All topics together.
+struct Totals {
+  size_t topics = 0;
+  TopicFigures figures;  // of no topic
+  Lateness lateness;
 };
 
 /// The result of a job that was sent to try a topic's sink.

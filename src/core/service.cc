@@ -7,23 +7,17 @@
 #include <random>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/result.h"
 #include "core/node.h"
 #include "core/scatter.h"
 #include "core/shard.h"
 #include "core/topic_registry.h"
+#include "core/topic_reports.h"
 #include "core/validate.h"
 
 namespace tocsin {
 namespace {
-
-Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
-  return {.count = recorded.count,
-          .p50 = recorded.Quantile(0.5),
-          .p99 = recorded.Quantile(0.99),
-          .p999 = recorded.Quantile(0.999),
-          .max = recorded.Quantile(1)};
-}
 
 /// Where List goes on.
 struct ListCursor {
@@ -31,15 +25,20 @@ struct ListCursor {
   std::string inner;    // its store's own cursor
 };
 
-/// Begins with a number that the service draws at its start: a store's cursor means nothing after a restart.
-std::string CursorText(uint32_t start, const ListCursor& cursor) {
-  return fmt::format("{:08x}.{}:{}", start, cursor.offset, cursor.inner);
+/// What a cursor begins with: a hash of the topic, seeded with a number that the service draws at its start. A cursor
+/// means nothing to another topic, nor after a restart.
+std::string MarkOf(uint32_t start, std::string_view topic) {
+  return fmt::format("{:08x}.", static_cast<uint32_t>(TableHash(topic, start)));
 }
 
-Result<ListCursor> ParseCursor(uint32_t start, std::string_view text, uint32_t spread) {
+std::string CursorText(uint32_t start, std::string_view topic, const ListCursor& cursor) {
+  return fmt::format("{}{}:{}", MarkOf(start, topic), cursor.offset, cursor.inner);
+}
+
+Result<ListCursor> ParseCursor(uint32_t start, std::string_view topic, std::string_view text, uint32_t spread) {
   ListCursor cursor;
   if (text.empty()) return cursor;
-  const std::string mine = fmt::format("{:08x}.", start);
+  const std::string mine = MarkOf(start, topic);
   const char* end = text.data() + text.size();
   const char* begin = text.data() + std::min(mine.size(), text.size());
   const auto [at, error] = std::from_chars(begin, end, cursor.offset);
@@ -64,6 +63,7 @@ Service::Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Re
                  SinkFactory* sinks)
     : node_(std::make_unique<Node>(parts.size(), clock, metrics, limits, sinks)),
       registry_(std::make_unique<TopicRegistry>(*node_)),
+      reporter_(std::make_unique<TopicReporter>(*node_, parts.size())),
       missing_(parts.size()),
       start_(std::random_device{}()) {
   TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kShardsMax);
@@ -195,30 +195,34 @@ void Service::DropTopic(Loop& caller, std::string topic, Done<void> done) {
   Ask<void>(here, *node_->shards[0], std::move(drop), std::move(*call));
 }
 
-void Service::Topics(Loop& caller, std::string only, Done<Report> done) {
+void Service::ShowTopic(Loop& caller, std::string topic, Done<TopicReport> done) {
   auto call = Admit(caller, done);
   if (!call) return;
-  auto read = std::make_shared<std::vector<std::shared_ptr<const ShardFigures>>>(node_->shards.size());
-  const auto look = [read](Shard& shard, Done<void> looked) {
-    (*read)[shard.index()] = shard.Figures();
-    looked({});
-  };
   Shard& origin = *call->caller;
-  OnEveryShard(*node_, origin, look,
-               [&origin, read, only = std::move(only), call = std::move(*call)](Result<void>) mutable {
-                 Report report;
-                 metrics::Histogram::Snapshot all;
-                 for (TopicFigures& figures : Sum(*read, only)) {
-                   TopicReport& topic = report.topics.emplace_back(std::move(figures));
-                   const TopicEntry* entry = origin.topics().Find(topic.figures.topic.name);
-                   if (entry == nullptr || topic.figures.delivered == 0) continue;
-                   const auto lateness = entry->lateness->Read();
-                   all.Add(lateness);
-                   topic.lateness = LatenessOf(lateness);
-                 }
-                 report.lateness = LatenessOf(all);
-                 call(std::move(report));
-               });
+  reporter_->One(origin, std::move(topic), std::move(*call));
+}
+
+void Service::Topics(Loop& caller, std::string prefix, Done<TopicReports> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  Shard& origin = *call->caller;
+  reporter_->All(origin, std::move(prefix), std::move(*call));
+}
+
+void Service::Total(Loop& caller, Done<Totals> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  Shard& origin = *call->caller;
+  reporter_->Total(origin, std::move(*call));
+}
+
+void Service::InTurn(Loop& caller, Task step) {
+  Shard& shard = ShardOf(caller);
+  shard.OpenCall();
+  shard.InTurn([&shard, step = std::move(step)]() mutable {
+    step();
+    shard.CloseCall();
+  });
 }
 
 void Service::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done) {
@@ -362,7 +366,7 @@ struct Service::Listing {
       page.cursor.clear();
       return true;
     }
-    page.cursor = CursorText(start, at);
+    page.cursor = CursorText(start, request.topic, at);
     return page.jobs.jobs.size() >= request.limit || part.jobs.more;
   }
 };
@@ -375,7 +379,7 @@ void Service::List(Loop& caller, ListRequest request, Done<Page> done) {
   const TopicEntry* entry = call->caller->topics().Find(request.topic);
   if (entry == nullptr) return (*call)(NoSuchTopic(request.topic));
   const uint32_t spread = node_->placement.SpreadOf(entry->topic.slots);
-  auto at = ParseCursor(start_, request.cursor, spread);
+  auto at = ParseCursor(start_, request.topic, request.cursor, spread);
   if (!at) return (*call)(std::unexpected(std::move(at).error()));
   ListNext(std::make_shared<Listing>(std::move(*call), std::move(request), entry->home, spread, std::move(*at)));
 }
@@ -384,19 +388,20 @@ void Service::ListNext(std::shared_ptr<Listing> listing) {
   Shard& here = *listing->call.caller;
   Shard& there = *node_->shards[node_->placement.ShardOf(listing->home, listing->at.offset)];
   auto read = [&there, listing](Done<Page> answer) {
-    const ListRequest& request = listing->request;
-    const size_t room = request.limit - listing->page.jobs.jobs.size();
-    there.store().List(request.topic, request.state, listing->at.inner, room, there.Now(),
-                       [&there, answer = std::move(answer)](Result<Page> part) mutable {
-                         there.Note(part);
-                         answer(std::move(part));
-                       });
+    there.InTurn([&there, listing, answer = std::move(answer)]() mutable {
+      const ListRequest& request = listing->request;
+      const size_t room = request.limit - listing->page.jobs.jobs.size();
+      there.store().List(request.topic, request.state, listing->at.inner, room, there.Now(),
+                         [&there, answer = std::move(answer)](Result<Page> part) mutable {
+                           there.Note(part);
+                           answer(std::move(part));
+                         });
+    });
   };
-  Ask<Page>(here, there, std::move(read), [this, &here, listing](Result<Page> part) {
+  Ask<Page>(here, there, std::move(read), [this, listing](Result<Page> part) {
     if (!part) return listing->call(std::unexpected(std::move(part).error()));
     if (listing->Take(std::move(*part), start_)) return listing->call(std::move(listing->page));
-    // Through the loop, so that other work gets its turn between two parts.
-    here.Send([this, listing] { ListNext(listing); });
+    ListNext(listing);
   });
 }
 

@@ -34,6 +34,7 @@ struct Call;
 struct Node;
 class Shard;
 class TopicRegistry;
+class TopicReporter;
 
 class Service {
  public:
@@ -68,8 +69,13 @@ class Service {
   /// checks a delivery that the change names.
   void ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<ChangedTopic> done);
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
-  /// All topics, or only the one of that name, if it is known. The metrics show what this or the scans read last.
-  void Topics(Loop& caller, std::string only, Done<Report> done);
+  /// kTopicNotFound if it is unknown.
+  void ShowTopic(Loop& caller, std::string topic, Done<TopicReport> done);
+  /// Those whose names begin with `prefix`.
+  void Topics(Loop& caller, std::string prefix, Done<TopicReports> done);
+  void Total(Loop& caller, Done<Totals> done);
+  /// Runs `step` on the caller's loop when it is its turn: for answers that take long to write (Shard::InTurn).
+  void InTurn(Loop& caller, Task step);
 
   /// Whether calls of this caller find the topic. If a submit creates it, they do not before that is answered.
   bool Knows(Loop& caller, std::string_view topic) const;
@@ -130,8 +136,9 @@ class Service {
 
   const std::unique_ptr<Node> node_;
   const std::unique_ptr<TopicRegistry> registry_;  // on shard 0
-  std::vector<std::vector<Topic>> missing_;        // what each store lacks at the start
-  const uint32_t start_;                           // a random number, in the cursors of listings
+  const std::unique_ptr<TopicReporter> reporter_;
+  std::vector<std::vector<Topic>> missing_;  // what each store lacks at the start
+  const uint32_t start_;                     // a random number, in the cursors of listings
 };
 
 }  // namespace tocsin

@@ -16,6 +16,7 @@ constexpr Millis kPatience{500};
 constexpr size_t kSweepBatch = 1000;
 constexpr Millis kTurnMax{5};
 constexpr std::chrono::seconds kTurnLogEvery{10};
+constexpr size_t kScanTopics = 256;  // in one step
 
 }  // namespace
 
@@ -205,18 +206,45 @@ void Shard::Scan() {
   next_scan_ = node_.clock.IoNow() + kScanEvery;
   PutMissing();
   waiters_.AskAgain();
-  const auto figures = Figures();
+  if (!std::exchange(scanning_, true)) ScanSome();
+}
+
+void Shard::ScanSome() {
+  // Two parts, so that all are freed in the end, also if there are fewer topics now.
+  outdated_.resize(outdated_.size() - std::min<size_t>(outdated_.size(), 2));
+  TopicsPage page = store_.TopicsFrom(scan_cursor_, kScanTopics);
   std::vector<std::string> ready;
-  for (const TopicFigures& topic : *figures) {
+  for (const TopicFigures& topic : page.topics) {
     if (topic.ready > 0) ready.push_back(topic.topic.name);
   }
   if (!ready.empty()) Announce(ready);
+  scanned_.push_back(std::make_shared<const std::vector<TopicFigures>>(std::move(page.topics)));
+  scan_cursor_ = std::move(page.cursor);
+  if (scan_cursor_.empty()) {
+    std::ranges::move(node_.board.Publish(index_, std::exchange(scanned_, {})), std::back_inserter(outdated_));
+    scanning_ = false;
+    return;
+  }
+  ++started_;
+  InTurn([this] {
+    --started_;
+    if (!stopped_) ScanSome();
+    CheckQuiet();
+  });
 }
 
-std::shared_ptr<const ShardFigures> Shard::Figures() {
-  auto figures = std::make_shared<const ShardFigures>(store_.Topics());
-  node_.board.Publish(index_, figures);
-  return figures;
+void Shard::InTurn(Task step) {
+  steps_.push_back(std::move(step));
+  if (steps_.size() == 1) PostStep();
+}
+
+void Shard::PostStep() {
+  Send([this] {
+    Task step = std::move(steps_.front());
+    steps_.pop_front();
+    if (!steps_.empty()) PostStep();
+    step();
+  });
 }
 
 void Shard::Announce(const std::vector<std::string>& topics) {
@@ -416,7 +444,7 @@ void Shard::SweepNext(std::shared_ptr<Sweeping> sweeping) {
     sweeping->changed += result->changed;
     sweeping->cursor = std::move(result->cursor);
     if (sweeping->cursor.empty()) return sweeping->done(sweeping->changed);
-    Send([this, sweeping] { SweepNext(sweeping); });
+    InTurn([this, sweeping] { SweepNext(sweeping); });
   };
   store_.Sweep(sweeping->topic, sweeping->kind, sweeping->cursor, kSweepBatch, Now(), take);
 }

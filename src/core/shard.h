@@ -10,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <set>
 #include <span>
@@ -69,6 +70,10 @@ class Shard final : private Waiters::Claims {
   /// `done` runs when the store has made ready all that is due.
   void Look(Task done);
 
+  /// Runs `step` soon, and only one such step in each turn of the loop. Work that takes long is a chain of short steps;
+  /// however much of it there is, other calls wait for one step.
+  void InTurn(Task step);
+
   /// The store was changed: an Advance follows after what the loop has to do now.
   void Changed();
   /// Sweeps all jobs of a topic on this shard, in batches, between which other work gets its turn. How many it changed.
@@ -81,8 +86,6 @@ class Shard final : private Waiters::Claims {
 
   void KnowTopic(const Topic& topic);
   void ForgetTopic(const std::string& topic);
-  /// The store's figures now; the metrics show them too.
-  std::shared_ptr<const ShardFigures> Figures();
 
   /// kConflict if the topic is pushed and the reserve is a consumer's.
   void Reserve(Waiters::Reserve reserve);
@@ -132,6 +135,8 @@ class Shard final : private Waiters::Claims {
   void SweepNext(std::shared_ptr<Sweeping> sweeping);
   void PutMissing();
   void Scan();
+  void ScanSome();
+  void PostStep();
   void Announce(const std::vector<std::string>& topics);
   void Announced(Shard& from, std::span<const std::string> topics);
   void Rearm();
@@ -170,6 +175,11 @@ class Shard final : private Waiters::Claims {
   bool begun_ = false;
   TextMap<std::unique_ptr<Dispatcher>> dispatchers_;  // by topic
   std::set<std::pair<IoTime, Dispatcher*>> wakes_;    // when they have something to do
+  std::deque<Task> steps_;                            // of InTurn; one is in the loop if there are any
+  bool scanning_ = false;                             // a scan of the topics is under way:
+  std::string scan_cursor_;                           // where it goes on
+  FiguresParts scanned_;                              // and what it has found
+  FiguresParts outdated_;                             // of an earlier scan; the present one frees it
   std::vector<Task> lookers_;                         // wait for an Advance that leaves nothing due
 
   struct Parcel {

@@ -118,10 +118,17 @@ class FaultyStore final : public Store, public SharedStore {
   void OnGroupLost(std::function<void()>) override {}
   std::vector<GroupState> Groups() const override { return {}; }
   std::vector<StoreServer> Servers() const override { return {}; }
-  std::vector<TopicFigures> Topics() const override {
-    auto topics = inner_.Topics();
-    for (TopicFigures& topic : topics) topic.ready = hide_ready ? 0 : topic.ready;
-    return topics;
+  std::optional<TopicFigures> FindFigures(std::string_view topic) const override {
+    ++looks;
+    auto figures = inner_.FindFigures(topic);
+    if (figures && hide_ready) figures->ready = 0;
+    return figures;
+  }
+  TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override {
+    TopicsPage page = inner_.TopicsFrom(cursor, limit);
+    walked += page.topics.size();
+    for (TopicFigures& topic : page.topics) topic.ready = hide_ready ? 0 : topic.ready;
+    return page;
   }
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override {
@@ -210,6 +217,8 @@ class FaultyStore final : public Store, public SharedStore {
   size_t finds = 0;
   size_t advances = 0;
   size_t finishes = 0;
+  mutable size_t looks = 0;   // at the figures of one topic
+  mutable size_t walked = 0;  // topics whose figures were read one after the other
 
  private:
   template <class T>
@@ -310,11 +319,11 @@ class TestNode {
     return std::move((*reply.got)->topic);
   }
   std::vector<TopicFigures> Topics() {
-    Reply<Report> reply;
+    Reply<TopicReports> reply;
     service->Topics(at(0), "", reply.Catch());
     Run();
     std::vector<TopicFigures> figures;
-    for (TopicReport& topic : reply.got->value().topics) figures.push_back(std::move(topic.figures));
+    for (TopicReport& topic : reply.got->value()) figures.push_back(std::move(topic.figures));
     return figures;
   }
   bool Stop() {

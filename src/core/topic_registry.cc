@@ -1,6 +1,7 @@
 #include "core/topic_registry.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/node.h"
 #include "core/scatter.h"
@@ -13,9 +14,8 @@ namespace {
 constexpr int kTriesMax = 5;  // of a change that meets newer versions
 
 std::optional<Topic> FindTopic(const Store& store, std::string_view name) {
-  auto topics = store.Topics();
-  const auto at = std::ranges::find_if(topics, [&](const TopicFigures& each) { return each.topic.name == name; });
-  return at == topics.end() ? std::nullopt : std::optional(std::move(at->topic));
+  auto figures = store.FindFigures(name);
+  return figures ? std::optional(std::move(figures->topic)) : std::nullopt;
 }
 
 }  // namespace
@@ -218,12 +218,12 @@ void TopicRegistry::KnowEverywhere(const Topic& topic, Done<void> done) {
 }
 
 void TopicRegistry::DropEverywhere(const std::string& topic, Done<void> done) {
-  const auto drop = [topic](Shard& shard, Done<void> dropped) {
+  const auto drop = [&node = node_, topic](Shard& shard, Done<void> dropped) {
     shard.ForgetTopic(topic);
     // Empties the topic in batches first, because a store drops what is left in one go.
-    shard.Sweep(topic, SweepKind::kEmpty, [&shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
-      shard.store().DropTopic(topic, [&shard, dropped = std::move(dropped)](Result<void> result) mutable {
-        shard.Figures();
+    shard.Sweep(topic, SweepKind::kEmpty, [&node, &shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
+      shard.store().DropTopic(topic, [&node, &shard, topic, dropped = std::move(dropped)](Result<void> result) mutable {
+        node.board.Forget(shard.index(), topic);
         dropped(std::move(result));
       });
     });
@@ -235,10 +235,10 @@ void TopicRegistry::DropEverywhere(const std::string& topic, Done<void> done) {
 }
 
 void TopicRegistry::ForgetEverywhere(const std::string& topic, Done<void> done) {
-  const auto forget = [topic](Shard& shard, Done<void> forgotten) {
+  const auto forget = [&node = node_, topic](Shard& shard, Done<void> forgotten) {
     shard.ForgetTopic(topic);
     if (shard.shared_store() != nullptr) shard.shared_store()->ForgetTopic(topic);
-    shard.Figures();
+    node.board.Forget(shard.index(), topic);
     forgotten({});
   };
   OnEveryShard(node_, *node_.shards[0], forget, [this, topic, done = std::move(done)](Result<void> result) mutable {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/hash.h"
 #include "metrics/registry.h"
@@ -42,18 +45,31 @@ class TopicTable {
     auto [at, fresh] = entries_.try_emplace(topic.name);
     at->second.topic = topic;
     if (!fresh) return;
+    names_.insert(at->first);
     at->second.home = placement_.HomeOf(topic.name);
     at->second.lateness = metrics_.GetHistogram("tocsin_lateness_seconds", "From a job's due time to its delivery.",
                                                 {{"topic", topic.name}});
   }
   void Erase(std::string_view topic) {
-    if (const auto at = entries_.find(topic); at != entries_.end()) entries_.erase(at);
+    const auto at = entries_.find(topic);
+    if (at == entries_.end()) return;
+    names_.erase(at->first);
+    entries_.erase(at);
+  }
+
+  /// Up to `max` names that begin with `prefix` and come after `after`, in their order.
+  std::vector<std::string> NamesAfter(std::string_view prefix, std::string_view after, size_t max) const {
+    std::vector<std::string> names;
+    auto at = after.empty() ? names_.lower_bound(prefix) : names_.upper_bound(after);
+    for (; at != names_.end() && at->starts_with(prefix) && names.size() < max; ++at) names.emplace_back(*at);
+    return names;
   }
 
  private:
   const Placement placement_;
   metrics::Registry& metrics_;
   TextMap<TopicEntry> entries_;
+  std::set<std::string_view> names_;  // the keys of entries_
 };
 
 }  // namespace tocsin

@@ -17,7 +17,9 @@
 // the store does not know answer NoSuchTopic (model/topic.h).
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -81,6 +83,12 @@ struct TopicFigures {
   uint64_t purged = 0;
 };
 
+/// A part of the topics that a store holds.
+struct TopicsPage {
+  std::vector<TopicFigures> topics;
+  std::string cursor;  // empty: the end
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -93,8 +101,21 @@ class Store {
   /// no longer has the topic. kConflict if another node has dropped it and created it again: Topics() then has that
   /// one.
   virtual void DropTopic(std::string_view topic, Done<void> done) = 0;
-  /// The topics that it holds, each with its figures.
-  virtual std::vector<TopicFigures> Topics() const = 0;
+  /// The topic with its figures, if it holds it. Its cost does not depend on the number of topics.
+  virtual std::optional<TopicFigures> FindFigures(std::string_view topic) const = 0;
+  /// Up to `limit` of the topics that it holds, with their figures. Every topic that is there during the whole walk is
+  /// met once.
+  virtual TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const = 0;
+  /// All of them at once, which takes long if there are many: for the start, and for tests.
+  std::vector<TopicFigures> Topics() const {
+    TopicsPage page = TopicsFrom({}, kTopicsEach);
+    while (!page.cursor.empty()) {
+      TopicsPage next = TopicsFrom(page.cursor, kTopicsEach);
+      std::ranges::move(next.topics, std::back_inserter(page.topics));
+      page.cursor = std::move(next.cursor);
+    }
+    return std::move(page.topics);
+  }
 
   /// One outcome for each job, in their order; a job sees those before it in the batch. An own id is taken by (key,
   /// id), or by a stored server id with that text; it stays taken while a finished job is retained. kReplace always
@@ -135,6 +156,9 @@ class Store {
   /// Makes ready what is due, rolls back expired leases, forgets what was retained long enough, and does the store's
   /// own upkeep: about `budget` jobs' worth of work. Called when `next` comes, and in any case every second.
   virtual void Advance(Moment now, size_t budget, Done<Advanced> done) = 0;
+
+ private:
+  static constexpr size_t kTopicsEach = 1000;
 };
 
 }  // namespace tocsin

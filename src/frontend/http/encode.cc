@@ -98,11 +98,9 @@ std::string EncodeCounted(const Counted& counted) {
   return fmt::format("{{\"outcome\":\"{}\",\"left\":{}}}", NameOf(counted.outcome), counted.left);
 }
 
-std::string EncodeStats(const NodeFacts& node, const Report& report) {
-  TopicFigures totals;
-  for (const TopicReport& topic : report.topics) Add(totals, topic.figures);
-  const auto in = static_cast<int64_t>(totals.recovered + totals.accepted);
-  const int64_t difference = ConservationDifference(totals);
+std::string EncodeStats(const NodeFacts& node, const Totals& totals) {
+  const auto in = static_cast<int64_t>(totals.figures.recovered + totals.figures.accepted);
+  const int64_t difference = ConservationDifference(totals.figures);
   JsonWriter out;
   out.Object(9);
   out.Member("version", node.version);
@@ -110,9 +108,9 @@ std::string EncodeStats(const NodeFacts& node, const Report& report) {
   out.Member("uptime_ms", node.uptime_ms);
   out.Member("shards", node.shards);
   out.Member("connections", node.connections);
-  out.Member("topics", report.topics.size());
+  out.Member("topics", totals.topics);
   out.Name("totals");
-  shared::ShowFigures(out, totals);
+  shared::ShowFigures(out, totals.figures);
   out.Name("conservation");
   out.Object(3);
   out.Member("in", in);
@@ -120,7 +118,7 @@ std::string EncodeStats(const NodeFacts& node, const Report& report) {
   out.Member("difference", difference);
   out.EndObject();
   out.Name("lateness_ms");
-  shared::Show(out, report.lateness);
+  shared::Show(out, totals.lateness);
   out.EndObject();
   return out.Take();
 }

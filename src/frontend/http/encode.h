@@ -32,7 +32,7 @@ struct NodeFacts {
   size_t shards = 0;
   size_t connections = 0;
 };
-std::string EncodeStats(const NodeFacts& node, const Report& report);
+std::string EncodeStats(const NodeFacts& node, const Totals& totals);
 
 /// The OpenAPI 3.1 document of the API: paths, bodies and most schemas come from the tables of verbs, settings, figures
 /// and a job's members; what those do not say is in openapi.json beside this file.

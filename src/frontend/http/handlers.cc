@@ -176,16 +176,16 @@ Status ShowOpenApi(Call& call) {
 
 Status ShowStats(Call& call) {
   const Context& context = call.context;
-  auto send = [&context](Answer& answer, const Report& report) {
+  auto send = [&context](Answer& answer, const Totals& totals) {
     const auto uptime = context.clock.IoNow() - context.node.started;
     answer.Send({.body = EncodeStats({.version = context.node.version,
                                       .now_ms = ToMs(context.clock.Now().utc),
                                       .uptime_ms = std::chrono::duration_cast<Millis>(uptime).count(),
                                       .shards = context.node.shards,
                                       .connections = context.node.connections->load(std::memory_order_relaxed)},
-                                     report)});
+                                     totals)});
   };
-  context.service.Topics(call.loop, "", call.answer.Then(std::move(send)));
+  context.service.Total(call.loop, call.answer.Then(std::move(send)));
   return {};
 }
 
@@ -196,7 +196,11 @@ class JsonReply final : public shared::Reply {
   explicit JsonReply(Answer answer) : answer_(std::move(answer)) {}
 
   std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
-  Status MakeRoom(size_t bytes) override { return answer_.MakeRoom(bytes); }
+  Status MakeRoom(size_t bytes) override {
+    TOCSIN_TRY(answer_.MakeRoom(bytes));
+    out_.Reserve(bytes);  // a large text must not be copied while it grows
+    return {};
+  }
   void Fail(const Error& error) override { answer_.Fail(OnTheWire(error)); }
   void Missing(const Error& error) override { Fail(error); }
   void Done(std::string_view outcome) override {

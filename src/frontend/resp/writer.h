@@ -17,6 +17,8 @@ class Writer final : public shared::ValueWriter {
  public:
   Writer(std::string& out, Protocol protocol) : out_(out), resp3_(protocol == Protocol::kResp3) {}
 
+  /// Room for so many bytes more.
+  void Reserve(size_t bytes) { out_.reserve(out_.size() + bytes); }
   void Simple(std::string_view text);
   void Text(std::string_view bytes) override;
   void Number(int64_t value) override { Head(':', value); }

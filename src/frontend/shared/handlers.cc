@@ -50,28 +50,46 @@ void SetPaused(Call call) {
 }
 
 void ShowTopic(Call call) {
-  const std::string name = call.topic;
-  call.service.Topics(call.loop, name,
-                      Answer<Report>(std::move(call.reply), [name](Reply& reply, const Report& report) {
-                        if (report.topics.empty()) return reply.Fail(NoSuchTopic(name).error());
-                        kShow(reply, report.topics.front());
-                      }));
+  call.service.ShowTopic(call.loop, std::move(call.topic), Answer<TopicReport>(std::move(call.reply), kShow));
+}
+
+/// A long answer that is written in steps, of which the loop does one in a turn. `step` returns false at the end.
+struct LongAnswer {
+  Service& service;
+  Loop& loop;
+  std::unique_ptr<Reply> reply;
+  std::move_only_function<bool()> step;
+};
+
+void WriteOn(const std::shared_ptr<LongAnswer>& answer) {
+  const auto connection = answer->reply->connection();
+  connection->Guard([&] {
+    if (!answer->step()) return answer->reply->Send();
+    answer->service.InTurn(answer->loop, [answer] { WriteOn(answer); });
+  });
 }
 
 void ListTopics(Call call) {
-  auto send = [prefix = std::move(call.prefix)](Reply& reply, Report& report) {
-    std::erase_if(report.topics,
-                  [&](const TopicReport& topic) { return !topic.figures.topic.name.starts_with(prefix); });
+  const auto answer = std::make_shared<LongAnswer>(call.service, call.loop, std::move(call.reply));
+  const auto begin = [answer](TopicReports& topics) {
+    Reply& reply = *answer->reply;
     size_t bytes = 0;
-    for (const TopicReport& topic : report.topics) bytes += BytesMax(topic.figures.topic);
+    for (const TopicReport& topic : topics) bytes += BytesMax(topic.figures.topic);
     if (const Status room = reply.MakeRoom(bytes); !room) return reply.Fail(room.error());
     ValueWriter& out = reply.BeginSingle("topics");
-    out.Array(report.topics.size());
-    for (const TopicReport& topic : report.topics) Show(out, topic);
-    out.EndArray();
-    reply.Send();
+    out.Array(topics.size());
+    answer->step = [&out, left = std::move(topics)]() mutable {
+      constexpr size_t kEach = 32;
+      for (size_t i = 0; i < kEach && !left.empty(); ++i, left.pop_front()) Show(out, left.front());
+      if (left.empty()) out.EndArray();
+      return !left.empty();
+    };
+    WriteOn(answer);
   };
-  call.service.Topics(call.loop, "", Answer<Report>(std::move(call.reply), std::move(send)));
+  call.service.Topics(call.loop, std::move(call.prefix), [answer, begin](Result<TopicReports> topics) {
+    const auto connection = answer->reply->connection();
+    connection->Guard([&] { topics ? begin(*topics) : answer->reply->Fail(topics.error()); });
+  });
 }
 
 void DropTopic(Call call) {
@@ -116,6 +134,7 @@ void ShowJob(Call call) {
 }
 
 void ListJobs(Call call) {
+  static constexpr size_t kJobBytes = 512;  // without its payload
   constexpr int64_t kPageDefault = 100;
   // Before the page is built: the budget refuses what is larger than kSmallBytes.
   if (const Status room = call.reply->MakeRoom(net::Budget::kSmallBytes + 1); !room) {
@@ -126,15 +145,27 @@ void ListJobs(Call call) {
                       .state = call.arguments.state,
                       .cursor = std::string(call.arguments.cursor),
                       .limit = std::min(limit, call.service.limits().batch)};
-  auto send = [reason = std::string(call.arguments.reason)](Reply& reply, Page& page) {
+  const auto answer = std::make_shared<LongAnswer>(call.service, call.loop, std::move(call.reply));
+  const auto begin = [answer, reason = std::string(call.arguments.reason)](Page& page) {
+    Reply& reply = *answer->reply;
     // The store does not filter, so a page may be empty though more follow.
     if (!reason.empty()) KeepWithReason(page.jobs, reason);
     if (const Status room = reply.MakeRoom(BytesMax(page.jobs)); !room) return reply.Fail(room.error());
     ValueWriter& out = reply.BeginPage(page.cursor, page.jobs.jobs.size());
-    for (const JobView& job : page.jobs.jobs) Show(out, job);
-    reply.Send();
+    answer->step = [&out, jobs = std::move(page.jobs), next = size_t{0}]() mutable {
+      constexpr size_t kBytesEach = 256 << 10;
+      for (size_t bytes = 0; next < jobs.jobs.size() && bytes < kBytesEach; ++next) {
+        Show(out, jobs.jobs[next]);
+        bytes += kJobBytes + jobs.jobs[next].payload.size();
+      }
+      return next < jobs.jobs.size();
+    };
+    WriteOn(answer);
   };
-  call.service.List(call.loop, std::move(request), Answer<Page>(std::move(call.reply), std::move(send)));
+  call.service.List(call.loop, std::move(request), [answer, begin](Result<Page> page) {
+    const auto connection = answer->reply->connection();
+    connection->Guard([&] { page ? begin(*page) : answer->reply->Fail(page.error()); });
+  });
 }
 
 void ShowCluster(Call call) {

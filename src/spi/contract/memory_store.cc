@@ -92,21 +92,28 @@ void MemoryStore::DropTopic(std::string_view topic, Done<void> done) {
   Answer<void>(std::move(done), {});
 }
 
-std::vector<TopicFigures> MemoryStore::Topics() const {
-  std::vector<TopicFigures> all;
-  for (const auto& [name, held] : topics_) {
-    TopicFigures figures = held.counts;
-    figures.topic = held.topic;
-    figures.bytes = held.LiveBytes();
-    for (const auto& [uid, job] : held.jobs) {
-      figures.scheduled += job.state == State::kScheduled;
-      figures.ready += job.Ready(latest_);
-      figures.leased += job.state == State::kLeased;
-      figures.dead += job.state == State::kDead;
-    }
-    all.push_back(std::move(figures));
+std::optional<TopicFigures> MemoryStore::FindFigures(std::string_view topic) const {
+  const auto found = topics_.find(topic);
+  if (found == topics_.end()) return std::nullopt;
+  const TopicJobs& held = found->second;
+  TopicFigures figures = held.counts;
+  figures.topic = held.topic;
+  figures.bytes = held.LiveBytes();
+  for (const auto& [uid, job] : held.jobs) {
+    figures.scheduled += job.state == State::kScheduled;
+    figures.ready += job.Ready(latest_);
+    figures.leased += job.state == State::kLeased;
+    figures.dead += job.state == State::kDead;
   }
-  return all;
+  return figures;
+}
+
+TopicsPage MemoryStore::TopicsFrom(std::string_view cursor, size_t limit) const {
+  TopicsPage page;
+  auto at = topics_.lower_bound(cursor);
+  for (; at != topics_.end() && page.topics.size() < limit; ++at) page.topics.push_back(*FindFigures(at->first));
+  if (at != topics_.end()) page.cursor = at->first;
+  return page;
 }
 
 void MemoryStore::Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,

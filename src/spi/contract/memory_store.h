@@ -23,7 +23,8 @@ class MemoryStore final : public Store {
 
   void PutTopic(const Topic& topic, Done<void> done) override;
   void DropTopic(std::string_view topic, Done<void> done) override;
-  std::vector<TopicFigures> Topics() const override;
+  std::optional<TopicFigures> FindFigures(std::string_view topic) const override;
+  TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
   void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override;

@@ -442,5 +442,33 @@ TEST_P(StoreContract, AdvanceDoesAboutAsMuchAsItsBudget) {
   EXPECT_EQ(Claim(5000).jobs.size(), 2000U);
 }
 
+TEST_P(StoreContract, TopicsAreReadInPartsAndOneByOne) {
+  std::set<std::string> expected{kTopic};
+  for (int i = 0; i < 25; ++i) {
+    Topic topic = DefaultSettings();
+    topic.name = fmt::format("topic-{}", i);
+    Put(topic);
+    expected.insert(topic.name);
+  }
+  Accept(Job("a", 1h), "topic-7");
+  std::multiset<std::string> met;
+  std::string cursor;
+  do {
+    const TopicsPage page = store().TopicsFrom(cursor, 10);
+    ASSERT_LE(page.topics.size(), 10U);
+    for (const TopicFigures& figures : page.topics) {
+      met.insert(figures.topic.name);
+      const auto alone = store().FindFigures(figures.topic.name);
+      ASSERT_TRUE(alone);
+      EXPECT_EQ(alone->topic, figures.topic);
+      EXPECT_EQ(alone->scheduled, figures.scheduled);
+      EXPECT_EQ(figures.scheduled, figures.topic.name == "topic-7" ? 1U : 0U);
+    }
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  EXPECT_EQ(met, (std::multiset<std::string>(expected.begin(), expected.end())));
+  EXPECT_FALSE(store().FindFigures("none"));
+}
+
 }  // namespace
 }  // namespace tocsin

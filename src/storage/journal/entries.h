@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/codec.h"
+#include "base/hash.h"
 #include "model/job.h"
 #include "model/topic.h"
 
@@ -32,8 +33,8 @@ enum class EntryType : uint8_t {
 
 /// Data that few jobs have. Kept aside in memory, and written only if there is any.
 struct Details {
-  std::string reason;                   // of the last failed attempt
-  std::unordered_set<uint64_t> events;  // hashes of the events that were counted
+  std::string reason;                             // of the last failed attempt
+  std::unordered_set<uint64_t, WordHash> events;  // Hash64 of the events that were counted
   uint32_t count_left = 0;
   bool finished = false;  // retained after its end: the next two hold its due time
   Time finished_due = kNever;

@@ -27,7 +27,7 @@ uint16_t HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> sha
   }
   *free = TopicState{};
   free->settings = settings;
-  free->hash = Hash64(settings.name);
+  free->hash = TableHash(settings.name);
   free->shared = std::move(shared);
   free->used = true;
   const auto number = static_cast<uint16_t>(free - topics_.begin());
@@ -50,6 +50,9 @@ Index HotTier::Create(uint16_t topic, Uid uid, size_t body_size) {
     bodies_.Free(body, body_size);
     return 0;
   }
+  const uint32_t block = index >> kBlockShift;
+  if (block >= marks_.size()) marks_.resize(block + 1);
+  marks_[block] |= MarkOf(topic);
   HotJob& hot = jobs_[index];
   hot.uid = uid;
   hot.topic = topic;
@@ -59,7 +62,7 @@ Index HotTier::Create(uint16_t topic, Uid uid, size_t body_size) {
 }
 
 uint64_t HotTier::OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id) {
-  return Hash64(id, key.empty() ? topic_hash : Hash64(key, topic_hash));
+  return TableHash(id, key.empty() ? topic_hash : TableHash(key, topic_hash));
 }
 
 std::optional<uint64_t> HotTier::OwnHash(const HotJob& hot) const {

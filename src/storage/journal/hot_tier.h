@@ -95,7 +95,7 @@ struct SharedUse {
 
 struct TopicState {
   Topic settings;
-  uint64_t hash = 0;
+  uint64_t hash = 0;  // TableHash of its name
   ReadyJobs ready;
   List dead;
   TopicFigures figures;  // figures.topic stays empty
@@ -161,6 +161,11 @@ class HotTier {
   /// The lease that a token names, if the token is current; 0 otherwise.
   uint32_t LeaseOf(const Token& token, uint16_t topic) const;
   Index end() const { return jobs_.end(); }
+  /// Hands the topic's jobs from `from` on to `take(index)`, which may erase the job, until that returns false or about
+  /// `work` places were looked at. Returns where to go on, end() at the end. Every job that is there during the whole
+  /// walk is met once.
+  template <class Take>
+  Index Walk(uint16_t topic, Index from, size_t work, Take&& take);
   size_t size() const { return jobs_.live(); }
 
   std::string_view BodyOf(const HotJob& hot) const { return {bodies_.At(hot.body), hot.body_size}; }
@@ -234,6 +239,11 @@ class HotTier {
 
   Slab<HotJob> jobs_;
   Slab<Lease> leases_;
+  // For each block of jobs a bit for each topic, modulo 64, that has a job there, and perhaps for others: a walk skips
+  // blocks without the topic's bit.
+  static constexpr uint32_t kBlockShift = 8;
+  static uint64_t MarkOf(uint16_t topic) { return uint64_t{1} << topic % 64; }
+  std::vector<uint64_t> marks_;
   BlobArena bodies_;
   IdTable by_uid_;
   IdTable by_own_;
@@ -264,6 +274,33 @@ const Details& HotTier::ChangeDetails(Index index, F&& change) {
   details.bytes = details.MemoryBytes();
   details_bytes_ += details.bytes;
   return details;
+}
+
+template <class Take>
+Index HotTier::Walk(uint16_t topic, Index from, size_t work, Take&& take) {
+  constexpr size_t kSkipsMax = 64;  // as many skipped blocks cost as much as one job
+  size_t skipped = 0;
+  while (from < jobs_.end() && work > 0) {
+    const uint32_t block = from >> kBlockShift;
+    const bool whole = from <= std::max(block << kBlockShift, 1U);
+    const auto stop = static_cast<Index>(std::min<uint64_t>(jobs_.end(), uint64_t{block + 1} << kBlockShift));
+    if ((marks_[block] & MarkOf(topic)) == 0) {
+      from = stop;
+      work -= ++skipped % kSkipsMax == 0 ? 1 : 0;
+      continue;
+    }
+    work -= std::min<size_t>(work, stop - from);
+    uint64_t marks = 0;
+    while (from < stop) {
+      const Index index = from++;
+      const HotJob& hot = jobs_[index];
+      if (hot.IsFree()) continue;
+      marks |= MarkOf(hot.topic);
+      if (hot.topic == topic && !take(index)) return from;
+    }
+    if (whole) marks_[block] = marks;  // without the topics whose jobs have gone
+  }
+  return from;
 }
 
 template <class OnForget>

@@ -7,10 +7,17 @@
 namespace tocsin::journal {
 namespace {
 
-/// The most jobs that one call looks at: a listing of few jobs among many must not stall the shard.
-constexpr size_t kScanMax = 100'000;
+/// The most jobs that one call looks at, and that a page lists: neither may stall the shard.
+constexpr size_t kScanMax = 8192;
+constexpr size_t kListMax = 512;
 /// A page holds at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kPageBytes = 4 << 20;
+
+TopicFigures FiguresOf(const TopicState& topic) {
+  TopicFigures figures = topic.figures;
+  figures.topic = topic.settings;
+  return figures;
+}
 
 /// Leaves `at` alone if there is no cursor.
 Status ParseCursor(std::string_view cursor, Index& at) {
@@ -33,6 +40,22 @@ bool Concerns(SweepKind kind, State state) {
   return true;
 }
 
+uint64_t CountOf(State state, const TopicState& topic) {
+  const TopicFigures& figures = topic.figures;
+  switch (state) {
+    case State::kScheduled:
+      return figures.scheduled;
+    case State::kLeased:
+      return figures.leased;
+    case State::kDead:
+      return figures.dead;
+    case State::kDone:
+    case State::kCancelled:
+      break;
+  }
+  return topic.jobs - figures.scheduled - figures.leased - figures.dead;  // both together
+}
+
 /// False if no job of the topic can match: most topics have no dead letters, so this saves the scan.
 bool HasAny(SweepKind kind, const TopicState& topic) {
   switch (kind) {
@@ -48,6 +71,25 @@ bool HasAny(SweepKind kind, const TopicState& topic) {
 }
 
 }  // namespace
+
+std::optional<TopicFigures> ShardStore::FindFigures(std::string_view topic) const {
+  const uint16_t number = tier_.FindTopic(topic);
+  return number == kNoTopic ? std::nullopt : std::optional(FiguresOf(tier_.topic(number)));
+}
+
+TopicsPage ShardStore::TopicsFrom(std::string_view cursor, size_t limit) const {
+  const auto& topics = tier_.topics();
+  Index at = 0;  // the number of a topic
+  TOCSIN_CHECK(ParseCursor(cursor, at));
+  TopicsPage page;
+  // Numbers that are not in use count too, so that a page never takes long.
+  const size_t stop = std::min(topics.size(), at + limit);
+  for (; at < stop; ++at) {
+    if (topics[at].used) page.topics.push_back(FiguresOf(topics[at]));
+  }
+  if (at < topics.size()) page.cursor = std::to_string(at);
+  return page;
+}
 
 Time ShardStore::ShownDue(Index index, Moment now) const {
   const HotJob& hot = tier_.at(index);
@@ -115,14 +157,15 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
   Index at = 1;
   if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
   std::vector<Index> found;
-  const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
   size_t bytes = 0;
-  for (; at < stop && found.size() < limit && bytes < kPageBytes; ++at) {
-    const HotJob& hot = tier_.at(at);
-    if (hot.IsFree() || hot.topic != topic || hot.state != state) continue;
-    found.push_back(at);
+  if (CountOf(state, tier_.topic(topic)) == 0) at = tier_.end();
+  at = tier_.Walk(topic, at, kScanMax, [&](Index index) {
+    const HotJob& hot = tier_.at(index);
+    if (hot.state != state) return true;
+    found.push_back(index);
     bytes += hot.body_size;
-  }
+    return found.size() < std::min(limit, kListMax) && bytes < kPageBytes;
+  });
   Page page;
   page.jobs = ViewAll(found, now);
   page.jobs.more = bytes >= kPageBytes;
@@ -143,13 +186,11 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
   lane_->Begin(now);
   Swept swept;
   if (HasAny(kind, tier_.topic(topic))) {
-    const uint64_t stop = std::min<uint64_t>(tier_.end(), uint64_t{at} + kScanMax);
-    for (; at < stop && swept.changed < limit; ++at) {
-      const HotJob& hot = tier_.at(at);
-      if (hot.IsFree() || hot.topic != topic || !Concerns(kind, hot.state)) continue;
-      SweepOne(at, kind, now);
-      ++swept.changed;
-    }
+    at = tier_.Walk(topic, at, kScanMax, [&](Index index) {
+      if (!Concerns(kind, tier_.at(index).state)) return true;
+      SweepOne(index, kind, now);
+      return ++swept.changed < limit;
+    });
     if (at < tier_.end() && HasAny(kind, tier_.topic(topic))) swept.cursor = std::to_string(at);
   }
   lane_->Append();

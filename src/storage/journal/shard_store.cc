@@ -163,16 +163,6 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
   lane_->Reply(std::move(done), {});
 }
 
-std::vector<TopicFigures> ShardStore::Topics() const {
-  std::vector<TopicFigures> all;
-  for (const TopicState& topic : tier_.topics()) {
-    if (!topic.used) continue;
-    all.push_back(topic.figures);
-    all.back().topic = topic.settings;
-  }
-  return all;
-}
-
 void ShardStore::WritePut(std::string& out, Index index, Moment now) {
   const HotJob& hot = tier_.at(index);
   PutEntry put;

@@ -34,7 +34,7 @@ class NodeUse {
  private:
   const uint64_t memory_limit_bytes_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<SharedUse>> topics_;
+  TextMap<std::weak_ptr<SharedUse>> topics_;
 };
 
 /// Which jobs of one shard have their latest put in which segment, so that an old segment can be emptied by copying
@@ -124,7 +124,8 @@ class ShardStore final : public Store {
 
   void PutTopic(const Topic& topic, Done<void> done) override;
   void DropTopic(std::string_view topic, Done<void> done) override;
-  std::vector<TopicFigures> Topics() const override;
+  std::optional<TopicFigures> FindFigures(std::string_view topic) const override;
+  TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
   void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override;

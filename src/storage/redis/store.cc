@@ -258,11 +258,17 @@ void RedisStore::TopicsAreStale() {
   if (options_.shard == 0 && changed_) changed_();
 }
 
-std::vector<TopicFigures> RedisStore::Topics() const {
-  std::vector<TopicFigures> all;
-  all.reserve(topics_.size());
-  for (const auto& [name, slots] : topics_) all.push_back(slots.Figures());
-  return all;
+std::optional<TopicFigures> RedisStore::FindFigures(std::string_view topic) const {
+  const auto at = topics_.find(topic);
+  return at == topics_.end() ? std::nullopt : std::optional(at->second.Figures());
+}
+
+TopicsPage RedisStore::TopicsFrom(std::string_view cursor, size_t limit) const {
+  TopicsPage page;
+  auto at = topics_.lower_bound(cursor);
+  for (; at != topics_.end() && page.topics.size() < limit; ++at) page.topics.push_back(at->second.Figures());
+  if (at != topics_.end()) page.cursor = at->first;
+  return page;
 }
 
 void RedisStore::PutTopic(const Topic& topic, Done<void> done) {

@@ -77,22 +77,20 @@ std::string ServerText(const Server& server) {
       server.CommandsAnswered());
 }
 
-void AddTopics(std::string& text, const Report& report, bool totals_wanted, bool lateness_wanted,
+void AddTopics(std::string& text, const Totals& totals, bool totals_wanted, bool lateness_wanted,
                bool conservation_wanted) {
-  TopicFigures totals;
-  for (const TopicReport& topic : report.topics) Add(totals, topic.figures);
   const auto out = std::back_inserter(text);
   const auto begin = [&] { text += text.empty() ? "" : "\r\n"; };  // an empty line between two sections
   if (totals_wanted) {
     begin();
-    fmt::format_to(out, "# totals\r\ntopics:{}\r\n", report.topics.size());
+    fmt::format_to(out, "# totals\r\ntopics:{}\r\n", totals.topics);
     for (const FigureColumn& column : kFigureColumns) {
-      fmt::format_to(out, "totals_{}:{}\r\n", column.name, totals.*column.value);
+      fmt::format_to(out, "totals_{}:{}\r\n", column.name, totals.figures.*column.value);
     }
   }
   if (lateness_wanted) {
     begin();
-    const Lateness& lateness = report.lateness;
+    const Lateness& lateness = totals.lateness;
     fmt::format_to(out,
                    "# lateness\r\nlateness_ms_count:{}\r\nlateness_ms_p50:{:.3f}\r\nlateness_ms_p99:{:.3f}\r\n"
                    "lateness_ms_p999:{:.3f}\r\nlateness_ms_max:{:.3f}\r\n",
@@ -100,8 +98,8 @@ void AddTopics(std::string& text, const Report& report, bool totals_wanted, bool
   }
   if (conservation_wanted) {
     begin();
-    const uint64_t in = totals.recovered + totals.accepted;
-    const int64_t difference = ConservationDifference(totals);
+    const uint64_t in = totals.figures.recovered + totals.figures.accepted;
+    const int64_t difference = ConservationDifference(totals.figures);
     fmt::format_to(out, "# conservation\r\nconservation_in:{}\r\nconservation_out:{}\r\nconservation_difference:{}\r\n",
                    in, static_cast<int64_t>(in) - difference, difference);
   }
@@ -147,16 +145,16 @@ Status Info(Call& call) {
   const bool conservation = Wants(call, "conservation");
   // What all topics hold is for those who may see all topics.
   const auth::Grant* const grant = call.session.grant();
-  const bool all = server.tokens() == nullptr || (grant != nullptr && grant->AllowsAll(auth::Scope::kAdmin));
-  if (!all || !(totals || lateness || conservation)) {
+  const bool sees_all = server.tokens() == nullptr || (grant != nullptr && grant->AllowsAll(auth::Scope::kAdmin));
+  if (!sees_all || !(totals || lateness || conservation)) {
     Reply(call).Text(text);
     return {};
   }
-  auto add = [text = std::move(text), totals, lateness, conservation](Answer& answer, const Report& report) mutable {
-    AddTopics(text, report, totals, lateness, conservation);
+  auto add = [text = std::move(text), totals, lateness, conservation](Answer& answer, const Totals& all) mutable {
+    AddTopics(text, all, totals, lateness, conservation);
     answer.writer().Text(text);
   };
-  server.context().service.Topics(server.loop(), "", call.session.pipeline().Hold(call).Then(std::move(add)));
+  server.context().service.Total(server.loop(), call.session.pipeline().Hold(call).Then(std::move(add)));
   return {};
 }
 

@@ -80,7 +80,11 @@ class RespReply final : public shared::Reply {
   explicit RespReply(Answer answer) : answer_(std::move(answer)), out_(answer_.writer()) {}
 
   std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
-  Status MakeRoom(size_t bytes) override { return answer_.MakeRoom(bytes); }
+  Status MakeRoom(size_t bytes) override {
+    TOCSIN_TRY(answer_.MakeRoom(bytes));
+    out_.Reserve(bytes);  // a large text must not be copied while it grows
+    return {};
+  }
   void Fail(const Error& error) override { answer_.Fail(error); }
   void Missing(const Error& /*error*/) override {
     out_.Null();

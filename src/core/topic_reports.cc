@@ -1,0 +1,130 @@
+#include "core/topic_reports.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "core/scatter.h"
+
+namespace tocsin {
+namespace {
+
+constexpr size_t kWalkTopics = 64;  // in one step
+
+Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
+  return {.count = recorded.count,
+          .p50 = recorded.Quantile(0.5),
+          .p99 = recorded.Quantile(0.99),
+          .p999 = recorded.Quantile(0.999),
+          .max = recorded.Quantile(1)};
+}
+
+/// Null if nothing was delivered.
+const metrics::Histogram* HistogramOf(Shard& origin, const TopicFigures& figures) {
+  const TopicEntry* entry = origin.topics().Find(figures.topic.name);
+  return entry == nullptr || figures.delivered == 0 ? nullptr : entry->lateness.get();
+}
+
+TopicReport ReportOf(Shard& origin, TopicFigures figures) {
+  const metrics::Histogram* const histogram = HistogramOf(origin, figures);
+  return {.figures = std::move(figures), .lateness = histogram == nullptr ? Lateness{} : LatenessOf(histogram->Read())};
+}
+
+}  // namespace
+
+struct TopicReporter::Walk {
+  Shard& origin;
+  std::string prefix;
+  std::move_only_function<void(TopicFigures)> take;
+  Task end;
+  std::string after = {};  // the last name of the step before
+};
+
+void TopicReporter::Read(Shard& origin, std::vector<std::string> names, Done<std::vector<TopicFigures>> done) {
+  struct Reading {
+    std::vector<std::string> names;
+    std::vector<std::vector<std::optional<TopicFigures>>> parts;  // by shard
+  };
+  const auto reading = std::make_shared<Reading>(std::move(names));
+  reading->parts.resize(node_.shards.size());
+  const auto look = [&origin, reading](Shard& shard, Done<void> looked) {
+    auto read = [&shard, reading, looked = std::move(looked)]() mutable {
+      auto& part = reading->parts[shard.index()];
+      for (const std::string& name : reading->names) part.push_back(shard.store().FindFigures(name));
+      looked({});
+    };
+    if (&shard == &origin) return read();
+    shard.InTurn(std::move(read));
+  };
+  OnEveryShard(node_, origin, look, [reading, done = std::move(done)](Result<void>) mutable {
+    std::vector<TopicFigures> sums(reading->names.size());
+    for (const auto& part : reading->parts) {
+      for (size_t i = 0; i < sums.size(); ++i) {
+        if (part[i]) AddPart(sums[i], *part[i]);
+      }
+    }
+    done(std::move(sums));
+  });
+}
+
+void TopicReporter::One(Shard& origin, std::string topic, Done<TopicReport> done) {
+  Read(origin, {topic}, [&origin, topic, done = std::move(done)](Result<std::vector<TopicFigures>> read) mutable {
+    if (read->front().topic.name.empty()) return done(NoSuchTopic(topic));
+    done(ReportOf(origin, std::move(read->front())));
+  });
+}
+
+void TopicReporter::Next(std::shared_ptr<Walk> walk) {
+  Shard& here = walk->origin;
+  here.InTurn([this, &here, walk = std::move(walk)]() mutable {
+    auto names = here.topics().NamesAfter(walk->prefix, walk->after, kWalkTopics);
+    if (names.empty()) return walk->end();
+    walk->after = names.back();
+    Read(here, std::move(names), [this, walk = std::move(walk)](Result<std::vector<TopicFigures>> read) mutable {
+      for (TopicFigures& figures : *read) {
+        if (!figures.topic.name.empty()) walk->take(std::move(figures));  // otherwise dropped meanwhile
+      }
+      Next(std::move(walk));
+    });
+  });
+}
+
+void TopicReporter::All(Shard& origin, std::string prefix, Done<TopicReports> done) {
+  const auto reports = std::make_shared<TopicReports>();
+  auto take = [&origin, reports](TopicFigures figures) { reports->push_back(ReportOf(origin, std::move(figures))); };
+  auto end = [reports, done = std::move(done)]() mutable { done(std::move(*reports)); };
+  Next(std::make_shared<Walk>(origin, std::move(prefix), std::move(take), std::move(end)));
+}
+
+void TopicReporter::Total(Shard& origin, Done<Totals> done) {
+  Waiting& waiting = totals_[origin.index()];
+  waiting.callers.push_back(std::move(done));
+  if (!waiting.walking) StartTotals(origin);
+}
+
+void TopicReporter::StartTotals(Shard& origin) {
+  struct Adding {
+    std::vector<Done<Totals>> callers;
+    Totals totals;
+    metrics::Histogram::Snapshot lateness;
+    std::unordered_set<const metrics::Histogram*> added;  // topics over the registry's limit share one
+  };
+  Waiting& waiting = totals_[origin.index()];
+  waiting.walking = true;
+  const auto adding = std::make_shared<Adding>(std::exchange(waiting.callers, {}));
+  auto take = [&origin, adding](const TopicFigures& figures) {
+    ++adding->totals.topics;
+    Add(adding->totals.figures, figures);
+    const metrics::Histogram* const histogram = HistogramOf(origin, figures);
+    if (histogram != nullptr && adding->added.insert(histogram).second) adding->lateness.Add(histogram->Read());
+  };
+  auto end = [this, &origin, &waiting, adding] {
+    adding->totals.lateness = LatenessOf(adding->lateness);
+    waiting.walking = false;
+    // Started before the answers: after the last of them the shard may be quiet.
+    if (!waiting.callers.empty()) StartTotals(origin);
+    for (Done<Totals>& caller : adding->callers) caller(adding->totals);
+  };
+  Next(std::make_shared<Walk>(origin, std::string(), std::move(take), std::move(end)));
+}
+
+}  // namespace tocsin

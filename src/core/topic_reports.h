@@ -1,0 +1,46 @@
+// TopicReporter: what the shards say about topics, summed, with their lateness. One topic costs one look in each store.
+// All topics are walked by name, a few in each step, and every shard does one step in a turn (Shard::InTurn): however
+// many topics and callers there are, no shard is held up. Callers that want the totals share a walk.
+//
+// Owned by the service. Every method is called on the thread of `origin`, where `done` runs too. The caller keeps
+// `origin` from being quiet until then.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/node.h"
+#include "core/requests.h"
+#include "core/shard.h"
+
+namespace tocsin {
+
+class TopicReporter {
+ public:
+  explicit TopicReporter(Node& node, size_t shards) : node_(node), totals_(shards) {}
+
+  /// kTopicNotFound if no store has it.
+  void One(Shard& origin, std::string topic, Done<TopicReport> done);
+  /// Those whose names begin with `prefix`.
+  void All(Shard& origin, std::string prefix, Done<TopicReports> done);
+  void Total(Shard& origin, Done<Totals> done);
+
+ private:
+  struct Walk;
+  /// The totals that the callers of one shard wait for.
+  struct Waiting {
+    std::vector<Done<Totals>> callers;
+    bool walking = false;  // for others, who came before
+  };
+
+  /// Sums the topics of `names` over the shards, in their order; those that no store has have no name.
+  void Read(Shard& origin, std::vector<std::string> names, Done<std::vector<TopicFigures>> done);
+  void Next(std::shared_ptr<Walk> walk);
+  void StartTotals(Shard& origin);
+
+  Node& node_;
+  std::vector<Waiting> totals_;  // by shard
+};
+
+}  // namespace tocsin
