@@ -1,6 +1,7 @@
 #include "storage/journal/journal.h"
 
 #include "base/codec.h"
+#include "base/log.h"
 #include "base/result.h"
 
 namespace tocsin::journal {
@@ -180,7 +181,7 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
   for (Batch& batch : batches) {
     if (batch.segment != writing_segment_) TOCSIN_TRY(Switch(batch.segment));
     // A close record says that the next segment exists, so its file has to be durable first.
-    if (batch.closes) TOCSIN_TRY(segments_->Prepare());
+    if (batch.closes) TOCSIN_TRY(PrepareNext());
     Lsn lsn = batch.segment * options_.segment_bytes + batch.offset;
     for (size_t at = 0; at < batch.records.size(); at += RecordSize(&batch.records[at])) {
       PlaceRecord(&batch.records[at], lsn + at, synced);
@@ -204,6 +205,16 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
   }
   acknowledged_.store(options_.durability == Durability::kFsync ? synced_.load() : written_, std::memory_order_release);
   return {};
+}
+
+Status Journal::PrepareNext() {
+  while (true) {
+    Status done = segments_->Prepare();
+    if (done || done.error().code != Code::kOverloaded) return done;
+    // There is a file in reserve, but the system opens none for now. Nothing was written, so we can wait.
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; })) return done;
+  }
 }
 
 Status Journal::Switch(uint64_t segment) {
@@ -248,9 +259,9 @@ void Journal::Maintain() {
   if (done) done = segments_->Prepare();
   if (done) done = segments_->Reserve();
   if (done) {
-    full_ = false;
-  } else if (done.error().code == Code::kStorageFull) {
-    full_ = true;
+    if (full_.exchange(false)) LogInfo("new jobs are taken again");
+  } else if (done.error().code == Code::kStorageFull || done.error().code == Code::kOverloaded) {
+    if (!full_.exchange(true)) LogWarn("no new jobs are taken for now: {}", done.error().message);
   } else {
     Fail(done.error());
   }

@@ -139,6 +139,7 @@ class Journal {
   void Rotate();
 
   Status WriteBatches(std::vector<Batch>& batches);
+  Status PrepareNext();
   Status Switch(uint64_t segment);
   Status SyncFile();
   void Fail(Error error);
