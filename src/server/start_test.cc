@@ -1,7 +1,9 @@
 // What a node prepares before it serves: the limit of open files, the banner, the store.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "base/log.h"
 #include "server/backing.h"
 #include "server/program.h"
 #include "server/server_test_site.h"
@@ -9,6 +11,7 @@
 namespace tocsin {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -90,6 +93,22 @@ TEST_F(BackingTest, AJournalIsOpenedInItsFolderAndKnowsItself) {
   EXPECT_EQ(report->store, "journal");
   EXPECT_EQ(report->node, "me-1");
   EXPECT_TRUE(backing->Close());
+}
+
+TEST_F(BackingTest, AFolderThatOthersMayChangeIsAWarning) {
+  const auto log_of = [this](mode_t mode) {
+    EXPECT_EQ(::chmod(folder_.At("data").c_str(), mode), 0);
+    SetLogLevel(LogLevel::kWarn);
+    testing::internal::CaptureStderr();
+    const auto backing = Make({"--shards=1"});
+    EXPECT_TRUE(backing->Open([] { return true; }));
+    EXPECT_TRUE(backing->Close());
+    return testing::internal::GetCapturedStderr();
+  };
+  ASSERT_EQ(::mkdir(folder_.At("data").c_str(), 0700), 0);
+  EXPECT_EQ(log_of(0700), "");
+  EXPECT_EQ(log_of(0755), "") << "its files have mode 0600";
+  EXPECT_THAT(log_of(0777), AllOf(HasSubstr(folder_.At("data")), HasSubstr("0777"), HasSubstr("chmod 700")));
 }
 
 TEST_F(BackingTest, WaitingForRedisEndsIfTheServerIsToldToStop) {
