@@ -32,7 +32,7 @@ TEST(FileLimit, SocketsFitBelowTheHardLimitAndLeaveRoomForOtherFiles) {
   const testing::ExitedWithCode fits(0);
   EXPECT_EXIT(PlanIn(100, 600, 300, {300, 200}), fits, "") << "webhooks get the rest";
   EXPECT_EXIT(PlanIn(500, 500, 500, {300, 100}), fits, "") << "and a quarter at least";
-  EXPECT_EXIT(PlanIn(20'100, 20'100, 1'000'000, {20'000 - 1024, 1024}), fits, "") << "if that is not very many";
+  EXPECT_EXIT(PlanIn(8'100, 8'100, 1'000'000, {8'000 - 1024, 1024}), fits, "") << "if that is not very many";
   EXPECT_EXIT(PlanIn(120, 120, 10'000, {23, 7}), fits, "") << "a quarter of all files stays for sockets";
   EXPECT_EXIT(PlanIn(4, 4, 10'000, {1, 1}), fits, "") << "never none";
 }

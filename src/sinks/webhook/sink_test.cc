@@ -132,6 +132,9 @@ TEST(WebhookSinkTest, ASinkThatFindsNoPlaceForASocketGetsTheNextOne) {
 }
 
 TEST(WebhookSinkTest, WithoutAnOpenFileLeftAJobWaitsAndCostsNoAttempt) {
+#if __has_feature(undefined_behavior_sanitizer)
+  GTEST_SKIP() << "UBSan needs open files itself; the run with TSan has this test";
+#endif
   Receiver receiver(Fine);
   SinkSite site;
   Sink& sink = site.Open(WebhookTopic(UrlOf(receiver)));
