@@ -3,6 +3,9 @@
 //
 // Durability as in POSIX: a write is durable after File::Sync of that file; a new or removed name is durable after
 // FileSystem::SyncDir of its folder. After a failed Sync the data of the file is unknown: callers stop and recover.
+//
+// Errors that pass: kStorageFull (the disk is full), and kOverloaded (the process or the machine has as many files open
+// as it may). Other errors of the system are kIo.
 #pragma once
 
 #include <memory>

@@ -19,7 +19,9 @@ namespace tocsin {
 namespace {
 
 std::unexpected<Error> IoError(int error, std::string_view verb, std::string_view path) {
-  const Code code = error == ENOSPC || error == EDQUOT ? Code::kStorageFull : Code::kIo;
+  Code code = Code::kIo;
+  if (error == ENOSPC || error == EDQUOT) code = Code::kStorageFull;
+  if (error == EMFILE || error == ENFILE) code = Code::kOverloaded;
   return Fail(code, "cannot {} {}: {}", verb, path, std::generic_category().message(error));
 }
 

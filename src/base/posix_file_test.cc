@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,24 @@ TEST_F(PosixFileTest, WritesAndReads) {
   std::array<char, 4> out;
   EXPECT_EQ(file->Read(9, out).value(), 2U) << "fewer at the end";
   EXPECT_EQ(file->Read(50, out).value(), 0U);
+}
+
+TEST_F(PosixFileTest, AFileThatTheSystemDoesNotOpenForNowIsAnErrorThatPasses) {
+  Open("a", OpenMode::kCreate);
+  // UBSan opens a pipe when it looks at the error's category for the first time.
+  EXPECT_EQ(fs_->Open(folder_ + "/b", OpenMode::kRead).error().code, Code::kIo);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto refused = fs_->Open(folder_ + "/a", OpenMode::kWrite);
+  const Status unsynced = fs_->SyncDir(folder_);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kOverloaded);
+  ASSERT_FALSE(unsynced);
+  EXPECT_EQ(unsynced.error().code, Code::kOverloaded);
+  EXPECT_TRUE(fs_->SyncDir(folder_));
 }
 
 TEST_F(PosixFileTest, NamesComeAndGo) {

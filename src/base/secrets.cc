@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace tocsin {
@@ -27,8 +27,16 @@ bool IsName(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+}  // namespace
+
+void Secrets::WarnOnce(const std::string& path, unsigned mode) const {
+  const std::lock_guard lock(told_->mutex);
+  if (!told_->paths.insert(path).second) return;
+  LogWarn("{0} holds a secret and has mode {1:04o}: other users can reach it; do: chmod 600 {0}", path, mode);
+}
+
 /// Nothing if there is no such file.
-Result<std::optional<std::string>> ReadFile(const std::string& path) {
+Result<std::optional<std::string>> Secrets::ReadFile(const std::string& path) const {
   const auto failed = [&path] {
     return Fail(Code::kIo, "cannot read {}: {}", path, std::generic_category().message(errno));
   };
@@ -39,6 +47,7 @@ Result<std::optional<std::string>> ReadFile(const std::string& path) {
   if (::fstat(fd.get(), &info) < 0 || !S_ISREG(info.st_mode)) {
     return Fail(Code::kInvalidArgument, "{} is not a file", path);
   }
+  if ((info.st_mode & 077) != 0) WarnOnce(path, info.st_mode & 07777);
   std::string text(kBytesMax + 1, '\0');
   size_t size = 0;
   ssize_t got = 0;
@@ -52,8 +61,6 @@ Result<std::optional<std::string>> ReadFile(const std::string& path) {
   if (text.ends_with('\r')) text.pop_back();
   return text;
 }
-
-}  // namespace
 
 std::string Secrets::VariableOf(std::string_view name) {
   std::string variable = "TOCSIN_SECRET_";

@@ -2,9 +2,14 @@
 // of secrets or, if there is no such file, an environment variable. Every call reads it again, so an operator can
 // replace the file while the server runs.
 //
-// Thread-safe. Errors name the secret and where we looked for it, never its value.
+// Thread-safe. Errors name the secret and where we looked for it, never its value. A file that other users can reach is
+// used, because containers mount secrets like that, and the log says so once.
 #pragma once
 
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,7 +29,16 @@ class Secrets {
   static std::string VariableOf(std::string_view name);
 
  private:
+  struct Told {
+    std::mutex mutex;  // guards paths
+    std::set<std::string> paths;
+  };
+
+  Result<std::optional<std::string>> ReadFile(const std::string& path) const;
+  void WarnOnce(const std::string& path, unsigned mode) const;
+
   const std::string folder_;
+  const std::shared_ptr<Told> told_ = std::make_shared<Told>();  // shared by copies
 };
 
 }  // namespace tocsin

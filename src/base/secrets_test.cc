@@ -1,5 +1,6 @@
 #include "base/secrets.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -43,6 +44,24 @@ TEST_F(SecretsTest, IsTheFileOfItsNameWithoutTheNewlineAtItsEnd) {
   EXPECT_EQ(secrets.Find("windows").value(), "three");
   EXPECT_EQ(secrets.Find("lines").value(), "four\n");
   EXPECT_EQ(secrets.Find("bytes").value(), std::string("a\0\xff", 3));
+}
+
+TEST_F(SecretsTest, AFileThatOthersCanReachIsNamedOnce) {
+  const Secrets secrets(folder_);
+  const Secrets copy = secrets;
+  Write("open", "one");
+  Write("closed", "two");
+  ASSERT_EQ(::chmod((folder_ + "/open").c_str(), 0644), 0);
+  ASSERT_EQ(::chmod((folder_ + "/closed").c_str(), 0600), 0);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(secrets.Find("open").value(), "one");
+    EXPECT_EQ(copy.Find("open").value(), "one");
+    EXPECT_EQ(secrets.Find("closed").value(), "two");
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr(folder_ + "/open holds a secret and has mode 0644"));
+  EXPECT_EQ(std::ranges::count(log, '\n'), 1) << log;
 }
 
 TEST_F(SecretsTest, AReplacedFileIsReadAnew) {

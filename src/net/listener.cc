@@ -15,7 +15,6 @@ using boost::system::error_code;
 constexpr int kBacklog = 1024;
 constexpr Millis kAcceptPause{100};  // if no descriptor is left
 constexpr Millis kRefusalLinger{1'000};
-constexpr size_t kRefusalsMax = 64;  // at a time; other connections are closed without an answer
 
 /// A refused connection: sends the reason, then reads until the peer has closed. Closing at once would send a reset,
 /// which may overtake the reason.

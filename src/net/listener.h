@@ -50,6 +50,8 @@ class Listener {
     std::string refusal;  // sent to a connection over the limit before it is closed
     Count count = std::make_shared<std::atomic<size_t>>(0);
   };
+  /// Connections over the limit that are told so at a time; others are closed without an answer.
+  static constexpr size_t kRefusalsMax = 32;
   /// Runs on the loop's thread.
   using Handler = std::function<void(size_t shard, Socket socket, ConnectionPass pass)>;
 

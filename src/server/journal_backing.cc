@@ -1,6 +1,9 @@
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "base/file.h"
+#include "base/log.h"
 #include "model/placement.h"
 #include "server/backing.h"
 #include "server/ownership.h"
@@ -33,6 +36,15 @@ std::string Recovery(const journal::NodeStore& node) {
   return text;
 }
 
+/// Whoever may write to the folder can remove or replace the journal. Volumes of containers are often like this, so it
+/// is no error.
+void WarnIfOthersMayWrite(const std::string& folder) {
+  struct stat info{};
+  if (::stat(folder.c_str(), &info) < 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
+  LogWarn("data folder {0} has mode {1:04o}: other users can change what is in it; do: chmod 700 {0}", folder,
+          info.st_mode & 07777);
+}
+
 class JournalBacking final : public Backing {
  public:
   explicit JournalBacking(BackingParts parts)
@@ -43,6 +55,7 @@ class JournalBacking final : public Backing {
 
   Status Open(const std::function<bool()>& /*go_on*/) override {
     TOCSIN_ASSIGN(node_, journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config), parts_.clock));
+    WarnIfOthersMayWrite(parts_.config.data_dir);
     if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
     for (uint32_t shard = 0; shard < parts_.loops.size(); ++shard) node_->Bind(shard, *parts_.loops[shard]);
     node_->Observe(parts_.metrics);

@@ -10,7 +10,6 @@
 #include "base/version.h"
 #include "config/docs.h"
 #include "server/options.h"
-#include "server/program.h"
 
 namespace tocsin {
 namespace {
@@ -60,7 +59,7 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
   std::unique_ptr<ServerNode> node(new ServerNode(config));
   TOCSIN_ASSIGN(node->token_guard_, TokenGuard::Open(node->main_loop_.io(), config, http.loopback && resp.loopback));
   TOCSIN_TRY(node->Listen(http, resp));
-  TOCSIN_ASSIGN(node->sinks_, NodeSinks::Make(config, node->clock_, node->Loops()));
+  TOCSIN_ASSIGN(node->sinks_, NodeSinks::Make(config, node->clock_, node->Loops(), node->sockets_.webhooks));
   TOCSIN_TRY(node->OpenStore());
   node->MakeShards();
   node->MakeServers();
@@ -68,7 +67,8 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
 }
 
 Status ServerNode::Listen(const net::Address& http, const net::Address& resp) {
-  const size_t connections = FitConnections(static_cast<size_t>(config_.limits_connections));
+  sockets_ = PlanSockets(static_cast<size_t>(config_.limits_connections), OwnFiles(config_));
+  const size_t connections = sockets_.connections;
   const auto open = [&](const net::Address& address, std::string refusal, std::string_view option) {
     return Prefixed(option,
                     net::Listener::Open(main_loop_.io(), address, {connections, std::move(refusal), connections_}));

@@ -24,6 +24,7 @@
 #include "net/asio_loop.h"
 #include "net/listener.h"
 #include "server/backing.h"
+#include "server/program.h"
 #include "server/sinks.h"
 #include "server/token_guard.h"
 
@@ -70,6 +71,7 @@ class ServerNode {
   boost::asio::steady_timer stop_timer_;
   std::unique_ptr<net::Listener> http_listener_;
   std::unique_ptr<net::Listener> resp_listener_;
+  SocketPlan sockets_;
   const net::Listener::Count connections_ = std::make_shared<std::atomic<size_t>>(0);
   std::unique_ptr<TokenGuard> token_guard_;  // null: no authentication
 

@@ -1,9 +1,12 @@
 #include "server/program.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "net/listener.h"
 #include "server/node.h"
 
 namespace tocsin {
@@ -52,19 +55,39 @@ std::string BannerText(const BannerFacts& facts) {
   return text;
 }
 
-size_t FitConnections(size_t wanted) {
-  constexpr size_t kReserve = 64;  // for the journal, the listener, the loops
+size_t OwnFiles(const Config& config) {
+  constexpr size_t kFixed = 32;    // the journal, the listeners, signals, token and secret files
+  constexpr size_t kOfALoop = 3;   // epoll, a timer, an event
+  constexpr size_t kLookups = 32;  // two for each thread that looks up names
+  constexpr size_t kKafka = 128;   // three for each broker and producer
+  constexpr size_t kRabbitmq = 4;
+  constexpr size_t kZookeeper = 8;
+  constexpr size_t kMasters = 16;  // of a Redis Cluster
+  const size_t loops = static_cast<size_t>(config.shards) + 1;
+  size_t files = kFixed + kOfALoop * loops + 2 * net::Listener::kRefusalsMax + kLookups;
+  if (!config.kafka_brokers.empty()) files += kKafka;
+  if (!config.rabbitmq_url.empty()) files += kRabbitmq;
+  if (config.store != StoreKind::kRedis) return files;
+  return files + kZookeeper + 2 * loops * (config.redis_mode == RedisMode::kCluster ? kMasters : 2);
+}
+
+SocketPlan PlanSockets(size_t wanted, size_t own_files) {
+  constexpr size_t kWebhooksMin = 1024;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {wanted, kWebhooksMin};
   if (limit.rlim_cur < limit.rlim_max) {
     const rlimit raised{limit.rlim_max, limit.rlim_max};
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   }
-  const size_t fit = limit.rlim_cur > kReserve ? limit.rlim_cur - kReserve : 1;
-  if (fit >= wanted) return wanted;
-  LogWarn("limits.connections is {}, but the system allows {} open files: accepting {} connections", wanted,
-          limit.rlim_cur, fit);
-  return fit;
+  const size_t files = limit.rlim_cur;
+  const size_t sockets = std::max({files - std::min(files, own_files), files / 4, size_t{2}});
+  const size_t webhooks_min = std::clamp<size_t>(sockets / 4, 1, kWebhooksMin);
+  const size_t connections = std::min(wanted, sockets - webhooks_min);
+  if (connections < wanted) {
+    LogWarn("limits.connections is {}, but the system allows {} open files: accepting {} connections", wanted, files,
+            connections);
+  }
+  return {connections, sockets - connections};
 }
 
 int RunProgram(const Inputs& inputs, std::FILE* out, std::FILE* err) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "config/config.h"
 #include "config/load.h"
 
 namespace tocsin {
@@ -26,9 +27,18 @@ struct BannerFacts {
 /// What the server prints when it is ready: where it listens, what it recovered, and a first job to paste.
 std::string BannerText(const BannerFacts& facts);
 
-/// Raises the limit of open files as far as the system allows, and returns how many of `wanted` connections fit below
-/// it: the journal must always be able to open a file.
-size_t FitConnections(size_t wanted);
+/// How many sockets of each kind fit below the system's limit of open files.
+struct SocketPlan {
+  size_t connections = 0;  // of clients
+  size_t webhooks = 0;     // to receivers
+};
+
+/// The files that a server may open beside these sockets: for the journal, the loops, refusals, and other servers.
+size_t OwnFiles(const Config& config);
+/// Raises the limit of open files as far as the system allows. Client connections get what is `wanted`, less if they do
+/// not fit beside `own_files` and a quarter for webhooks; webhooks get the rest. The journal must always be able to
+/// open a file, so these limits hold.
+SocketPlan PlanSockets(size_t wanted, size_t own_files);
 
 /// Serves until a signal, or prints what was asked for. Returns the exit status.
 int RunProgram(const Inputs& inputs, std::FILE* out, std::FILE* err);

@@ -18,6 +18,7 @@ struct Parts {
   const Config& config;
   const Clock& clock;
   const std::vector<net::AsioLoop*>& loops;
+  size_t webhook_connections;
 };
 using Made = Result<std::unique_ptr<SinkFactory>>;
 
@@ -27,7 +28,8 @@ Made MakeWebhook(const Parts& parts) {
                                  .version = std::string(Version()),
                                  .find_secret = [secrets = Secrets(parts.config.secrets_dir)](
                                                     std::string_view name) { return secrets.Find(name); },
-                                 .loops = parts.loops});
+                                 .loops = parts.loops,
+                                 .connections_max = parts.webhook_connections});
 }
 
 Made MakeKafka(const Parts& parts) {
@@ -55,11 +57,11 @@ constexpr Kind kKinds[] = {
 }  // namespace
 
 Result<std::unique_ptr<NodeSinks>> NodeSinks::Make(const Config& config, const Clock& clock,
-                                                   std::vector<net::AsioLoop*> loops) {
+                                                   std::vector<net::AsioLoop*> loops, size_t webhook_connections) {
   auto sinks = std::make_unique<NodeSinks>();
   for (const Kind& kind : kKinds) {
     if (!kind.option.empty() && ShowOption(*FindOption(kind.option), config).empty()) continue;
-    TOCSIN_ASSIGN(sinks->factories_[kind.name], kind.make({config, clock, loops}));
+    TOCSIN_ASSIGN(sinks->factories_[kind.name], kind.make({config, clock, loops, webhook_connections}));
   }
   return sinks;
 }

@@ -21,8 +21,9 @@ namespace tocsin {
 class NodeSinks final : public SinkFactory {
  public:
   /// kInvalidArgument names the option that cannot be used. Sinks are opened on `loops`; those and `clock` outlive it.
+  /// `webhook_connections`: that may be open at once.
   static Result<std::unique_ptr<NodeSinks>> Make(const Config& config, const Clock& clock,
-                                                 std::vector<net::AsioLoop*> loops);
+                                                 std::vector<net::AsioLoop*> loops, size_t webhook_connections);
 
   Status Check(const Topic& topic) const override;
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;

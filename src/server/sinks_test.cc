@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class NodeSinksTest : public ServerTest {
  protected:
   Result<std::unique_ptr<NodeSinks>> Make(std::vector<std::string> arguments) {
-    return NodeSinks::Make(ConfigWith(std::move(arguments)), clock_, {&loop_});
+    return NodeSinks::Make(ConfigWith(std::move(arguments)), clock_, {&loop_}, 100);
   }
   /// A topic that a server with this sink can serve, without any receiver.
   static Topic TopicWith(std::string_view sink) {

@@ -1,7 +1,9 @@
 // What a node prepares before it serves: the limit of open files, the banner, the store.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "base/log.h"
 #include "server/backing.h"
 #include "server/program.h"
 #include "server/server_test_site.h"
@@ -9,25 +11,42 @@
 namespace tocsin {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// In a process of its own: a lowered limit cannot be raised again. Exits with 0 if as many connections fit as
-/// expected, and the limit is raised to the hard one.
-[[noreturn]] void FitIn(rlim_t soft, rlim_t hard, size_t wanted, size_t expected) {
+/// In a process of its own: a lowered limit cannot be raised again. Exits with 0 if the plan is as expected, and the
+/// limit is raised to the hard one.
+[[noreturn]] void PlanIn(rlim_t soft, rlim_t hard, size_t wanted, const SocketPlan& expected) {
   SetLogLevel(LogLevel::kOff);
   const rlimit limit{soft, hard};
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) std::_Exit(2);
-  const size_t fit = FitConnections(wanted);
+  const SocketPlan plan = PlanSockets(wanted, 100);
   rlimit raised{};
   getrlimit(RLIMIT_NOFILE, &raised);
-  std::_Exit(fit == expected && raised.rlim_cur == hard ? 0 : 1);
+  const bool as_expected = plan.connections == expected.connections && plan.webhooks == expected.webhooks;
+  std::_Exit(as_expected && raised.rlim_cur == hard ? 0 : 1);
 }
 
-TEST(FileLimit, ConnectionsFitBelowTheHardLimitAndLeaveRoomForTheJournal) {
-  EXPECT_EXIT(FitIn(100, 500, 300, 300), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(FitIn(500, 500, 500, 500 - 64), testing::ExitedWithCode(0), "") << "64 stay for other files";
-  EXPECT_EXIT(FitIn(40, 40, 10'000, 1), testing::ExitedWithCode(0), "") << "never none";
+TEST(FileLimit, SocketsFitBelowTheHardLimitAndLeaveRoomForOtherFiles) {
+  const testing::ExitedWithCode fits(0);
+  EXPECT_EXIT(PlanIn(100, 600, 300, {300, 200}), fits, "") << "webhooks get the rest";
+  EXPECT_EXIT(PlanIn(500, 500, 500, {300, 100}), fits, "") << "and a quarter at least";
+  EXPECT_EXIT(PlanIn(8'100, 8'100, 1'000'000, {8'000 - 1024, 1024}), fits, "") << "if that is not very many";
+  EXPECT_EXIT(PlanIn(120, 120, 10'000, {23, 7}), fits, "") << "a quarter of all files stays for sockets";
+  EXPECT_EXIT(PlanIn(4, 4, 10'000, {1, 1}), fits, "") << "never none";
+}
+
+TEST_F(ServerTest, EachServerThatANodeTalksToHasFilesInReserve) {
+  const auto files = [this](std::vector<std::string> more) {
+    more.emplace_back("--shards=2");
+    return OwnFiles(ConfigWith(std::move(more)));
+  };
+  const size_t alone = files({});
+  EXPECT_LE(alone, 192) << "at a limit of 256 there is room for clients";
+  EXPECT_GT(files({"--kafka-brokers=127.0.0.1:1"}), alone);
+  EXPECT_GT(files({"--rabbitmq-url=amqp://127.0.0.1:1"}), alone);
+  EXPECT_GT(files({"--store=redis", "--redis-endpoints=127.0.0.1:1"}), alone);
 }
 
 TEST(Banner, ShowsWhereToConnectAndAFirstJob) {
@@ -74,6 +93,22 @@ TEST_F(BackingTest, AJournalIsOpenedInItsFolderAndKnowsItself) {
   EXPECT_EQ(report->store, "journal");
   EXPECT_EQ(report->node, "me-1");
   EXPECT_TRUE(backing->Close());
+}
+
+TEST_F(BackingTest, AFolderThatOthersMayChangeIsAWarning) {
+  const auto log_of = [this](mode_t mode) {
+    EXPECT_EQ(::chmod(folder_.At("data").c_str(), mode), 0);
+    SetLogLevel(LogLevel::kWarn);
+    testing::internal::CaptureStderr();
+    const auto backing = Make({"--shards=1"});
+    EXPECT_TRUE(backing->Open([] { return true; }));
+    EXPECT_TRUE(backing->Close());
+    return testing::internal::GetCapturedStderr();
+  };
+  ASSERT_EQ(::mkdir(folder_.At("data").c_str(), 0700), 0);
+  EXPECT_EQ(log_of(0700), "");
+  EXPECT_EQ(log_of(0755), "") << "its files have mode 0600";
+  EXPECT_THAT(log_of(0777), AllOf(HasSubstr(folder_.At("data")), HasSubstr("0777"), HasSubstr("chmod 700")));
 }
 
 TEST_F(BackingTest, WaitingForRedisEndsIfTheServerIsToldToStop) {

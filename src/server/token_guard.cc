@@ -23,8 +23,7 @@ Result<std::unique_ptr<TokenGuard>> TokenGuard::Open(boost::asio::io_context& io
         "--scope admin`",
         config.auth_token_file);
   }
-  LogWarn("{} has no access tokens: every call is refused until `tocsin token create` makes one",
-          config.auth_token_file);
+  guard->WarnIfNone();
   return guard;
 }
 
@@ -62,7 +61,13 @@ void TokenGuard::Read() {
   if (*tokens == nullptr) return;
   tokens_ = *std::move(tokens);
   LogInfo("access tokens read again: {}", tokens_->size());
+  WarnIfNone();
   changed_(tokens_);
+}
+
+void TokenGuard::WarnIfNone() const {
+  if (tokens_->size() > 0) return;
+  LogWarn("{} has no access tokens: every call is refused until `tocsin token create` makes one", path_);
 }
 
 }  // namespace tocsin

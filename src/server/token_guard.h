@@ -7,6 +7,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -31,11 +32,14 @@ class TokenGuard {
   void Start(std::function<void(Tokens)> changed);
 
  private:
-  TokenGuard(boost::asio::io_context& io, const std::string& path) : watch_(path), timer_(io), hangup_(io, SIGHUP) {}
+  TokenGuard(boost::asio::io_context& io, const std::string& path)
+      : path_(path), watch_(path), timer_(io), hangup_(io, SIGHUP) {}
   void AwaitChange();
   void AwaitSignal();
   void Read();
+  void WarnIfNone() const;
 
+  const std::string path_;
   auth::TokenWatch watch_;
   boost::asio::steady_timer timer_;
   boost::asio::signal_set hangup_;

@@ -90,6 +90,16 @@ TEST_F(TokenGuardTest, AHangupReadsTheFileEvenIfItLooksTheSame) {
   EXPECT_EQ(NextOf(*guard)->size(), 1);
 }
 
+TEST_F(TokenGuardTest, AFileThatLosesItsLastAccessTokenIsAWarning) {
+  Add();
+  const auto guard = Open(!kLoopback).value();
+  SetLogLevel(LogLevel::kWarn);
+  folder_.Write("tokens", "");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(NextOf(*guard)->size(), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), AllOf(HasSubstr(path_), HasSubstr("every call is refused")));
+}
+
 TEST_F(TokenGuardTest, AFileThatBreaksChangesNothing) {
   Add();
   const auto guard = Open(!kLoopback).value();

@@ -116,6 +116,20 @@ def test_a_site_whose_name_resolves_to_this_machine_gets_nothing(shared_server, 
     assert b'"field":"host"' in answer
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_site_cannot_call_also_without_an_origin(shared_server, site):
+    fields = (f"Sec-Fetch-Site: {site}", "Connection: close")
+    with connect(shared_server) as wire:
+        wire.sendall(request("POST", "/v1/topics/foreign/jobs", b'{"payload":"x"}', *fields))
+        answer = read_all(wire)
+    assert statuses(answer) == [400]
+    assert b'"field":"origin"' in answer
+    with connect(shared_server) as wire:
+        link = f"GET /healthz HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: {site}\r\nConnection: close\r\n\r\n"
+        wire.sendall(link.encode())
+        assert statuses(read_all(wire)) == [200]
+
+
 @pytest.mark.parametrize("host", ["localhost:7420", "127.0.0.1", "[::1]:7420", "tocsin.localhost"])
 def test_browsers_on_this_machine_are_served(shared_server, host):
     with connect(shared_server) as wire:

@@ -67,6 +67,7 @@ struct Fields {
   std::string_view host;
   std::optional<std::string_view> origin;
   bool browser = false;
+  bool other_site = false;  // as the browser says
 
   Status Take(std::string_view name, std::string_view value);
 };
@@ -99,6 +100,7 @@ Status Fields::Take(std::string_view name, std::string_view value) {
     // For a GET to the host of a plain http page, a browser sends neither Origin nor Sec-Fetch-Site. It always sends
     // Accept-Language, which a page can change but not remove.
     browser = true;
+    if (is("sec-fetch-site") && value != "same-origin" && value != "none") other_site = true;
   }
   return {};
 }
@@ -120,8 +122,9 @@ Status CheckTogether(const Fields& fields, bool http_1_1) {
 }
 
 /// A page of any site can make a browser send requests to this machine.
-Status CheckPage(const Fields& fields, Pages pages) {
-  if (fields.origin && !IsFrom(*fields.origin, fields.host)) {
+Status CheckPage(const Fields& fields, bool reads_only, Pages pages) {
+  // A link from another site may be followed: its page does not see the answer.
+  if ((fields.origin && !IsFrom(*fields.origin, fields.host)) || (fields.other_site && !reads_only)) {
     return FailField(Code::kInvalidArgument, "origin",
                      "the request comes from a web page of another site than its Host");
   }
@@ -181,7 +184,8 @@ Status CheckHeader(std::string_view header, Pages pages) {
   if (const auto authority = AuthorityOf(TargetOf(request_line)); authority && !SameText(*authority, fields.host)) {
     return FailField(Code::kInvalidArgument, "host", "the request's target and its Host name different hosts");
   }
-  return CheckPage(fields, pages);
+  const bool reads_only = request_line.starts_with("GET ") || request_line.starts_with("HEAD ");
+  return CheckPage(fields, reads_only, pages);
 }
 
 }  // namespace tocsin::http

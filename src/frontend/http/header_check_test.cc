@@ -64,6 +64,22 @@ TEST(CheckHeader, RefusesPagesOfOtherSites) {
   EXPECT_FALSE(Check("POST / HTTP/1.0\r\nOrigin: http://a\r\n"));
 }
 
+TEST(CheckHeader, BelievesABrowserThatNamesAnotherSiteAlsoWithoutOrigin) {
+  const auto request = [](std::string_view method, std::string_view site) {
+    return fmt::format("{} / HTTP/1.1\r\nHost: localhost:7420\r\nSec-Fetch-Site: {}\r\n", method, site);
+  };
+  for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
+    for (const char* site : {"cross-site", "same-site", "", "same-origin, cross-site"}) {
+      const Status status = Check(request(method, site));
+      ASSERT_FALSE(status) << method << ' ' << site;
+      EXPECT_EQ(status.error().field, "origin");
+    }
+    EXPECT_FALSE(Check(request(method, "cross-site") + "Sec-Fetch-Site: same-origin\r\n"));
+    for (const char* site : {"same-origin", "none"}) EXPECT_TRUE(Check(request(method, site))) << method;
+  }
+  EXPECT_TRUE(Check(request("GET", "cross-site"))) << "a link";
+}
+
 TEST(CheckHeader, RefusesCompressedBodies) {
   for (const char* encoding : {"gzip", "br", "", "identity, gzip"}) {
     const Status status = Check(kStart + "Content-Encoding: " + encoding + "\r\n");

@@ -31,7 +31,8 @@ bool ExpectHost(SSL* ssl, const Target& target) {
 
 }  // namespace
 
-Connection::Connection(Route& route, WebhookSink& sink) : route_(route), sink_(sink), socket_(route.loop.io()) {
+Connection::Connection(Route& route, WebhookSink& sink, net::Places::Place socket_place)
+    : route_(route), sink_(sink), socket_place_(std::move(socket_place)), socket_(route.loop.io()) {
   if (route.target.tls) tls_.emplace(socket_, *route.tls);
 }
 
@@ -76,6 +77,10 @@ void Connection::Found(const Result<Addresses>& found) {
 
 void Connection::Connected(const ErrorCode& error) {
   if (closed_) return;
+  if (error == asio::error::operation_aborted && NoFileIsLeft()) {
+    busy_ = false;
+    return sink_.OnEnded(*this, {.answer = {}, .error = "the server has no open file left", .no_file = true});
+  }
   if (error) return Fail(fmt::format("no connection: {}", error.message()));
   ErrorCode ignored;
   socket_.set_option(Tcp::no_delay(true), ignored);
@@ -84,6 +89,14 @@ void Connection::Connected(const ErrorCode& error) {
   if (!ExpectHost(tls_->native_handle(), route_.target)) return Fail("OpenSSL refuses the name of the host");
   tls_->async_handshake(asio::ssl::stream_base::client,
                         [self = shared_from_this()](const ErrorCode& error) { self->HandshakeDone(error); });
+}
+
+/// Asio says only that the connect was aborted if the system gave it no socket.
+bool Connection::NoFileIsLeft() {
+  ErrorCode error;
+  socket_.open(endpoints_.front().protocol(), error);
+  return error == boost::system::errc::too_many_files_open ||
+         error == boost::system::errc::too_many_files_open_in_system;
 }
 
 void Connection::HandshakeDone(const ErrorCode& error) {
@@ -168,6 +181,7 @@ void Connection::Close() {
   closed_ = true;
   ErrorCode ignored;
   socket_.close(ignored);
+  const net::Places::Place free = std::move(socket_place_);
 }
 
 }  // namespace tocsin::webhook

@@ -20,6 +20,7 @@
 #include <boost/asio/ssl/stream.hpp>
 
 #include "net/asio_loop.h"
+#include "net/places.h"
 #include "sinks/webhook/answer.h"
 #include "sinks/webhook/lookup.h"
 #include "sinks/webhook/target.h"
@@ -64,6 +65,7 @@ struct Route {
   const Networks& allow;
   NameLookup& lookup;
   boost::asio::ssl::context* tls;  // with https
+  net::Places& places;             // of all sinks of the node
   size_t first_address = 0;        // of the name's addresses, which to try first: the next one after a failure
 };
 
@@ -73,10 +75,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     std::optional<Answer> answer;  // empty: `error` says why
     std::string error;
     bool reusable = false;
-    bool stale = false;  // lost before the first byte of this answer, after it had served earlier requests
+    bool stale = false;    // lost before the first byte of this answer, after it had served earlier requests
+    bool no_file = false;  // the system had no open file left for the socket: nothing was sent
   };
 
-  Connection(Route& route, WebhookSink& sink);
+  /// `socket_place`: for its socket, until Close.
+  Connection(Route& route, WebhookSink& sink, net::Places::Place socket_place);
 
   void Send(std::shared_ptr<const Request> request);
   /// The request has timed out.
@@ -88,6 +92,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   const Request& request() const { return *request_; }  // while it is busy
   std::shared_ptr<const Request> TakeRequest() { return std::move(request_); }
+  /// For the connection that replaces this one, which is closed next.
+  net::Places::Place TakeSocketPlace() { return std::move(socket_place_); }
   bool busy() const { return busy_; }
 
   // Kept by the sink.
@@ -104,6 +110,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Open();
   void Found(const Result<Addresses>& found);
   void Connected(const ErrorCode& error);
+  bool NoFileIsLeft();
   void HandshakeDone(const ErrorCode& error);
   void Begin();
   void Write();
@@ -115,6 +122,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   Route& route_;
   WebhookSink& sink_;
+  net::Places::Place socket_place_;
   Socket socket_;
   std::optional<boost::asio::ssl::stream<Socket&>> tls_;
   Stage stage_ = Stage::kNew;

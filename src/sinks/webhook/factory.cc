@@ -78,7 +78,12 @@ Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
                               .timeout = Millis(delivery.Number("timeout_ms")),
                               .retry_4xx = delivery.Flag("retry_4xx")};
   MessageWriter writer(target, topic.name, "tocsin/" + options_.version, std::move(signer));
-  Route route{.loop = **own_loop, .target = std::move(target), .allow = allow_, .lookup = lookup_, .tls = tls};
+  Route route{.loop = **own_loop,
+              .target = std::move(target),
+              .allow = allow_,
+              .lookup = lookup_,
+              .tls = tls,
+              .places = places_};
   ReadSigner read_signer;
   if (!secret.empty()) read_signer = [this, secret] { return SignerOf(secret); };
   return std::make_unique<WebhookSink>(std::move(route), std::move(writer), settings, std::move(read_signer));

@@ -1,5 +1,5 @@
 // Factory: makes the webhook sinks of a node, and owns what they share: the list of networks that they may reach, the
-// certificates that they trust, and the threads that look names up.
+// certificates that they trust, the places for their sockets, and the threads that look names up.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include <boost/asio/ssl/context.hpp>
 
 #include "net/asio_loop.h"
+#include "net/places.h"
 #include "sinks/webhook/address_guard.h"
 #include "sinks/webhook/lookup.h"
 #include "sinks/webhook/signer.h"
@@ -28,6 +29,7 @@ struct Options {
   /// Those that sinks are opened on, for their sockets. They outlive the factory.
   std::vector<net::AsioLoop*> loops;
   NameLookup::Find find_addresses = NameLookup::FindBySystem;
+  size_t connections_max = 10'000;  // to all receivers together
 };
 
 class Factory final : public SinkFactory {
@@ -40,7 +42,8 @@ class Factory final : public SinkFactory {
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
 
  private:
-  explicit Factory(Options options) : options_(std::move(options)), lookup_(options_.find_addresses) {}
+  explicit Factory(Options options)
+      : options_(std::move(options)), places_(options_.connections_max), lookup_(options_.find_addresses) {}
 
   Result<Target> TargetOf(const Topic& topic) const;
   /// Null without a name.
@@ -50,6 +53,7 @@ class Factory final : public SinkFactory {
 
   const Options options_;
   Networks allow_;
+  net::Places places_;
   NameLookup lookup_;
   mutable std::mutex mutex_;  // protects tls_
   /// Made when the first sink needs it, because the system has many certificates.

@@ -12,6 +12,8 @@ namespace {
 constexpr auto kIdleMax = std::chrono::seconds(30);
 constexpr auto kCloseTime = std::chrono::seconds(2);   // for requests under way when the sink is closed
 constexpr auto kSecretAge = std::chrono::seconds(10);  // how long a replaced secret is still used
+constexpr auto kPlaceAgainAfter = std::chrono::milliseconds(100);
+constexpr auto kTellOfPlacesEvery = std::chrono::minutes(1);
 constexpr size_t kHeadBytes = 1024;
 constexpr const char* kNotSent = "the topic's delivery was stopped before it was sent";
 constexpr std::string_view kStopped = "the topic's delivery was stopped before the receiver answered";
@@ -56,7 +58,11 @@ void WebhookSink::Deliver(std::shared_ptr<const JobBatch> batch, Answer answer) 
 void WebhookSink::Pump() {
   while (!waiting_.empty() && busy_ < settings_.in_flight) {
     std::shared_ptr<Connection> connection = TakeIdle();
-    if (connection == nullptr) connection = AddConnection();
+    if (connection == nullptr) {
+      net::Places::Place place = route_.places.Take(connections_.size());
+      if (!place) return AwaitPlace();
+      connection = AddConnection(std::move(place));
+    }
     ++busy_;
     connection->Send(NextRequest());
   }
@@ -104,11 +110,19 @@ std::shared_ptr<Connection> WebhookSink::TakeIdle() {
   return connection;
 }
 
-std::shared_ptr<Connection> WebhookSink::AddConnection() {
-  auto connection = std::make_shared<Connection>(route_, *this);
+std::shared_ptr<Connection> WebhookSink::AddConnection(net::Places::Place place) {
+  auto connection = std::make_shared<Connection>(route_, *this, std::move(place));
   connection->place = connections_.size();
   connections_.push_back(connection);
   return connection;
+}
+
+void WebhookSink::AwaitPlace() {
+  SetAlarm(Now() + kPlaceAgainAfter);
+  if (Now() < tell_of_places_at_) return;
+  tell_of_places_at_ = Now() + kTellOfPlacesEvery;
+  LogWarn("webhooks to {} wait: it has {} connections open, and all receivers may have {} together (open files)",
+          route_.target.Text(), connections_.size(), route_.places.max());
 }
 
 void WebhookSink::Remove(Connection& connection) {
@@ -134,11 +148,16 @@ void WebhookSink::OnEnded(Connection& connection, const Connection::Ending& endi
   --busy_;
   const std::shared_ptr<const Request> request = connection.TakeRequest();
   if (ending.stale && !request->again) {
+    net::Places::Place place = connection.TakeSocketPlace();
     Remove(connection);
-    return SendAgain(*request);
+    return SendAgain(*request, std::move(place));
+  }
+  if (ending.no_file && !request->again) {
+    Remove(connection);
+    return PutBack(*request);
   }
   std::vector<Delivered> outcomes = OutcomesOf(*request, ending);
-  if (ending.reusable && !closing_) {
+  if (ending.reusable && !closing_ && !route_.places.scarce()) {
     connection.idle_since = Now();
     idle_.push_back(kept);
     SetAlarm(connection.idle_since + kIdleMax);
@@ -152,11 +171,20 @@ void WebhookSink::OnEnded(Connection& connection, const Connection::Ending& endi
   CheckClosed();
 }
 
-void WebhookSink::SendAgain(const Request& request) {
+void WebhookSink::PutBack(const Request& request) {
+  if (closing_) {
+    for (const Item& item : request.items) item.handover->answer(item.index, Unsent(kNotSent));
+    return CheckClosed();
+  }
+  waiting_.insert(waiting_.begin(), request.items.begin(), request.items.end());
+  AwaitPlace();
+}
+
+void WebhookSink::SendAgain(const Request& request, net::Places::Place place) {
   auto again = std::make_shared<Request>(request);
   again->again = true;
   ++busy_;
-  AddConnection()->Send(std::move(again));
+  AddConnection(std::move(place))->Send(std::move(again));
 }
 
 std::vector<Delivered> WebhookSink::OutcomesOf(const Request& request, const Connection::Ending& ending) const {
@@ -208,6 +236,7 @@ void WebhookSink::Expire() {
   const std::vector<std::shared_ptr<Connection>> gone(idle_.begin(), kept);
   idle_.erase(idle_.begin(), kept);
   for (const auto& connection : gone) Remove(*connection);
+  Pump();  // there may be a place for another socket now
 
   TimePoint next = idle_.empty() ? TimePoint::max() : idle_.front()->idle_since + kIdleMax;
   for (const auto& connection : connections_) {

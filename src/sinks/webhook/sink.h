@@ -1,6 +1,6 @@
 // WebhookSink: posts the jobs of one topic. Jobs wait in the order of Deliver; at most in_flight requests are under
-// way, each on a connection of its own, and at most as many connections are open. Idle ones are used again, the last
-// one first, and closed after 30 s.
+// way, each on a connection of its own, and at most as many connections are open; fewer if the node has no more places
+// for sockets. Idle ones are used again, the last one first, and closed after 30 s.
 //
 // On the thread of its loop. What its Route refers to outlives it.
 //
@@ -54,9 +54,11 @@ class WebhookSink final : public Sink {
   void Pump();
   std::shared_ptr<const Request> NextRequest();
   void RenewSigner();
-  void SendAgain(const Request& request);
+  void SendAgain(const Request& request, net::Places::Place place);
   std::shared_ptr<Connection> TakeIdle();
-  std::shared_ptr<Connection> AddConnection();
+  std::shared_ptr<Connection> AddConnection(net::Places::Place place);
+  void AwaitPlace();
+  void PutBack(const Request& request);
   void Remove(Connection& connection);
   void CloseIdle();
   std::vector<Delivered> OutcomesOf(const Request& request, const Connection::Ending& ending) const;
@@ -81,6 +83,7 @@ class WebhookSink final : public Sink {
   TimePoint alarm_at_ = TimePoint::max();
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // checked by handlers in the loop's queue
 
+  TimePoint tell_of_places_at_ = TimePoint::min();
   bool closing_ = false;
   TimePoint close_by_ = TimePoint::max();
   Task closed_;

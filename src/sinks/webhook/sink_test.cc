@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "sinks/webhook/receiver_test_site.h"
 #include "sinks/webhook/sink_test_site.h"
@@ -90,6 +91,63 @@ TEST(WebhookSinkTest, NoMoreConnectionsThanRequestsThatMayBeUnderWay) {
   site.UntilAnswered();
   EXPECT_EQ(receiver.connections(), 3);
   EXPECT_EQ(receiver.received().size(), 50);
+}
+
+TEST(WebhookSinkTest, ASilentReceiverLeavesSocketsToOthers) {
+  Receiver silent(Fine);
+  silent.Hang();
+  Receiver well(Fine);
+  Options options = SinkSite::LoopbackAllowed();
+  options.connections_max = 8;
+  SinkSite site(options);
+  const Settings many{{"in_flight", "1000"}, {"timeout_ms", "60000"}};
+  for (int i = 0; i < 2; ++i) {
+    Sink& greedy = site.Open(WebhookTopic(UrlOf(silent), many));
+    site.Deliver(greedy, std::vector<JobView>(100, Job()));
+  }
+  site.Until([&] { return silent.connections() == 6; });
+  Sink& sink = site.Open(WebhookTopic(UrlOf(well), many));
+  site.Deliver(sink, std::vector<JobView>(100, Job()));
+  site.Until([&] { return site.answered() == 100; });
+  EXPECT_EQ(silent.connections(), 6) << "half, and half of the rest";
+  silent.Resume();
+  site.UntilAnswered();
+  for (const auto& outcome : site.outcomes()) EXPECT_EQ(outcome->outcome, DeliverOutcome::kConfirmed);
+}
+
+TEST(WebhookSinkTest, ASinkThatFindsNoPlaceForASocketGetsTheNextOne) {
+  Receiver receiver(Fine);
+  receiver.Hang();
+  Options options = SinkSite::LoopbackAllowed();
+  options.connections_max = 1;
+  SinkSite site(options);
+  for (int i = 0; i < 3; ++i) {
+    Sink& sink = site.Open(WebhookTopic(UrlOf(receiver), {{"timeout_ms", "60000"}}));
+    site.Deliver(sink, std::vector<JobView>(5, Job()));
+  }
+  site.Until([&] { return receiver.connections() == 1; });
+  receiver.Resume();
+  site.UntilAnswered();
+  EXPECT_EQ(receiver.received().size(), 15) << "none keeps an idle connection while others wait";
+}
+
+TEST(WebhookSinkTest, WithoutAnOpenFileLeftAJobWaitsAndCostsNoAttempt) {
+#if __has_feature(undefined_behavior_sanitizer)
+  GTEST_SKIP() << "UBSan needs open files itself; the run with TSan has this test";
+#endif
+  Receiver receiver(Fine);
+  SinkSite site;
+  Sink& sink = site.Open(WebhookTopic(UrlOf(receiver)));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  site.Deliver(sink, {Job()});
+  for (int i = 0; i < 10; ++i) site.loop().io().run_one_for(Millis(5));
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(site.answered(), 0);
+  site.UntilAnswered();
+  EXPECT_EQ(site.outcomes().back()->outcome, DeliverOutcome::kConfirmed);
 }
 
 TEST(WebhookSinkTest, AConnectionThatTheReceiverClosesIsReplaced) {

@@ -1,6 +1,7 @@
 #include "storage/journal/journal.h"
 
 #include "base/codec.h"
+#include "base/log.h"
 #include "base/result.h"
 
 namespace tocsin::journal {
@@ -216,8 +217,9 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
 Status Journal::PrepareNext() {
   while (true) {
     Status done = segments_->Prepare();
-    if (done || done.error().code != Code::kStorageFull || !threads_) return done;
-    // Nothing of the next segment was written, so we can wait.
+    const bool passes = !done && (done.error().code == Code::kStorageFull || done.error().code == Code::kOverloaded);
+    if (!passes || !threads_) return done;
+    // The disk is full, or the system opens no file for now. Nothing of the next segment was written, so we can wait.
     std::unique_lock lock(mutex_);
     if (wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; })) return done;
   }
@@ -265,9 +267,9 @@ void Journal::Maintain() {
   if (done) done = segments_->Prepare();
   if (done) done = segments_->Reserve();
   if (done) {
-    full_ = false;
-  } else if (done.error().code == Code::kStorageFull) {
-    full_ = true;
+    if (full_.exchange(false)) LogInfo("new jobs are taken again");
+  } else if (done.error().code == Code::kStorageFull || done.error().code == Code::kOverloaded) {
+    if (!full_.exchange(true)) LogWarn("no new jobs are taken for now: {}", done.error().message);
   } else {
     Fail(done.error());
   }

@@ -144,7 +144,7 @@ class Journal {
 
   uint64_t RoomLeft() const;
   Status WriteBatches(std::vector<Batch>& batches);
-  /// Waits for room if the disk is full.
+  /// Waits if the disk is full or the system opens no file for now.
   Status PrepareNext();
   Status Switch(uint64_t segment);
   Status SyncFile();

@@ -249,5 +249,23 @@ TEST_F(JournalTest, AFullDiskIsNoFailure) {
   EXPECT_TRUE(journal_->has_room());
 }
 
+TEST_F(JournalTest, AFileThatTheSystemDoesNotOpenForNowIsNoFailure) {
+  journal_->Maintain();
+  for (int i = 0; i < 3; ++i) Append(std::string(5'000, 'a'));
+  EXPECT_TRUE(journal_->Commit());
+  fs_->FailNth(SimOp::kOpen, 1, Code::kOverloaded);
+  journal_->Maintain();
+  EXPECT_FALSE(journal_->has_room());
+  fs_->FailNth(SimOp::kOpen, 1, Code::kOverloaded);
+  for (int i = 0; i < 2; ++i) Append(std::string(5'000, 'b'));
+  const Lsn end = Append("last").end;
+  EXPECT_TRUE(journal_->Commit()) << "waits for the next segment";
+  EXPECT_EQ(journal_->last_segment(), 3U);
+  EXPECT_EQ(journal_->acknowledged(), end);
+  EXPECT_FALSE(journal_->failed());
+  journal_->Maintain();
+  EXPECT_TRUE(journal_->has_room());
+}
+
 }  // namespace
 }  // namespace tocsin::journal

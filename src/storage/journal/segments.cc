@@ -77,12 +77,12 @@ Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
     done = (*file)->Write(offset, {zeros.get(), std::min<uint64_t>(segment_bytes_ - offset, kFillBytes)});
   }
   if (done) done = (*file)->Sync();
+  if (done) done = fs_.SyncDir(folder_);
   if (!done) {
     if (file) file->reset();
     TOCSIN_TRY(fs_.Remove(path));
     return std::unexpected(std::move(done).error().Prefixed("making a journal segment"));
   }
-  TOCSIN_TRY(fs_.SyncDir(folder_));
   return file;
 }
 
@@ -103,19 +103,20 @@ Status Segments::Prepare() {
       name = fmt::format("{:08}.segment", ++names_);
     }
   }
-  TOCSIN_ASSIGN(auto file, recycled ? OpenForWriting(name) : Make(name));
+  auto file = recycled ? OpenForWriting(name) : Make(name);
+  if (!file && !recycled) return std::unexpected(std::move(file).error());
   const std::string header = EncodeSegmentHeader({segment_bytes_, number});
   const AlignedBuffer block = MakeAligned(kBlock);
   std::memcpy(block.get(), header.data(), kBlock);
-  Status done = file->Write(0, {block.get(), kBlock});
-  if (done) done = file->Sync();
+  Status done = file ? (*file)->Write(0, {block.get(), kBlock}) : std::unexpected(file.error());
+  if (done) done = (*file)->Sync();
   const std::scoped_lock lock(mutex_);
   if (!done) {
     // The header may have reached the disk: only this file may get that number.
     free_.push_front(std::move(name));
     return done;
   }
-  next_ = std::move(file);
+  next_ = *std::move(file);
   next_name_ = std::move(name);
   return {};
 }

@@ -44,7 +44,7 @@ class Segments {
   Result<std::string> ReadTail(uint64_t number, uint64_t offset);
 
   /// Makes sure that there is a file with number last + 1 durable in its header. Blocks. kStorageFull if no file is
-  /// free and the disk has no room for another.
+  /// free and the disk has no room for another; kOverloaded if the system opens no more files. Both may be tried again.
   Status Prepare();
   /// Makes sure that there is a free file in addition to the prepared one, so that a full disk can still be written to.
   Status Reserve();

@@ -79,5 +79,19 @@ TEST_F(SegmentsTest, AFullDiskKeepsNoHalfMadeFile) {
   EXPECT_TRUE(segments_.Prepare());
 }
 
+TEST_F(SegmentsTest, NoFileIsLostOrLeftBehindIfTheSystemOpensNone) {
+  for (const SimOp op : {SimOp::kCreate, SimOp::kOpen, SimOp::kSyncDir}) {
+    fs_.FailNth(op, 1, Code::kOverloaded);
+    EXPECT_EQ(segments_.Prepare().error().code, Code::kOverloaded);
+    EXPECT_EQ(Files(), 0U);
+  }
+  ASSERT_TRUE(segments_.TakeNext());
+  ASSERT_TRUE(segments_.Reserve());
+  fs_.FailNth(SimOp::kOpen, 1, Code::kOverloaded);
+  EXPECT_EQ(segments_.Prepare().error().code, Code::kOverloaded);
+  ASSERT_TRUE(segments_.TakeNext());
+  EXPECT_EQ(Files(), 2U) << "the reserve is used, not another file";
+}
+
 }  // namespace
 }  // namespace tocsin::journal
