@@ -144,8 +144,10 @@ void HotTier::Detach(Index index) {
         topic.ready.Unlink(Items<HotJob>{&jobs_}, index);
         hot.flags &= static_cast<uint8_t>(~kReady);
         --topic.figures.ready;
+      } else if (hot.flags & kOnSteady) {
+        steady_.Remove(index);
       } else {
-        wheel(hot).Remove(index);
+        utc_.Remove(index);
       }
       --GaugeOf(hot);
       break;
@@ -172,7 +174,24 @@ void HotTier::Schedule(Index index) {
   hot.flags |= kPlaced;
   ++GaugeOf(hot);
   if (hot.due() == kNever) return;
-  if (!wheel(hot).Insert(index)) MakeReady(index);
+  if (!(hot.flags & kOnSteady ? steady_.Insert(index) : utc_.Insert(index))) MakeReady(index);
+}
+
+void HotTier::HoldBack(Time utc) {
+  ready_utc_ = {};
+  for (const TopicState& topic : topics_) {
+    for (Index index = topic.ready.front(), next = 0; index != 0; index = next) {
+      const HotJob& hot = jobs_[index];
+      next = hot.next;
+      if (hot.flags & kOnSteady) continue;
+      if (hot.due() > utc) {
+        Detach(index);
+        Schedule(index);
+      } else {
+        ready_utc_ = std::max(ready_utc_, hot.due());
+      }
+    }
+  }
 }
 
 void HotTier::MakeReady(Index index) {
@@ -180,6 +199,7 @@ void HotTier::MakeReady(Index index) {
   List& ready = topics_[hot.topic].ready;
   const Items<HotJob> items{&jobs_};
   hot.flags |= kReady;
+  if ((hot.flags & kOnSteady) == 0) ready_utc_ = std::max(ready_utc_, hot.due());
   ++topics_[hot.topic].figures.ready;
   Announce(hot.topic);
   // Nearly always it goes to the end; a released delivery goes near the front. Search from both ends.
@@ -299,7 +319,7 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
 size_t HotTier::used_bytes() const {
   constexpr size_t kTableBytes = 14;  // of the id tables for one job
   return bodies_.used_bytes() + jobs_.live() * (sizeof(HotJob) + kTableBytes) + leases_.live() * sizeof(Lease) +
-         details_.size() * (sizeof(Details) + 2 * sizeof(void*));
+         details_.size() * (sizeof(Details) + 2 * sizeof(void*)) + utc_.held_bytes();
 }
 
 }  // namespace tocsin::journal

@@ -16,7 +16,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
   Scanned& scanned = node->scanned_;
   TOCSIN_ASSIGN(scanned, Scan(fs, options.folder, std::bind_front(&Replay::Record, &replay)));
   TOCSIN_TRY(RefuseDamage(scanned));
-  if (scanned.records > 0) clock.Restore(scanned.last);
+  if (scanned.records > 0) clock.Restore(scanned.past);
   for (const auto& shard : node->shards_) node->jobs_recovered_ += shard->tier().size();
   for (const std::string& name : scanned.unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
 
