@@ -1,7 +1,8 @@
 // The only source of time. RealClock is the server's; VirtualClock stands still until it is advanced (tests, and a node
 // started with clock = "virtual"). Both are thread-safe.
 //
-// Invariants: neither timeline of Now() ever goes back, in one run or, through Restore, across restarts.
+// Invariants: the steady timeline never goes back, in one run or, through Restore, across restarts. Within one boot of
+// the machine it is exact: no step of the wall clock and no time that the server is down changes what it shows.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,18 @@ namespace tocsin {
 
 using IoTime = std::chrono::steady_clock::time_point;
 
+/// Where the steady timeline lies in one boot of the machine: steady = at_boot + CLOCK_BOOTTIME, from 1970.
+struct BootMark {
+  uint64_t boot = 0;  // of the kernel's boot id; 0: not known
+  std::chrono::microseconds at_boot{0};
+};
+
+/// What a store has kept of the time before this start.
+struct ClockPast {
+  Moment last;  // the moment of its latest record
+  BootMark mark;
+};
+
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -23,8 +36,11 @@ class Clock {
   virtual Millis Granularity() const { return Millis(0); }
   /// A delay that counts from Now() and is never too short: "in 5 ms" never means 4.2.
   Millis RoundUp(Millis delay) const { return delay > Millis(0) ? delay + Granularity() : delay; }
-  /// Called once at start, before anything reads Now(), with the last moment that the store knows.
-  virtual void Restore(Moment last) = 0;
+  /// Called once at start, before anything reads Now(). In the same boot the steady timeline goes on exactly. After a
+  /// reboot only the wall clock tells how long it took; if it went back, no time has passed, so that delays end late.
+  virtual void Restore(const ClockPast& past) = 0;
+  /// The same until the process ends.
+  virtual BootMark Mark() const = 0;
 };
 
 class RealClock final : public Clock {
@@ -32,36 +48,41 @@ class RealClock final : public Clock {
   RealClock();
   Moment Now() const override;
   Millis Granularity() const override { return Millis(1); }
-  void Restore(Moment last) override;
+  /// Logs a downtime that is hard to believe.
+  void Restore(const ClockPast& past) override;
+  BootMark Mark() const override;
 
  private:
+  const uint64_t boot_;
   mutable std::atomic<int64_t> steady_ms_floor_ = 0;
-  mutable std::atomic<int64_t> utc_ms_floor_;
-  // Steady timeline = CLOCK_BOOTTIME + this. In ns, so that both timelines turn to the next ms together: otherwise a
-  // due time that is shown as UTC would be a ms off every other time.
-  std::atomic<int64_t> steady_offset_ns_;
+  std::atomic<int64_t> at_boot_us_;
 };
 
 class VirtualClock final : public Clock {
  public:
-  explicit VirtualClock(Time start = FromMs(1'800'000'000'000));
+  /// With a `boot` it stands for the clocks of a machine that outlives the server. Without one it has no other past
+  /// than the store's: Restore takes the wall clock from there too.
+  explicit VirtualClock(Time start = FromMs(1'800'000'000'000), uint64_t boot = 0);
   Moment Now() const override;
-  void Restore(Moment last) override;
+  void Restore(const ClockPast& past) override;
+  BootMark Mark() const override;
   IoTime IoNow() const override;
 
-  /// Sets the wall clock to utc. A new process calls it after Restore: its virtual clock has no other past.
-  void CatchUp();
   /// Time passes: both timelines advance.
   void Advance(Millis by);
-  /// The wall clock is set: only utc is affected, and it never goes back.
+  /// The wall clock is set: only utc is affected.
   void Step(Millis by);
+  /// The machine is off for this long, and boots.
+  void Reboot(Millis off);
   /// For simulations: socket deadlines and long polls follow this clock, too.
   void DriveIo(bool on) { drive_io_ = on; }
 
  private:
   mutable std::mutex mutex_;
-  Time wall_;  // what the machine's clock would show
-  Moment now_;
+  Time wall_;
+  uint64_t boot_;
+  Time at_boot_;  // the steady time when the machine booted
+  Millis since_boot_{0};
   std::atomic<bool> drive_io_ = false;
 };
 

@@ -2,8 +2,8 @@
 // integers, and their names end in _ms.
 //
 // There are two timelines, both counted in ms since 1970 and equal until somebody steps the machine's clock:
-//   utc     the wall clock, made monotonic: if the wall clock goes back, utc stands still until it has caught up. Jobs
-//           with an absolute due time use it.
+//   utc     the machine's wall clock as it is: it goes back if somebody sets it back. Jobs with an absolute due time
+//           use it.
 //   steady  follows elapsed time only; setting the wall clock does not affect it. Delays, leases, retry delays and ids
 //           use it.
 #pragma once

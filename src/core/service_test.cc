@@ -365,6 +365,26 @@ TEST_P(ServiceTest, AStepThatNobodyTellsOfIsSeenWithinASecond) {
   EXPECT_TRUE(waiting.got);
 }
 
+TEST_P(ServiceTest, NoAlarmSpinsWhileTheWallClockStandsStill) {
+  std::vector<NewJob> jobs = Jobs(1);
+  jobs[0].timeline = Timeline::kUtc;
+  jobs[0].due = node.clock.Now().utc + Millis(2);
+  (void)node.Submit("t", jobs);
+  size_t before = 0;
+  for (const auto& store : node.stores) before += store->advances;
+  for (int i = 0; i < 10'000; ++i) {
+    node.Pass(Millis(1));
+    node.clock.Step(Millis(-1));
+  }
+  size_t advances = 0;
+  for (const auto& store : node.stores) advances += store->advances;
+  // One each second is the scan.
+  EXPECT_LE(advances - before, node.stores.size() * 40);
+  EXPECT_TRUE(node.Reserve("t", 1)->jobs.empty());
+  node.Pass(Millis(2));
+  EXPECT_EQ(node.Reserve("t", 1)->jobs.size(), 1U);
+}
+
 TEST_P(ServiceTest, CatchUpAfterDowntimeStarvesNoTopic) {
   for (const char* topic : {"a", "b"}) {
     for (int i = 0; i < 3; ++i) (void)node.Submit(topic, Jobs(200, Millis(1000 + i)), i);

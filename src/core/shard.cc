@@ -170,7 +170,10 @@ void Shard::OnAdvanced(Result<Advanced> result) {
     const Moment now = Now();
     // At least 1 ms: a time that has passed, without `more`, would make the alarm spin.
     const auto in = [](Time next, Time at) { return next == kNever ? Millis::max() : std::max(next - at, Millis(1)); };
-    const Millis wait = std::min(in(result->next_steady, now.steady), in(result->next_utc, now.utc));
+    // While the wall clock stands still, wait as long again: it may never reach a job that is due in a ms.
+    if (now.utc != utc_moved_.utc) utc_moved_ = now;
+    const Millis utc_wait = std::max(in(result->next_utc, now.utc), now.steady - utc_moved_.steady);
+    const Millis wait = std::min(in(result->next_steady, now.steady), utc_wait);
     if (wait < kScanEvery) next_due_ = node_.clock.IoNow() + wait;
     if (!result->ready.empty()) Announce(result->ready);
     if (index_ == 0) node_.on_advanced();

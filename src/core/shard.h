@@ -169,6 +169,7 @@ class Shard final : private Waiters::Claims {
   bool failing_ = false;        // the last Advance failed, wholly or in part, and that was logged
   std::vector<Topic> missing_;  // topics that the store lacks, or has in an older version
   IoTime next_due_ = IoTime::max();
+  Moment utc_moved_;  // when the wall clock was last seen to move
   IoTime next_scan_ = IoTime::min();
   IoTime alarm_at_ = IoTime::max();
   IoTime finish_at_ = IoTime::max();  // while an Advance is under way

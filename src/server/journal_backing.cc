@@ -56,7 +56,6 @@ class JournalBacking final : public Backing {
   Status Open(const std::function<bool()>& /*go_on*/) override {
     TOCSIN_ASSIGN(node_, journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config), parts_.clock));
     WarnIfOthersMayWrite(parts_.config.data_dir);
-    if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
     for (uint32_t shard = 0; shard < parts_.loops.size(); ++shard) node_->Bind(shard, *parts_.loops[shard]);
     node_->Observe(parts_.metrics);
     return {};

@@ -79,7 +79,6 @@ Status RedisBacking::Open(const std::function<bool()>& go_on) {
   TOCSIN_TRY(MakeStores(options));
   TOCSIN_TRY(OpenStores(go_on));
   TOCSIN_TRY(CheckServers());
-  if (parts_.virtual_clock != nullptr) parts_.virtual_clock->CatchUp();
   TOCSIN_ASSIGN(std::unique_ptr<Coordinator> coordinator, MakeCoordinator(std::move(options)));
   std::vector<OwnedShard> shards;
   for (size_t i = 0; i < shards_.size(); ++i) shards.push_back({parts_.loops[i], shards_[i].store.get()});

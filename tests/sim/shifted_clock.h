@@ -12,7 +12,8 @@ class ShiftedClock final : public Clock {
  public:
   Moment Now() const override { return real_.Now(); }
   std::chrono::steady_clock::time_point IoNow() const override { return real_.IoNow() + shift_; }
-  void Restore(Moment last) override { real_.Restore(last); }
+  void Restore(const ClockPast& past) override { real_.Restore(past); }
+  BootMark Mark() const override { return real_.Mark(); }
   void Pass(Millis by) { shift_ += by; }
 
  private:

@@ -39,18 +39,23 @@ class SimNode {
       node_->journal().Maintain();
     } while (loop_.RunAll() > 0);
   }
-  Status CloseAndOpen() {
+  Status Close() {
     Pump();
     TOCSIN_TRY(node_->Close());
     node_.reset();
+    return {};
+  }
+  Status CloseAndOpen() {
+    TOCSIN_TRY(Close());
     return Open();
   }
-  /// The disk becomes one of those that a power cut now, or when it was, could have left.
+  /// The disk becomes one of those that a power cut now, or when it was, could have left. The machine boots at once.
   void CutPower(Survive choice, uint64_t seed) {
     auto survivors = disk_->Survivors(choice, seed);
     node_.reset();
     loop_.Forget();
     disk_ = std::move(survivors);
+    clock_.Reboot(Millis(0));
   }
 
   NodeStore& node() { return *node_; }
@@ -64,7 +69,7 @@ class SimNode {
  private:
   Options options_;
   std::unique_ptr<SimFileSystem> disk_;
-  VirtualClock clock_;
+  VirtualClock clock_{FromMs(1'800'000'000'000), 1};
   ManualLoop loop_;
   std::unique_ptr<NodeStore> node_;
 };

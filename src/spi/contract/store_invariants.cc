@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 /// Delays around the edges of every unit that a timer structure may be made of.
 std::vector<Millis> EdgeDelays() {
@@ -395,6 +396,53 @@ TEST_P(StoreContract, Invariant13_AStepBackFiresNothingTwiceOrEarly) {
   EXPECT_EQ(StateOf("absolute"), State::kScheduled);
   Pass(1ms);
   EXPECT_THAT(ClaimIds(), ElementsAre("absolute"));
+}
+
+TEST_P(StoreContract, Invariant13_ACorrectedGlitchLeavesNoTrace) {
+  if (!harness_->supports_clock_steps()) GTEST_SKIP() << "this store's clock cannot be stepped";
+  Accept(JobAt("soon", Now().utc + 30min));
+  Accept(JobAt("later", Now().utc + 2h));
+  Accept(Job("relative", 45min));
+  clock().Step(1h);
+  Scan();
+  EXPECT_EQ(Figures().ready, 1U);
+  clock().Step(-1h);
+  Scan();
+  EXPECT_EQ(Figures().ready, 0U) << "it is not due by the clock as it is now";
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Accept(JobAt("new", Now().utc + 20min));
+  Accept(JobAt("cancelled", Now().utc + 20min));
+  Accept(JobAt("moved", Now().utc + 20min));
+  EXPECT_EQ(Cancel("cancelled"), AmendOutcome::kDone);
+  Reschedule("moved", 25min);
+  EXPECT_GT(found_.next_utc, Now().utc);
+  harness_->Restart();
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Pass(20min - 1ms);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Pass(1ms);
+  EXPECT_THAT(TakeIds(), ElementsAre("new"));
+  Pass(25min);
+  EXPECT_THAT(TakeIds(), ElementsAre("moved", "soon", "relative"));
+  Pass(75min - 1ms);
+  EXPECT_THAT(TakeIds(), IsEmpty());
+  Pass(1ms);
+  EXPECT_THAT(TakeIds(), ElementsAre("later"));
+}
+
+TEST_P(StoreContract, Invariant13_AJobThatAGlitchDeliveredWaitsForItsTimeOnceReleased) {
+  if (!harness_->supports_clock_steps()) GTEST_SKIP() << "this store's clock cannot be stepped";
+  for (const char* id : {"acked", "released", "ready"}) Accept(JobAt(id, Now().utc + 30min));
+  clock().Step(1h);
+  EXPECT_EQ(Ack(ClaimOne().token), SettleOutcome::kOk);
+  const JobView job = ClaimOne();
+  clock().Step(-1h);
+  EXPECT_EQ(Release(job.token), SettleOutcome::kOk);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Pass(30min - 1ms);
+  EXPECT_THAT(ClaimIds(), IsEmpty());
+  Pass(1ms);
+  EXPECT_THAT(ClaimIds(), UnorderedElementsAre("released", "ready"));
 }
 
 TEST_P(StoreContract, Invariant13_AStepForwardIsNotTakenForTimeThatPassed) {

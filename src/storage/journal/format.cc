@@ -45,6 +45,24 @@ Result<SegmentHeader> DecodeSegmentHeader(std::string_view block) {
   return header;
 }
 
+void EncodeSeal(std::string& out, const Seal& seal) {
+  PutVarint(out, seal.first_needed);
+  PutFixed<uint64_t>(out, seal.mark.boot);
+  PutFixed<int64_t>(out, seal.mark.at_boot.count());
+}
+
+std::optional<Seal> DecodeSeal(std::string_view body) {
+  constexpr int64_t kAtBootMax = int64_t{1} << 62;  // can be added to without overflow
+  Reader reader(body);
+  Seal seal{reader.Varint(), {}};
+  if (reader.ok() && !reader.done()) {
+    seal.mark.boot = reader.Fixed<uint64_t>();
+    seal.mark.at_boot = std::chrono::microseconds(reader.Fixed<int64_t>());
+    if (seal.mark.at_boot.count() < -kAtBootMax || seal.mark.at_boot.count() > kAtBootMax) return std::nullopt;
+  }
+  return reader.ok() ? std::optional(seal) : std::nullopt;
+}
+
 size_t BeginRecord(std::string& out, RecordType type, uint16_t lane, uint32_t generation, Moment now) {
   const size_t begin = out.size();
   RecordHeader header{};

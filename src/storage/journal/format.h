@@ -27,6 +27,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/time.h"
 
@@ -39,7 +40,7 @@ constexpr uint64_t kMagic = 0x4C4E524A4E435354;  // "TSCNJRNL"
 
 enum class RecordType : uint8_t {
   kEntries = 1,  // changes of jobs and topics (entries.h)
-  kSeal = 2,     // body: varint first segment still needed
+  kSeal = 2,     // body: varint first segment still needed · boot u64 · at_boot_us i64 (a Seal)
   kClose = 3,    // the last record of its segment; the journal continues in the next
 };
 
@@ -72,6 +73,16 @@ struct SegmentHeader {
   uint64_t segment_bytes = 0;
   uint64_t number = 0;
 };
+
+/// The body of a seal record. Older programs wrote the first field alone, and ignore the others.
+struct Seal {
+  uint64_t first_needed = 0;
+  BootMark mark;
+};
+
+void EncodeSeal(std::string& out, const Seal& seal);
+/// Nothing if it is malformed.
+std::optional<Seal> DecodeSeal(std::string_view body);
 
 /// A whole header block.
 std::string EncodeSegmentHeader(const SegmentHeader& header);

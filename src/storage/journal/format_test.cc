@@ -45,6 +45,25 @@ TEST(Format, ACutOffRecordIsNone) {
   for (size_t size = 0; size < record.size(); ++size) EXPECT_FALSE(CheckRecord(record.substr(0, size), kLsn)) << size;
 }
 
+TEST(Format, SealsComeBack) {
+  std::string body;
+  EncodeSeal(body, {300, {0xFEDCBA9876543210, std::chrono::microseconds(-5)}});
+  const auto seal = DecodeSeal(body);
+  ASSERT_TRUE(seal);
+  EXPECT_EQ(seal->first_needed, 300U);
+  EXPECT_EQ(seal->mark.boot, 0xFEDCBA9876543210);
+  EXPECT_EQ(seal->mark.at_boot, std::chrono::microseconds(-5));
+  for (size_t size = 3; size < body.size(); ++size) EXPECT_FALSE(DecodeSeal(body.substr(0, size))) << size;
+  EXPECT_FALSE(DecodeSeal(""));
+}
+
+TEST(Format, SealsOfOlderProgramsKnowNoBoot) {
+  const auto seal = DecodeSeal("\5");
+  ASSERT_TRUE(seal);
+  EXPECT_EQ(seal->first_needed, 5U);
+  EXPECT_EQ(seal->mark.boot, 0U);
+}
+
 TEST(Format, HeadersComeBack) {
   const std::string block = EncodeSegmentHeader({64 << 10, 12});
   ASSERT_EQ(block.size(), kBlock);

@@ -151,8 +151,10 @@ void HotTier::Detach(Index index) {
         out_of_turn_ -= topic.ready.Remove(Items<HotJob>{&jobs_}, index) ? 1 : 0;
         hot.flags &= static_cast<uint8_t>(~kReady);
         --topic.figures.ready;
+      } else if (hot.flags & kOnSteady) {
+        steady_.Remove(index);
       } else {
-        wheel(hot).Remove(index);
+        utc_.Remove(index);
       }
       --GaugeOf(hot);
       break;
@@ -179,13 +181,32 @@ void HotTier::Schedule(Index index) {
   hot.flags |= kPlaced;
   ++GaugeOf(hot);
   if (hot.due() == kNever) return;
-  if (!wheel(hot).Insert(index)) MakeReady(index);
+  if (!(hot.flags & kOnSteady ? steady_.Insert(index) : utc_.Insert(index))) MakeReady(index);
+}
+
+void HotTier::HoldBack(Time utc) {
+  ready_utc_ = {};
+  std::vector<Index> early;
+  const auto order = [this](Index each) { return OrderOf(each); };
+  for (const TopicState& topic : topics_) {
+    topic.ready.ForEach(Items<HotJob>{&jobs_}, order, [&](Index index) {
+      const HotJob& hot = jobs_[index];
+      if (hot.flags & kOnSteady) return true;
+      hot.due() > utc ? early.push_back(index) : static_cast<void>(ready_utc_ = std::max(ready_utc_, hot.due()));
+      return true;
+    });
+  }
+  for (const Index index : early) {
+    Detach(index);
+    Schedule(index);
+  }
 }
 
 void HotTier::MakeReady(Index index) {
   HotJob& hot = jobs_[index];
   hot.flags |= kReady;
   TopicState& topic = topics_[hot.topic];
+  if ((hot.flags & kOnSteady) == 0) ready_utc_ = std::max(ready_utc_, hot.due());
   ++topic.figures.ready;
   Announce(hot.topic);
   const auto order = [this](Index each) { return OrderOf(each); };
@@ -294,7 +315,7 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
 size_t HotTier::held_bytes() const {
   constexpr size_t kTreeBytes = 64;  // of a ready job out of turn
   return bodies_.held_bytes() + jobs_.held_bytes() + leases_.held_bytes() + by_uid_.held_bytes() +
-         by_own_.held_bytes() + details_bytes_ + out_of_turn_ * kTreeBytes;
+         by_own_.held_bytes() + details_bytes_ + utc_.held_bytes() + out_of_turn_ * kTreeBytes;
 }
 
 bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {

@@ -7,7 +7,9 @@
 //  1. A placed job is where its state says. A scheduled job is among its topic's ready jobs (kReady), or in the wheel
 //     of its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
 //     done or cancelled job is retained: it is in the steady wheel until it is forgotten.
-//  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early.
+//  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early. MakeDueReady
+//     makes this true of the clock as it is then: if the wall clock was set back to before the due time of a ready job,
+//     the job goes back into the wheel.
 //  3. Every job is in by_uid_; a job with an own id is in by_own_ too.
 #pragma once
 
@@ -23,6 +25,7 @@
 #include "storage/journal/id_table.h"
 #include "storage/journal/ready_jobs.h"
 #include "storage/journal/slab.h"
+#include "storage/journal/wall_wheel.h"
 #include "storage/journal/wheel.h"
 
 namespace tocsin::journal {
@@ -220,10 +223,11 @@ class HotTier {
     Slab<T>* slab;
     T& operator()(uint32_t index) const { return (*slab)[index]; }
   };
-  using HotJobWheel = Wheel<Items<HotJob>>;
 
   void MoveBodies(size_t budget);
   void MakeReady(Index index);
+  /// Takes back the ready jobs that are due later than `utc`.
+  void HoldBack(Time utc);
   static uint64_t OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id);
   /// Of a stored job, if it has an own id.
   std::optional<uint64_t> OwnHash(const HotJob& hot) const;
@@ -233,7 +237,6 @@ class HotTier {
     const HotJob& hot = jobs_[index];
     return {hot.flags & kOnSteady ? hot.due() + apart_ : hot.due(), hot.uid};
   }
-  HotJobWheel& wheel(const HotJob& hot) { return hot.flags & kOnSteady ? steady_ : utc_; }
   uint64_t& GaugeOf(const HotJob& hot);
   void Discharge(HotJob& hot);
 
@@ -249,14 +252,15 @@ class HotTier {
   IdTable by_own_;
   std::unordered_map<Index, Details> details_;
   size_t details_bytes_ = 0;
-  HotJobWheel steady_;
-  HotJobWheel utc_;
+  Wheel<Items<HotJob>> steady_;
+  WallWheel<Items<HotJob>> utc_;
+  Time ready_utc_{};  // no job of the utc timeline that is ready is due later
   Wheel<Items<Lease>> expiry_;
   std::vector<TopicState> topics_;
   TextMap<uint16_t> topic_numbers_;
   std::vector<uint16_t> announced_;
   size_t out_of_turn_ = 0;  // ready jobs in trees, whose memory is counted apart
-  Millis apart_{0};  // utc - steady, at the last MakeDueReady
+  Millis apart_{0};         // utc - steady, at the last MakeDueReady
 
   // Of TidyMemory.
   Time tidy_at_{};
@@ -306,6 +310,8 @@ Index HotTier::Walk(uint16_t topic, Index from, size_t work, Take&& take) {
 template <class OnForget>
 bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
   apart_ = now.utc - now.steady;
+  utc_.SetNow(now.utc);
+  if (now.utc < ready_utc_) HoldBack(now.utc);
   size_t work = 0;
   const auto hand_over = [&](Index index) {
     ++work;

@@ -71,7 +71,7 @@ Result<Report> Repair(FileSystem& fs, const std::string& folder, const std::stri
 
   RealClock clock;
   const Scanned& scanned = salvaged->scanned;
-  if (scanned.records > 0) clock.Restore(scanned.last);
+  if (scanned.records > 0) clock.Restore(scanned.past);
   constexpr uint64_t kSegmentBytes = 64 << 20;
   const uint64_t segment_bytes = scanned.segment_bytes != 0 ? scanned.segment_bytes : kSegmentBytes;
   // Ids and tokens go on where the old folder ended.

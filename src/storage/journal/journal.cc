@@ -104,7 +104,7 @@ void Journal::AppendSeal() {
   const Moment now = clock_.Now();
   apart_ms_ = (now.utc - now.steady).count();
   const size_t begin = BeginRecord(record, RecordType::kSeal, kNoLane, generation_, now);
-  PutVarint(record, needed);
+  EncodeSeal(record, {needed, clock_.Mark()});
   EndRecord(record, begin);
   if (offset_ + record.size() + kCloseRoom > options_.segment_bytes) Rotate();
   AppendBatch(std::move(record));
@@ -114,9 +114,8 @@ void Journal::AppendSeal() {
 }
 
 void Journal::KeepTime(Moment now) {
-  // Only for a step forward: while utc stands still the difference shrinks, and each call would append a seal. With the
-  // recorded difference jobs are late after a restart, never early.
-  if ((now.utc - now.steady).count() <= apart_ms_.load(std::memory_order_relaxed)) return;
+  // After a step by a fraction of a ms the timelines do not turn together, so that 1 ms is no step.
+  if (std::abs((now.utc - now.steady).count() - apart_ms_.load(std::memory_order_relaxed)) <= 1) return;
   const std::scoped_lock lock(mutex_);
   AppendSeal();
   wake_.notify_one();

@@ -72,7 +72,7 @@ class Journal {
   /// segment, what `prologue` writes goes before them, so that each segment can be read without the ones before it.
   /// `now` is the moment in their headers.
   Appended Append(uint32_t lane, std::string records, Moment now, const std::function<void(std::string&)>& prologue);
-  /// Records a forward step of the wall clock: a restart must not take it for time that has passed. Called every
+  /// Records a step of the wall clock: after a reboot it must not be taken for time that has passed. Called every
   /// second.
   void KeepTime(Moment now);
   /// The lane does not need segments below `first_needed` once everything that it has appended so far is durable.

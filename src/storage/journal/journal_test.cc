@@ -135,7 +135,9 @@ TEST_F(JournalTest, NoTwoFilesHaveOneNumber) {
 TEST_F(JournalTest, WhatWasCutOffStaysCutOff) {
   // Two records in a torn group: the first is lost, the second is whole and stays behind on the disk.
   const auto none = [](std::string&) {};
-  const size_t seal_bytes = sizeof(RecordHeader) + 1;
+  std::string seal;
+  EncodeSeal(seal, {.first_needed = 1, .mark = {}});
+  const size_t seal_bytes = sizeof(RecordHeader) + seal.size();
   // Up to the end of its block: padding with zeros would leave nothing behind.
   const size_t lost_bytes = kBlock - seal_bytes;
   const std::string lost(lost_bytes - sizeof(RecordHeader), 'l');

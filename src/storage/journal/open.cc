@@ -45,7 +45,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
                 "without any job",
                 options.folder);
   }
-  if (scanned.records > 0) clock.Restore(scanned.last);
+  if (scanned.records > 0) clock.Restore(scanned.past);
   for (const auto& shard : node->shards_) node->jobs_recovered_ += shard->tier().size();
   for (const std::string& name : scanned.unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
 

@@ -216,15 +216,15 @@ class Scanner {
 
   void Take(const RecordHeader& header, std::string_view body, const SegmentFile& segment, uint64_t offset) {
     generation_ = header.generation;
-    scanned_.last.utc = std::max(scanned_.last.utc, header.moment().utc);
-    scanned_.last.steady = std::max(scanned_.last.steady, header.moment().steady);
+    if (header.moment().steady >= scanned_.past.last.steady) scanned_.past.last = header.moment();
     ++scanned_.records;
     scanned_.bytes += header.size;
     bool good = true;
     if (header.type == RecordType::kSeal) {
-      Reader reader(body);
-      first_needed_ = std::max<uint64_t>(first_needed_, reader.Varint());
-      good = reader.ok();
+      const auto seal = DecodeSeal(body);
+      good = seal.has_value();
+      if (good) first_needed_ = std::max(first_needed_, seal->first_needed);
+      if (good) scanned_.past.mark = seal->mark;
     } else if (header.type == RecordType::kEntries) {
       good = on_record_(header, body, segment.number);
     } else {

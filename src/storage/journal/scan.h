@@ -23,7 +23,7 @@ struct Damage {
 
 struct Scanned {
   JournalEnd end;
-  Moment last;                 // no record is later
+  ClockPast past;              // of the clock, before the end
   uint64_t segment_bytes = 0;  // 0: the folder holds no journal
   std::deque<SegmentFile> used;
   std::deque<std::string> free;   // files of full size that can be used again

@@ -115,12 +115,12 @@ Command RedisStore::SlotCall(const Script& script, const Slot& slot, Moment now,
 }
 
 int64_t RedisStore::RedisNow(const Group& group, Moment now) const {
-  return ToMs(now.utc) + (options_.clock == ClockSource::kCaller ? 0 : group.clock.ahead_ms());
+  return options_.clock == ClockSource::kCaller ? ToMs(now.utc) : ToMs(now.steady) + group.clock.ahead_ms();
 }
 
 void RedisStore::LearnTime(Group& group, int64_t redis_ms) {
   const Moment now = clock_.Now();
-  group.clock.Add(redis_ms - ToMs(now.utc), now.steady);
+  group.clock.Add(redis_ms - ToMs(now.steady), now.steady);
 }
 
 TopicSlots* RedisStore::FindTopic(std::string_view topic) {
