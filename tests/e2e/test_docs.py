@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -65,8 +66,10 @@ def metrics(shared_server, client):
     ack(client, shared_server, *reserve(client, shared_server))
     pushes = {"delivery": {"sink": "webhook", "url": "https://shop.example/"}}
     client.put(shared_server.url + "/v1/topics/pushes", json=pushes).raise_for_status()
-    client.get(shared_server.url + "/v1/topics")
-    yield client.get(shared_server.url + "/metrics").text
+    end = time.monotonic() + DEADLINE_S
+    while 'tocsin_jobs_scheduled{topic="pushes"}' not in (text := client.get(shared_server.url + "/metrics").text):
+        assert time.monotonic() < end  # the shards publish their figures every second
+    yield text
     client.delete(shared_server.url + "/v1/topics/pushes")
 
 

@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 from certificates import Authority
@@ -335,8 +336,10 @@ def test_every_metric_of_a_node_on_redis_is_explained_and_no_other(node, redis_s
     server = node("a", redis_single)
     submit(client, server, payload="x")
     ack(client, server, *reserve(client, server))
-    client.get(server.url + "/v1/topics")
-    served = re.findall(r"^# TYPE (\w+) (\w+)$", client.get(server.url + "/metrics").text, re.MULTILINE)
+    end = time.monotonic() + DEADLINE_S
+    while "tocsin_jobs_scheduled{" not in (text := client.get(server.url + "/metrics").text):
+        assert time.monotonic() < end  # the shards publish their figures every second
+    served = re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE)
     rows = metric_rows((ROOT / "docs/metrics.md").read_text())
     # No journal here, and no topic that pushes.
     others = [row for row in rows if row[0].startswith(("tocsin_journal_", "tocsin_memory_", "tocsin_push_"))]
