@@ -205,7 +205,7 @@ TEST(Load, OnlyLoopbackIsServedAndConfigCheckSaysSo) {
 TEST(Load, NewIsForOneStart) {
   EXPECT_FALSE(MustLoad(With({})).begin_anew);
   EXPECT_TRUE(MustLoad(With({"--new"})).begin_anew);
-  EXPECT_NE(ErrorOfFile("new = true"), "");
+  EXPECT_NE(ErrorOfFile("new = true"), "no error");
 }
 
 TEST(Load, OtherMachinesNeedTokensOrAnExplicitWord) {
