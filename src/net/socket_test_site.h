@@ -51,6 +51,7 @@ class SocketTest : public testing::Test {
     client.socket.connect(acceptor.local_endpoint());
     Socket accepted(loop_.io());
     acceptor.accept(accepted);
+    accepted.set_option(boost::asio::ip::tcp::no_delay(true));  // as the listener does
     client.server_end = accepted.native_handle();
     if (client_buffer_bytes > 0) accepted.set_option(boost::asio::socket_base::send_buffer_size(client_buffer_bytes));
     client.socket.non_blocking(true);

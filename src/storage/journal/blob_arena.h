@@ -1,10 +1,10 @@
 // BlobArena: byte blocks addressed by a 32-bit handle, 0 being null. Blocks have no header: the caller keeps the size
 // and gives it back to Free. Blocks are aligned to 8 bytes. One shard thread owns it.
 //
-// Size classes go in steps of 8 bytes up to 512, then in eighths of a power of two (12 % at most) up to 256 KiB. A chunk
-// of 2 MiB serves one class at a time and goes back to a pool for all classes when its last block is freed. A handle is
-// the chunk and the block's number in it, so that classes need not be multiples of a larger unit; 2^15 chunks are 64
-// GiB. Larger blocks are mapped one by one; their handles, below kLargeEnd, are indices of a table.
+// Size classes go in steps of 8 bytes up to 512, then in eighths of a power of two (12 % at most) up to 256 KiB. A
+// chunk of 2 MiB serves one class at a time and goes back to a pool for all classes when its last block is freed. A
+// handle is the chunk and the block's number in it, so that classes need not be multiples of a larger unit; 2^15 chunks
+// are 64 GiB. Larger blocks are mapped one by one; their handles, below kLargeEnd, are indices of a table.
 //
 // Whoever frees most blocks of a class and then fills another one leaves chunks that are nearly empty. Evacuate() picks
 // these; the owner then moves each block for which Leaving() holds: it allocates another, copies, and frees the old.

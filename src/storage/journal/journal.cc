@@ -216,9 +216,11 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
 Status Journal::PrepareNext() {
   while (true) {
     Status done = segments_->Prepare();
-    const bool passes = !done && (done.error().code == Code::kStorageFull || done.error().code == Code::kOverloaded);
-    if (!passes || !threads_) return done;
-    // The disk is full, or the system opens no file for now. Nothing of the next segment was written, so we can wait.
+    if (done) return done;
+    // The system opens no file for now, or the disk is full and another thread may make room. Nothing of the next
+    // segment was written, so we can wait.
+    const Code code = done.error().code;
+    if (code != Code::kOverloaded && (code != Code::kStorageFull || !threads_)) return done;
     std::unique_lock lock(mutex_);
     if (wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; })) return done;
   }
