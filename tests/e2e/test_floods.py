@@ -40,14 +40,14 @@ def lateness_p99(server, flood=lambda: None):
         return sorted(late)[JOBS * 99 // 100]
 
 
-def assert_holds_up_nobody(server, flooded_p99):
+def assert_holds_up_nobody(server, flooded_p99, within_ms=WITHIN_MS):
     """`flooded_p99()`: as lateness_p99, beside a flood."""
     tries = []
-    while not tries or (len(tries) < TRIES and tries[-1][1] > tries[-1][0] + WITHIN_MS):
+    while not tries or (len(tries) < TRIES and tries[-1][1] > tries[-1][0] + within_ms):
         tries.append((lateness_p99(server), flooded_p99()))
         print("p99 {:.1f} ms idle, {:.1f} ms flooded".format(*tries[-1]))
     idle, flooded = tries[-1]
-    assert flooded <= idle + WITHIN_MS, tries
+    assert flooded <= idle + within_ms, tries
 
 
 def submit_many(server, jobs, *words):
@@ -115,5 +115,6 @@ def test_large_bodies_hold_up_nobody(start, shards):
             for sender in senders:
                 sender.join()
 
-    assert_holds_up_nobody(server, flooded_p99)
+    # The senders are threads of this process: up to four of them have the interpreter before a late job is looked at.
+    assert_holds_up_nobody(server, flooded_p99, within_ms=40)
     assert refused and all(refused)
