@@ -18,7 +18,7 @@ Result<bool> IsMarked(FileSystem& fs, const std::string& folder) {
 
 Status Mark(FileSystem& fs, const std::string& folder) {
   const auto made = fs.Open(fmt::format("{}/{}", folder, kMark), OpenMode::kCreate);
-  const Status done = made ? fs.SyncDir(folder) : std::unexpected(made.error());
+  Status done = made ? fs.SyncDir(folder) : std::unexpected(made.error());
   // A server must also start on a full disk. The next start tries again.
   if (!done && done.error().code != Code::kStorageFull) return done;
   return {};
