@@ -187,12 +187,15 @@ void HotTier::Schedule(Index index) {
 void HotTier::HoldBack(Time utc) {
   ready_utc_ = {};
   std::vector<Index> early;
-  const auto order = [this](Index each) { return OrderOf(each); };
   for (const TopicState& topic : topics_) {
-    topic.ready.ForEach(Items<HotJob>{&jobs_}, order, [&](Index index) {
+    ForEachReady(topic, [&](Index index) {
       const HotJob& hot = jobs_[index];
       if (hot.flags & kOnSteady) return true;
-      hot.due() > utc ? early.push_back(index) : static_cast<void>(ready_utc_ = std::max(ready_utc_, hot.due()));
+      if (hot.due() > utc) {
+        early.push_back(index);
+      } else {
+        ready_utc_ = std::max(ready_utc_, hot.due());
+      }
       return true;
     });
   }
