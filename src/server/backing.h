@@ -60,7 +60,7 @@ class Backing {
 
 /// The embedded store, which only this node uses.
 std::unique_ptr<Backing> MakeJournalBacking(BackingParts parts);
-/// Stores on a Redis that many nodes share. Each shard has a client of its own on its own loop, and so has the
+/// Stores on a Redis that many nodes share. Each shard has its own client on its own loop, and so has the
 /// coordinator on the main loop.
 std::unique_ptr<Backing> MakeRedisBacking(BackingParts parts);
 

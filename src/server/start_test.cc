@@ -15,8 +15,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// In a process of its own: a lowered limit cannot be raised again. Exits with 0 if the plan is as expected, and the
-/// limit is raised to the hard one.
+/// Runs in a child process, because a lowered limit cannot be raised again. Exits with 0 if the plan is as
+/// expected, and the limit is raised to the hard one.
 [[noreturn]] void PlanIn(rlim_t soft, rlim_t hard, size_t wanted, const SocketPlan& expected) {
   SetLogLevel(LogLevel::kOff);
   const rlimit limit{soft, hard};

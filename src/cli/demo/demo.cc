@@ -34,7 +34,7 @@ std::string FieldOf(std::string_view banner, std::string_view word) {
   return std::string(banner.substr(0, banner.find('\n')));
 }
 
-/// The tocsind beside this program, with a virtual clock, free ports and a folder of its own. The destructor ends the
+/// The tocsind beside this program, with a virtual clock, free ports and a temporary folder. The destructor ends the
 /// server and removes the folder.
 class DemoServer {
  public:

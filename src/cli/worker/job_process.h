@@ -51,7 +51,7 @@ class LastLine {
 };
 
 /// What a worker and its commands write to stderr. Any thread adds; the main thread writes, when stderr can take it. So
-/// a stderr that nobody reads delays neither the extending of a lease nor the handling of a signal.
+/// if nobody reads stderr, leases are still extended and signals still handled.
 ///
 /// Bounded: above kFullBytes the worker reads no command's stderr, so that the command waits as it would without us;
 /// above kMaxBytes the queue drops what is added.

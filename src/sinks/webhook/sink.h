@@ -1,6 +1,6 @@
-// WebhookSink: posts the jobs of one topic. Jobs wait in the order of Deliver; at most in_flight requests are under
-// way, each on a connection of its own, and at most as many connections are open; fewer if the node has no more places
-// for sockets. Idle ones are used again, the last one first, and closed after 30 s.
+// WebhookSink: posts the jobs of one topic. Jobs wait in the order of Deliver. At most in_flight requests are under
+// way, one on each connection; fewer if the node has no more places for sockets. Idle connections are used again, the
+// last one first, and closed after 30 s.
 //
 // On the thread of its loop. What its Route refers to outlives it.
 //
