@@ -12,14 +12,15 @@ TEST(HelperThread, DoesItsWorkInOrderAndElsewhereAndAnswersOnTheLoop) {
   AsioLoop loop(clock);
   HelperThread helper(loop, "helper");
   constexpr int kWorks = 1'000;
-  std::vector<int> worked;
+  std::vector<int> worked(kWorks);  // each element is read only once its work is done
+  int next = 0;
   std::vector<int> done;
   bool elsewhere = true;
   for (int i = 0; i < kWorks; ++i) {
     helper.Run(
         [&, i] {
           elsewhere = elsewhere && !loop.InThread();
-          worked.push_back(i);
+          worked[static_cast<size_t>(i)] = next++;
         },
         [&, i] {
           EXPECT_TRUE(loop.InThread());
