@@ -50,12 +50,19 @@ void AsioLoop::Drain() {
     (first_ == nullptr ? first_ : last_->next) = queue;
     last_ = last;
   }
+  if (!goes_on_) RunTasks();
+}
+
+void AsioLoop::RunTasks() {
+  goes_on_ = false;
   const TimePoint end = clock_.IoNow() + kTurnTime;
   while (first_ != nullptr) {
     const std::unique_ptr<QueuedTask> queued(std::exchange(first_, first_->next));
     if (queued->request) requests_.fetch_sub(1, std::memory_order_relaxed);
     queued->task();
-    if (first_ != nullptr && clock_.IoNow() >= end) return boost::asio::post(io_, [this] { Drain(); });
+    if (first_ == nullptr || clock_.IoNow() < end) continue;
+    goes_on_ = true;
+    return boost::asio::post(io_, [this] { RunTasks(); });
   }
 }
 

@@ -48,7 +48,9 @@ class AsioLoop final : public Loop {
   };
 
   void Push(Task task, bool request);
+  /// Takes what is in the mailbox.
   void Drain();
+  void RunTasks();
   void Arm();
 
   const Clock& clock_;
@@ -64,6 +66,7 @@ class AsioLoop final : public Loop {
   // The loop's thread.
   QueuedTask* first_ = nullptr;  // of the tasks that were taken from the mailbox, oldest first
   QueuedTask* last_ = nullptr;
+  bool goes_on_ = false;  // a RunTasks is posted. Never two: each would take its millisecond before others have a turn.
   Task on_alarm_;
   std::chrono::steady_clock::time_point alarm_at_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point armed_for_ = std::chrono::steady_clock::time_point::max();

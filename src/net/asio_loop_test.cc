@@ -123,6 +123,31 @@ TEST_F(AsioLoopTest, OtherHandlersRunBetweenTasksThatTakeLong) {
   EXPECT_LT(ran_before, kTasks);
 }
 
+TEST_F(AsioLoopTest, OtherHandlersKeepTheirTurnsWhileTasksComeWithoutEnd) {
+  constexpr int kTasks = 60;
+  int ran = 0;
+  int ran_before = 0;
+  int most_between = 0;
+  std::latch ended(1);
+  std::function<void()> task = [&] {
+    const auto end = clock_.IoNow() + Millis(2);
+    while (clock_.IoNow() < end) {
+    }
+    if (++ran < kTasks) loop_.Post([&] { task(); });
+  };
+  std::function<void()> other = [&] {
+    most_between = std::max(most_between, ran - std::exchange(ran_before, ran));
+    if (ran >= kTasks) return ended.count_down();
+    boost::asio::post(loop_.io(), [&] { other(); });
+  };
+  for (int i = 0; i < 3; ++i) loop_.Post([&] { task(); });  // so that some always wait
+  boost::asio::post(loop_.io(), [&] { other(); });
+  Start();
+  ended.wait();
+  EXPECT_LE(most_between, 2);
+  Flush();
+}
+
 TEST_F(AsioLoopTest, ManyThreadsPostWhileItDrains) {
   Start();
   constexpr int kThreads = 3;
