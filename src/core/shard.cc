@@ -229,11 +229,13 @@ void Shard::ScanSome() {
     return;
   }
   ++started_;
-  InTurn([this] {
+  // Before the steps of callers: a wake-up that was lost waits for this scan.
+  steps_.push_front([this] {
     --started_;
     if (!stopped_) ScanSome();
     CheckQuiet();
   });
+  if (steps_.size() == 1) PostStep();
 }
 
 void Shard::InTurn(Task step) {

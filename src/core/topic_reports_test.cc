@@ -67,6 +67,19 @@ TEST_P(TopicReportsTest, AListHasTheTopicsOfThePrefixByName) {
   EXPECT_EQ(node.Topics().size(), kTopics);
 }
 
+TEST_P(TopicReportsTest, AScanForLostWakeUpsWaitsForNoLists) {
+  node.clock.Advance(Millis(1000));
+  FaultyStore& store = *node.stores[0];
+  while (store.walked == 0) ASSERT_TRUE(node.loops[0]->RunOne());
+  TestNode::Reply<TopicReports> lists[50];
+  for (auto& list : lists) node.service->Topics(node.at(0), "", list.Catch());
+  const size_t topics = store.Topics().size();
+  size_t turns = 0;
+  for (Reset(); store.walked < topics - 256; ++turns) ASSERT_TRUE(node.loops[0]->RunOne());
+  EXPECT_LE(turns, 10U);
+  node.Run();
+}
+
 TEST_P(TopicReportsTest, CallersShareTheWalkForTheTotalsAndNoTurnIsLong) {
   std::vector<TestNode::Reply<Totals>> replies(50);
   for (auto& reply : replies) node.service->Total(node.at(0), reply.Catch());
