@@ -34,6 +34,11 @@ OWN_FOLDER = pytest.StashKey()
 FAILED_MODULES = pytest.StashKey()
 KEPT_FOLDERS = pytest.StashKey()
 
+# A run that was started in the background, or with nohup, ignores these, and so would every program that the tests start.
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.SIG_DFL)
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: kill -9 again and again; TOCSIN_TORTURE_CYCLES sets how often")
