@@ -140,7 +140,7 @@ TEST_F(AsioLoopTest, OtherHandlersKeepTheirTurnsWhileTasksComeWithoutEnd) {
     if (ran >= kTasks) return ended.count_down();
     boost::asio::post(loop_.io(), [&] { other(); });
   };
-  for (int i = 0; i < 3; ++i) loop_.Post([&] { task(); });  // so that some always wait
+  for (int i = 0; i < 20; ++i) loop_.Post([&] { task(); });  // so that some always wait
   boost::asio::post(loop_.io(), [&] { other(); });
   Start();
   ended.wait();

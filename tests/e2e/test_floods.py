@@ -65,6 +65,7 @@ FLOODS = {
     "empty reserves": (50, 5000, ["JOB.RESERVE", "empty"]),
     "refused submits": (50, 5000, ["JOB.SUBMIT", "full", "x", "DELAY", "-1"]),
     "submits": (50, 2000, ["JOB.SUBMIT", "sent", "x", "DELAY", 3_600_000]),
+    "batches": (50, 4, ["JOB.MSUBMIT", "sent", *["x"] * 10_000]),
 }
 
 
@@ -85,6 +86,27 @@ def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards
                     wire.socket.setblocking(False)
                     with contextlib.suppress(BlockingIOError):
                         wire.socket.send(pack(*words) * commands)
+
+            return lateness_p99(server, flood)
+
+    assert_holds_up_nobody(server, flooded_p99)
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_requests_that_end_at_once_hold_up_nobody(start, shards):
+    server = start("--shards", str(shards))
+    batch = request("POST", "/v1/topics/t/jobs", b'{"jobs":[' + b'{"payload":"x"},' * 3000 + b'{"payload":"x"}]}')
+
+    def flooded_p99():
+        with contextlib.ExitStack() as stack:
+            connect = lambda: socket.create_connection(("127.0.0.1", server.port), timeout=DEADLINE_S)
+            wires = [stack.enter_context(connect()) for _ in range(128)]
+            for wire in wires:
+                wire.sendall(batch[:-1])
+
+            def flood():
+                for wire in wires:
+                    wire.sendall(batch[-1:] + batch)
 
             return lateness_p99(server, flood)
 

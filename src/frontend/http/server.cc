@@ -1,9 +1,13 @@
 #include "frontend/http/server.h"
 
+#include <boost/asio/post.hpp>
+
 #include "frontend/http/encode.h"
 #include "frontend/http/session.h"
 
 namespace tocsin::http {
+
+constexpr std::chrono::microseconds kSliceTime{500};
 
 std::string RefusalText(size_t connections_max) {
   const std::string body = EncodeError(net::TooManyConnections(connections_max));
@@ -37,6 +41,29 @@ Server::Server(const Context& context, const Router& router, net::Budget& budget
 
 std::shared_ptr<net::Connection> Server::Make(net::Socket socket, net::ConnectionPass pass) {
   return std::make_shared<Session>(*this, std::move(socket), std::move(pass));
+}
+
+void Server::Serve(std::shared_ptr<Session> session) {
+  if (!std::exchange(turn_posted_, true)) boost::asio::post(loop().io(), [this] { Turn(); });
+  if (!waiting_.empty() || spent_ >= kSliceTime) return waiting_.push_back(std::move(session));
+  Run(*session);
+}
+
+void Server::Run(Session& session) {
+  const auto from = loop().clock().IoNow();
+  session.Guard([&] { session.Run(); });
+  spent_ += loop().clock().IoNow() - from;
+}
+
+void Server::Turn() {
+  turn_posted_ = false;
+  spent_ = {};
+  while (!waiting_.empty() && spent_ < kSliceTime) {
+    const auto session = std::move(waiting_.front());
+    waiting_.pop_front();
+    Run(*session);
+  }
+  if (!waiting_.empty() && !std::exchange(turn_posted_, true)) boost::asio::post(loop().io(), [this] { Turn(); });
 }
 
 void Server::Record(size_t route, int status, std::chrono::nanoseconds took) {

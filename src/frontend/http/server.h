@@ -1,7 +1,11 @@
 // Server: the HTTP door of one shard, with the sessions that live on the shard's loop.
+//
+// All requests together get half a millisecond (kSliceTime). Then the loop does other things first, such as making jobs
+// ready that are due, and requests that have arrived meanwhile are served in their order.
 #pragma once
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -16,6 +20,8 @@
 #include "net/helper_thread.h"
 
 namespace tocsin::http {
+
+class Session;
 
 struct Options {
   size_t body_bytes_max = 16 << 20;
@@ -51,6 +57,8 @@ class Server final : public net::Door {
   net::HelperThread& helper() { return helper_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
+  /// Calls Session::Run, at once if there is time left in this slice.
+  void Serve(std::shared_ptr<Session> session);
   /// `route`: its index in the router's table, or the table's size if the request matched no route.
   void Record(size_t route, int status, std::chrono::nanoseconds took);
 
@@ -61,6 +69,8 @@ class Server final : public net::Door {
   };
 
   std::shared_ptr<net::Connection> Make(net::Socket socket, net::ConnectionPass pass) override;
+  void Turn();
+  void Run(Session& session);
 
   const Context context_;
   const Router& router_;
@@ -69,6 +79,9 @@ class Server final : public net::Door {
   net::HelperThread helper_;
   std::vector<RouteFigures> figures_;
   std::shared_ptr<const auth::TokenSet> tokens_;
+  std::deque<std::shared_ptr<Session>> waiting_;  // with a request each
+  bool turn_posted_ = false;
+  std::chrono::steady_clock::duration spent_{};  // on requests, since the last Turn began
 };
 
 }  // namespace tocsin::http

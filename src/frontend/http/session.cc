@@ -229,6 +229,11 @@ void Session::Dispatch() {
   deadline_.Clear();
   began_ = server_.loop().clock().IoNow();
   keep_alive_ = request_->get().keep_alive();
+  server_.Serve(std::static_pointer_cast<Session>(shared_from_this()));
+}
+
+void Session::Run() {
+  if (!open()) return;
   if (!refusal_ && tokens_ != server_.tokens()) {  // they changed while the body arrived
     if (const Status allowed = CheckCaller(); !allowed) refusal_ = ErrorResponse(allowed.error());
   }

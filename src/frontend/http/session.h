@@ -67,6 +67,8 @@ class Session final : public net::Connection {
   void Send(Response response);
   /// The request waits in the service: a client that goes away takes it back.
   void Park(ReserveId id);
+  /// Handles the request that has arrived. For Server::Serve.
+  void Run();
 
  private:
   enum class Phase {
