@@ -156,10 +156,10 @@ Status ShowReady(Call& call) {
 Status ShowMetrics(Call& call) {
   const auto response = std::make_shared<Response>();
   response->content_type = "text/plain; version=0.0.4";
-  call.context.scraper.Scrape(
+  call.context.scraper.Run(
       call.loop,
-      [response, pack = call.session.TakesGzip()](std::string text) {
-        response->body = std::move(text);
+      [response, &metrics = call.context.metrics, pack = call.session.TakesGzip()] {
+        response->body = metrics.RenderPrometheus();
         response->gzipped = pack && PackAll(response->body);
       },
       [response, answer = std::move(call.answer)](const Status& status) mutable {

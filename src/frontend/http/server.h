@@ -5,15 +5,14 @@
 #include <memory>
 #include <vector>
 
+#include "base/worker.h"
 #include "core/cluster.h"
 #include "core/service.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
-#include "metrics/scraper.h"
 #include "net/connection.h"
-#include "net/helper_thread.h"
 
 namespace tocsin::http {
 
@@ -28,7 +27,7 @@ struct Context {
   const Clock& clock;
   VirtualClock* virtual_clock;  // null with the real clock
   metrics::Registry& metrics;
-  metrics::Scraper& scraper;
+  Worker& scraper;  // renders the metrics: ten thousand topics make tens of megabytes of text
   NodeInfo node = {};
 };
 
@@ -48,7 +47,8 @@ class Server final : public net::Door {
   const Router& router() const { return router_; }
   const Options& options() const { return options_; }
   Gzip& gzip() { return gzip_; }
-  net::HelperThread& helper() { return helper_; }
+  /// Parses large bodies.
+  Worker& helper() { return helper_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
   /// `route`: its index in the router's table, or the table's size if the request matched no route.
@@ -66,7 +66,7 @@ class Server final : public net::Door {
   const Router& router_;
   const Options options_;
   Gzip gzip_;
-  net::HelperThread helper_;
+  Worker helper_{"tocsin-json"};
   std::vector<RouteFigures> figures_;
   std::shared_ptr<const auth::TokenSet> tokens_;
 };
