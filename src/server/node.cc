@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "config/docs.h"
+#include "net/turns.h"
 #include "server/options.h"
 
 namespace tocsin {
@@ -152,8 +153,10 @@ void ServerNode::StartThreads() {
   service_->Start();
   const std::vector<net::AsioLoop*> loops = Loops();
   for (size_t shard = 0; shard < loops.size(); ++shard) {
-    threads_.emplace_back([loop = loops[shard], shard] {
+    threads_.emplace_back([this, loop = loops[shard], shard] {
       pthread_setname_np(pthread_self(), fmt::format("shard-{}", shard).c_str());
+      net::Turns turns(metrics_, shard);
+      const net::Turns::Measuring measuring(turns);
       loop->Run();
     });
   }

@@ -68,6 +68,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.turns("pipelines that nobody reads")
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("kind", FLOODS)
 def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards):
@@ -91,6 +92,7 @@ def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards
     assert_holds_up_nobody(server, flooded_p99)
 
 
+@pytest.mark.turns("large bodies")
 @pytest.mark.parametrize("shards", [1, 2])
 def test_large_bodies_hold_up_nobody(start, shards):
     server = start("--shards", str(shards))
