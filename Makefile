@@ -6,7 +6,7 @@ help:
 	@echo "make cluster  three nodes on a Redis Cluster and ZooKeeper, all on this machine, until Ctrl-C"
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
-	@echo "make torture  kill -9, 200 times on each of two set-ups, and other tests that take long (about 15 minutes)"
+	@echo "make torture  kill -9, 200 times on each of two set-ups, among other faults too, and what else takes long (about 20 minutes)"
 	@echo "make torture-cluster  kills, stops and cuts nodes, Redis and ZooKeeper under load (MINUTES=5 each of four, SEED=n)"
 	@echo "make turns    how long a shard is kept by one handler, at most, under the loads that once held one up (3 minutes)"
 	@echo "make bench    Tocsin and its peers side by side, in about eleven minutes; missing peers are installed"
