@@ -113,8 +113,13 @@ Status ReserveJobs(Call& call) {
   auto deliver = [topic = decoded.topic, &context = call.context, &loop = call.loop](Answer& answer, JobBatch& jobs) {
     Leases leases = LeasesOf(topic, jobs);
     if (!answer.Wanted()) return context.service.Release(loop, leases);
-    std::string body = EncodeDelivered(jobs);
-    if (const Status room = answer.MakeRoom(body.size()); !room) {
+    std::string body;
+    Status room = answer.MakeRoom(DeliveredBytes(jobs));
+    if (room) {
+      body = EncodeDelivered(jobs);
+      room = answer.MakeRoom(body.size());
+    }
+    if (!room) {
       context.service.Release(loop, leases);
       return answer.Fail(room.error());
     }
