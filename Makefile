@@ -1,13 +1,14 @@
 # Every target first installs the Debian packages that it needs and that are missing. The work is done in tools/.
-.PHONY: help run cluster build test torture torture-cluster bench bench-full format lint docs clean
+.PHONY: help run cluster build test torture torture-cluster turns bench bench-full format lint docs clean
 
 help:
 	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
 	@echo "make cluster  three nodes on a Redis Cluster and ZooKeeper, all on this machine, until Ctrl-C"
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
-	@echo "make torture  kill -9, 200 times on each of two set-ups, and other tests that take long (about 15 minutes)"
+	@echo "make torture  kill -9, 200 times on each of two set-ups, among other faults too, and what else takes long (about 20 minutes)"
 	@echo "make torture-cluster  kills, stops and cuts nodes, Redis and ZooKeeper under load (MINUTES=5 each of four, SEED=n)"
+	@echo "make turns    how long a shard is kept by one handler, at most, under the loads that once held one up (3 minutes)"
 	@echo "make bench    Tocsin and its peers side by side, in about eleven minutes; missing peers are installed"
 	@echo "make bench-full  the same with every peer and size, medians of 3, in an hour and a half"
 	@echo "make format   format the code"
@@ -37,6 +38,10 @@ torture:
 torture-cluster:
 	@tools/install.sh build test
 	@MINUTES="$(MINUTES)" SEED="$(SEED)" tools/torture_cluster.sh
+
+turns:
+	@tools/install.sh build test
+	@tools/turns.sh
 
 bench:
 	@tools/install.sh build

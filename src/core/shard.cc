@@ -14,8 +14,6 @@ constexpr size_t kAdvanceBudget = 2000;
 constexpr std::chrono::seconds kScanEvery{1};
 constexpr Millis kPatience{500};
 constexpr size_t kSweepBatch = 1000;
-constexpr Millis kTurnMax{5};
-constexpr std::chrono::seconds kTurnLogEvery{10};
 constexpr size_t kScanTopics = 256;  // in one step
 
 }  // namespace
@@ -30,26 +28,7 @@ Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* 
       waiters_(*this, node.limits.waiters),
       stalls_(node.metrics.GetHistogram("tocsin_shard_stall_seconds",
                                         "How long after its time the shard's alarm was served.",
-                                        {{"shard", std::to_string(index)}})),
-      longest_turn_(node.metrics.GetGauge("tocsin_shard_turn_seconds_max",
-                                          "The longest time that a task or an alarm kept the shard's thread.",
-                                          {{"shard", std::to_string(index)}})),
-      long_turns_(node.metrics.GetCounter("tocsin_shard_long_turns_total",
-                                          "Tasks and alarms that kept the shard's thread for more than 5 ms.",
-                                          {{"shard", std::to_string(index)}})) {}
-
-void Shard::NoteTurn(std::chrono::steady_clock::time_point begun) {
-  const auto now = std::chrono::steady_clock::now();
-  const auto took = now - begun;
-  const double seconds = std::chrono::duration<double>(took).count();
-  if (seconds > longest_turn_->Value()) longest_turn_->Set(seconds);
-  if (took <= kTurnMax) return;
-  long_turns_->Add(1);
-  if (now < next_turn_log_) return;
-  next_turn_log_ = now + kTurnLogEvery;
-  LogWarn("shard {}: a turn took {} ms, and others waited for it (tocsin_shard_long_turns_total counts them)", index_,
-          std::chrono::duration_cast<Millis>(took).count());
-}
+                                        {{"shard", std::to_string(index)}})) {}
 
 void Shard::Deliver(Shard& there, Task work, Task refuse) {
   if (!bundling_) {
@@ -129,7 +108,6 @@ void Shard::Changed() {
 }
 
 void Shard::OnAlarm() {
-  const auto begun = std::chrono::steady_clock::now();
   const IoTime now = node_.clock.IoNow();
   if (now > alarm_at_) stalls_->Record(now - alarm_at_);
   alarm_at_ = IoTime::max();
@@ -141,7 +119,6 @@ void Shard::OnAlarm() {
   Advance();
   waiters_.Expire(now);  // after it: a job that is due at the deadline is still delivered
   Rearm();
-  NoteTurn(begun);
 }
 
 void Shard::Advance() {

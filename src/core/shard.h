@@ -9,7 +9,6 @@
 // answers and nothing that it started is under way; then it starts nothing any more.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <set>
@@ -38,15 +37,9 @@ class Shard final : private Waiters::Claims {
   ~Shard() override = default;
 
   /// Runs `work` on the shard's thread.
-  template <class Work>
-  void Send(Work work) {
-    loop_.Post([this, work = std::move(work)]() mutable { RunTurn(work); });
-  }
+  void Send(Task work) { loop_.Post(std::move(work)); }
   /// False, and nothing happens, when the mailbox is full.
-  template <class Work>
-  [[nodiscard]] bool TrySend(Work work) {
-    return loop_.TryPost([this, work = std::move(work)]() mutable { RunTurn(work); });
-  }
+  [[nodiscard]] bool TrySend(Task work) { return loop_.TryPost(std::move(work)); }
 
   /// On this shard's thread: runs `work` on `there`, or `refuse` here if its mailbox is full. Within a bundle both wait
   /// for its end.
@@ -140,15 +133,6 @@ class Shard final : private Waiters::Claims {
   void Announce(const std::vector<std::string>& topics);
   void Announced(Shard& from, std::span<const std::string> topics);
   void Rearm();
-  template <class Work>
-  void RunTurn(Work& work) {
-    const auto begun = std::chrono::steady_clock::now();
-    work();
-    NoteTurn(begun);
-  }
-  /// A turn ends. A long one is counted and logged: others had to wait for it. By the real clock, also if the node's is
-  /// virtual.
-  void NoteTurn(std::chrono::steady_clock::time_point begun);
   void CheckQuiet();
 
   Node& node_;
@@ -159,9 +143,6 @@ class Shard final : private Waiters::Claims {
   TopicTable topics_;
   Waiters waiters_;
   const std::shared_ptr<metrics::Histogram> stalls_;
-  const std::shared_ptr<metrics::Gauge> longest_turn_;
-  const std::shared_ptr<metrics::Counter> long_turns_;
-  std::chrono::steady_clock::time_point next_turn_log_;
 
   bool changed_ = false;        // since the last Advance began
   bool tick_posted_ = false;    // a task that will Advance is in the loop

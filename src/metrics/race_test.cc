@@ -1,4 +1,5 @@
 // Many threads record, create, drop and scrape at once: nothing recorded is lost, and TSan has nothing to say.
+#include <atomic>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -53,6 +54,21 @@ TEST(RegistryRace, ScrapesGoOnWhileSeriesComeAndGo) {
   });
   start.arrive_and_wait();
   for (int i = 0; i < 50; ++i) registry.RenderPrometheus();
+}
+
+TEST(RegistryRace, AnotherThreadRendersWhileSeriesComeAndGo) {
+  Registry registry;
+  std::atomic<bool> stop = false;
+  std::jthread renders([&] {
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(registry.RenderPrometheus().contains("\n\n"));
+    stop = true;
+  });
+  for (int i = 0; !stop; ++i) {
+    const std::string topic = std::to_string(i % 100);
+    registry.GetHistogram("late_seconds", "Late.", {{"topic", topic}})->Record(std::chrono::milliseconds(i));
+    registry.GetCounter("in_total", "In.", {{"topic", topic}})->Add();
+    if (i % 3 == 0) registry.DropSeries("topic", topic);
+  }
 }
 
 }  // namespace

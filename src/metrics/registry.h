@@ -74,7 +74,7 @@ class Registry {
   [[nodiscard]] Registration AddCollector(Collector collector);
 
   /// The text exposition format, version 0.0.4; families by name, series by labels, those of collectors in their order.
-  /// Slow with thousands of series (metrics/scraper.h), but holds no lock for long.
+  /// Slow with thousands of series (base/worker.h), but holds no lock for long.
   std::string RenderPrometheus();
 
  private:

@@ -4,6 +4,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include "net/turns.h"
+
 namespace tocsin::net {
 
 using TimePoint = std::chrono::steady_clock::time_point;
@@ -39,6 +41,7 @@ void AsioLoop::Push(Task task, bool request) {
 }
 
 void AsioLoop::Drain() {
+  const Turn turn;
   QueuedTask* stack = mailbox_.exchange(nullptr, std::memory_order_acquire);
   QueuedTask* const last = stack;
   QueuedTask* queue = nullptr;
@@ -77,6 +80,7 @@ void AsioLoop::Arm() {
   timer_.expires_at(armed_for_);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
+    const Turn turn;
     armed_for_ = TimePoint::max();
     if (alarm_at_ == TimePoint::max()) return;
     if (clock_.IoNow() < alarm_at_) return Arm();

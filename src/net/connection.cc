@@ -126,6 +126,7 @@ void Door::Tick() {
   tick_.expires_after(kTick);
   tick_.async_wait([this](const error_code& error) {
     if (error) return;
+    const Turn turn;
     Expire();
     Tick();
   });

@@ -22,6 +22,7 @@
 #include "net/asio_loop.h"
 #include "net/budget.h"
 #include "net/listener.h"
+#include "net/turns.h"
 
 namespace tocsin::net {
 
@@ -78,6 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Guard ends: the code between the two may still use what Close gives back.
   template <class F>
   void Guard(F&& work) noexcept {
+    const Turn turn;
     const bool outermost = !std::exchange(guarded_, true);
     try {
       std::forward<F>(work)();

@@ -5,6 +5,8 @@
 #include <boost/asio/write.hpp>
 #include <netinet/tcp.h>
 
+#include "net/turns.h"
+
 namespace tocsin::net {
 namespace {
 
@@ -63,6 +65,7 @@ void Stream::Connect(std::string host, uint16_t port, bool verify_name, Done don
   resolver_.async_resolve(
       host_, service, asio::ip::resolver_base::numeric_service,
       [this, done = std::move(done)](const error_code& error, const Tcp::resolver::results_type& addresses) mutable {
+        const Turn turn;
         if (error) return done(error);
         ConnectTo(addresses, std::move(done));
       });
@@ -72,6 +75,7 @@ void Stream::ConnectTo(const Tcp::resolver::results_type& addresses, Done done) 
   if (closed_) return done(asio::error::operation_aborted);
   asio::async_connect(socket_, addresses,
                       [this, done = std::move(done)](const error_code& error, const Tcp::endpoint&) mutable {
+                        const Turn turn;
                         if (error) return done(error);
                         Connected(std::move(done));
                       });
@@ -81,7 +85,7 @@ void Stream::Connected(Done done) {
   if (closed_) return done(asio::error::operation_aborted);
   const error_code error = Prepare();
   if (error || !tls_) return done(error);
-  tls_->async_handshake(asio::ssl::stream_base::client, std::move(done));
+  tls_->async_handshake(asio::ssl::stream_base::client, AsTurn(std::move(done)));
 }
 
 error_code Stream::Prepare() {
@@ -106,11 +110,13 @@ error_code Stream::Prepare() {
 }
 
 void Stream::Read(asio::mutable_buffer into, Moved moved) {
-  tls_ ? tls_->async_read_some(into, std::move(moved)) : socket_.async_read_some(into, std::move(moved));
+  auto handler = AsTurn(std::move(moved));
+  tls_ ? tls_->async_read_some(into, std::move(handler)) : socket_.async_read_some(into, std::move(handler));
 }
 
 void Stream::Write(asio::const_buffer bytes, Moved moved) {
-  tls_ ? asio::async_write(*tls_, bytes, std::move(moved)) : asio::async_write(socket_, bytes, std::move(moved));
+  auto handler = AsTurn(std::move(moved));
+  tls_ ? asio::async_write(*tls_, bytes, std::move(handler)) : asio::async_write(socket_, bytes, std::move(handler));
 }
 
 void Stream::Close() {

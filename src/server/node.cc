@@ -9,11 +9,13 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "config/docs.h"
+#include "net/turns.h"
 #include "server/options.h"
 
 namespace tocsin {
 namespace {
 
+constexpr size_t kScrapesMax = 4;    // that wait: their texts are large, and Prometheus asks only every few seconds
 constexpr Millis kStopTime{10'000};  // for requests under way when the server is told to stop
 
 /// How much memory requests and answers under way may take together, in addition to the stored jobs.
@@ -113,7 +115,7 @@ void ServerNode::MakeShards() {
 }
 
 void ServerNode::MakeServers() {
-  scraper_ = std::make_unique<metrics::Scraper>(metrics_);
+  scraper_ = std::make_unique<Worker>("tocsin-metrics", kScrapesMax);
   budget_ = std::make_unique<net::Budget>(TransferMemory(config_), metrics_);
   const NodeInfo node{std::string(Version()), loops_.size(), clock_.IoNow(), connections_, backing_->cluster()};
   const http::Context http{*service_, clock_, virtual_clock_.get(), metrics_, *scraper_, node};
@@ -151,8 +153,10 @@ void ServerNode::StartThreads() {
   service_->Start();
   const std::vector<net::AsioLoop*> loops = Loops();
   for (size_t shard = 0; shard < loops.size(); ++shard) {
-    threads_.emplace_back([loop = loops[shard], shard] {
+    threads_.emplace_back([this, loop = loops[shard], shard] {
       pthread_setname_np(pthread_self(), fmt::format("shard-{}", shard).c_str());
+      net::Turns turns(metrics_, shard);
+      const net::Turns::Measuring measuring(turns);
       loop->Run();
     });
   }

@@ -14,13 +14,13 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/worker.h"
 #include "config/config.h"
 #include "core/service.h"
 #include "frontend/http/router.h"
 #include "frontend/http/server.h"
 #include "frontend/resp/server.h"
 #include "metrics/registry.h"
-#include "metrics/scraper.h"
 #include "net/asio_loop.h"
 #include "net/listener.h"
 #include "server/backing.h"
@@ -80,7 +80,7 @@ class ServerNode {
   std::unique_ptr<Service> service_;
   http::Router router_;
   std::unique_ptr<net::Budget> budget_;
-  std::unique_ptr<metrics::Scraper> scraper_;
+  std::unique_ptr<Worker> scraper_;
   std::vector<std::unique_ptr<http::Server>> http_servers_;
   std::vector<std::unique_ptr<resp::Server>> resp_servers_;
   std::vector<std::jthread> threads_;

@@ -16,6 +16,7 @@ import httpx
 import netns
 import pytest
 import redis_servers
+import turns
 import zookeeper_server
 from programs import LOOPBACK
 from redis_cluster import RedisCluster
@@ -43,8 +44,13 @@ for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: kill -9 again and again; TOCSIN_TORTURE_CYCLES sets how often")
     config.addinivalue_line("markers", "alone: compares times of a millisecond: no other test runs beside it")
+    config.addinivalue_line("markers", "turns(load): a load under which no turn of a shard is long; make turns runs these")
     if not (BIN / "tocsind").exists():
         raise pytest.UsageError(f"{BIN}/tocsind does not exist: build the release preset or set TOCSIN_BIN_DIR")
+
+
+def pytest_terminal_summary(terminalreporter):
+    turns.report(terminalreporter)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -169,7 +175,7 @@ class Server:
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path, request):
     """Starts servers; each must still be running, or stopped by the test itself, and end with 0 at the end."""
     servers = []
 
@@ -179,10 +185,13 @@ def start(tmp_path):
         return server
 
     yield make
-    for server in servers:
-        if server.process.returncode is None:
-            server.resume()
-            assert server.stop() == 0, "".join(server.errors)
+    try:
+        turns.note(request.node, servers)
+    finally:
+        for server in servers:
+            if server.process.returncode is None:
+                server.resume()
+                assert server.stop() == 0, "".join(server.errors)
 
 
 @pytest.fixture
@@ -248,6 +257,19 @@ def node(start, tmp_path):
         return start(*flags, folder=tmp_path / name, **options)
 
     return make
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 40 MiB. Ask for it before what uses it, so that it goes last."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", folder]
+    done = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
+    if done is None or done.returncode != 0:
+        pytest.skip(f"cannot mount a small file system here: {done.stderr.strip() if done else 'this needs root'}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
 
 
 @pytest.fixture(scope="module")

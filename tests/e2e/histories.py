@@ -78,6 +78,7 @@ class History:
     events: list = dataclasses.field(default_factory=list)
     kills: list = dataclasses.field(default_factory=list)
     dead: dict = dataclasses.field(default_factory=dict)  # at the end: id -> attempts used up
+    clock_was_set: bool = False  # the server's wall clock: times of day mean nothing, only elapsed time counts
 
 
 class Job:
@@ -145,6 +146,18 @@ def check_phantom(job):
 
 
 def check_early(job):
+    asked = min((submit.began + submit.delay_ms * CLOCK_MS for submit in job.submits), default=0)
+    for delivery in job.deliveries:
+        if delivery.ended < asked:
+            yield "early", f"arrived {(asked - delivery.ended) / CLOCK_MS} ms before its delay was over"
+    for nack in job.settles:
+        if nack.kind == "nack" and nack.outcome == "ok" and nack.delay_ms is not None:
+            resting_until = nack.began + nack.delay_ms * CLOCK_MS
+            if any(delivery.began > nack.ended and delivery.ended < resting_until for delivery in job.deliveries):
+                yield "early", f"arrived before the delay of {nack} was over"
+
+
+def check_times_of_day(job):
     for submit in job.submits:
         if submit.outcome == "accepted" and submit.due_ms < submit.wall_ms + submit.delay_ms:
             yield "early", f"due at {submit.due_ms}, asked for at {submit.wall_ms} with a delay of {submit.delay_ms}"
@@ -243,6 +256,7 @@ def check_lost(job):
 RULES = [
     check_phantom,
     check_early,
+    check_times_of_day,
     check_over,
     check_duplicates,
     check_settles,
@@ -259,10 +273,11 @@ def check(history):
         job = jobs.setdefault(event.id, Job(event.id, history.kills))
         job.lists[type(event)].append(event)
     faults = []
+    rules = [rule for rule in RULES if not (history.clock_was_set and rule is check_times_of_day)]
     for job in jobs.values():
         job.sort()
         job.dead = history.dead
-        faults += [Fault(kind, job.id, text) for rule in RULES for kind, text in rule(job)]
+        faults += [Fault(kind, job.id, text) for rule in rules for kind, text in rule(job)]
     faults += [
         Fault("phantom", job_id, "dead, and never submitted") for job_id in history.dead if job_id not in jobs
     ]

@@ -9,7 +9,7 @@ import histories
 import httpx
 import pytest
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, Server, now_ms, reserve, submit
-from programs import hold, wait_for
+from programs import LOOPBACK, hold, wait_for
 from torture_clients import SETTINGS, Fleet
 from torture_wires import TOPIC
 
@@ -36,13 +36,16 @@ def test_what_was_acknowledged_survives_kill_9(start, client):
 class Torture:
     """One folder, two ports, and the lives and deaths of the servers on it."""
 
-    def __init__(self, folder, flags, seed):
+    clock_is_set = False
+
+    def __init__(self, folder, flags, seed, place=LOOPBACK):
         self.folder = folder
         self.flags = ["--limits-payload-size", "64KiB", *flags]
+        self.place = place
         self.random = random.Random(seed)
         self.kills = []
         self.cycles = self.killed_starts = self.balances = 0
-        self.server = Server(folder, *self.flags)
+        self.server = Server(folder, *self.flags, place=place)
         self.listen = {
             "listen": f"127.0.0.1:{self.server.port}",
             "resp_listen": f"127.0.0.1:{self.server.resp_port}",
@@ -64,7 +67,7 @@ class Torture:
 
     def kill_a_start(self):
         process = subprocess.Popen(
-            [BIN / "tocsind", "--data-dir", self.folder, "--http-listen", self.listen["listen"],
+            [*self.place.prefix, BIN / "tocsind", "--data-dir", self.folder, "--http-listen", self.listen["listen"],
              "--resp-listen", self.listen["resp_listen"], *self.flags],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -87,7 +90,7 @@ class Torture:
         self.kill(self.server.process)
         while self.random.random() < 0.4:
             self.kill_a_start()
-        self.server = Server(self.folder, *self.flags, **self.listen)
+        self.server = Server(self.folder, *self.flags, **self.listen, place=self.place)
         self.fleet.serving.set()
         self.cycles += 1
 
@@ -128,13 +131,16 @@ class Torture:
         assert not self.fleet.errors, self.fleet.errors
         self.client.close()
         assert self.server.stop() == 0, "".join(self.server.errors)
-        return histories.History(self.fleet.events(), self.kills, dead)
+        return histories.History(self.fleet.events(), self.kills, dead, self.clock_is_set)
 
 
-def torture(folder, flags, cycles, until=float("inf")):
+def draw_seed():
     seed = int(os.environ.get("TOCSIN_TORTURE_SEED", random.randrange(1 << 32)))
     print(f"\nseed {seed}: TOCSIN_TORTURE_SEED={seed} repeats the choices")
-    one = Torture(folder, flags, seed)
+    return seed
+
+
+def torture(one, cycles, until=float("inf")):
     history = one.run(cycles, until)
     faults = histories.check(history)
     figures = histories.figures(history)
@@ -155,7 +161,7 @@ SETUPS = pytest.mark.parametrize(
 
 @SETUPS
 def test_ten_kills_lose_nothing(tmp_path, flags):
-    torture(tmp_path / "data", flags, 10)
+    torture(Torture(tmp_path / "data", flags, draw_seed()), 10)
 
 
 @pytest.mark.torture
@@ -163,4 +169,4 @@ def test_ten_kills_lose_nothing(tmp_path, flags):
 def test_many_kills_lose_nothing(tmp_path, flags):
     cycles = int(os.environ.get("TOCSIN_TORTURE_CYCLES", 200))
     minutes = float(os.environ.get("TORTURE_MINUTES", 10))
-    torture(tmp_path / "data", flags, cycles, time.monotonic() + 60 * minutes)
+    torture(Torture(tmp_path / "data", flags, draw_seed()), cycles, time.monotonic() + 60 * minutes)

@@ -1,27 +1,11 @@
 """A disk that is full for a while: a small file system of the test's own."""
 
-import os
-import subprocess
 import time
-
-import pytest
 
 from conftest import DEADLINE_S, ack, metric, reserve
 
 PAYLOAD = "x" * 60_000
 FLAGS = ("--journal-segment-size", "4MiB", "--limits-payload-size", "64KiB")
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", folder]
-    done = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
-    if done is None or done.returncode != 0:
-        pytest.skip(f"cannot mount a small file system here: {done.stderr.strip() if done else 'this needs root'}")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
 
 
 def fill(client, server):

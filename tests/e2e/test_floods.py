@@ -69,6 +69,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.turns("pipelines that nobody reads")
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("kind", FLOODS)
 def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards):
@@ -92,6 +93,7 @@ def test_pipelined_commands_that_nobody_reads_hold_up_nobody(start, kind, shards
     assert_holds_up_nobody(server, flooded_p99)
 
 
+@pytest.mark.turns("large bodies")
 @pytest.mark.parametrize("shards", [1, 2])
 def test_requests_that_end_at_once_hold_up_nobody(start, shards):
     server = start("--shards", str(shards))

@@ -141,6 +141,15 @@ def test_a_planted_fault_is_found(name):
     assert kind in faults(*elsewhere, *events), "the sound jobs beside it hide nothing"
 
 
+def test_delays_are_judged_by_elapsed_time_where_the_clock_was_set():
+    def found(delivered):
+        events = [submit(0, 1, delay_ms=50), deliver(delivered, delivered + 1, due=-3_600_000), ack(90, 91)]
+        return [fault.kind for fault in check(History(events, clock_was_set=True))]
+
+    assert found(40) == ["early"]
+    assert found(60) == []
+
+
 def test_a_dead_job_that_nobody_submitted_is_found():
     assert faults(dead={"j": 1}) == ["phantom"]
 

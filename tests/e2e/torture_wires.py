@@ -13,7 +13,7 @@ from conftest import DEADLINE_S
 from resp_doors import delivery_of, job_words, options
 
 TOPIC = "t"
-NOTHING_DONE = ("OVERLOADED", "SHUTTINGDOWN")
+NOTHING_DONE = ("OVERLOADED", "SHUTTINGDOWN", "STORAGEFULL")
 UNAVAILABLE = "UNAVAILABLE"  # what is behind the server did not answer: the call may have reached it
 
 
@@ -32,7 +32,10 @@ class HttpWire:
         self.connection = http.client.HTTPConnection(host, server.port, timeout=timeout_s)
 
     def submit(self, jobs):
-        return self.call("POST", "/jobs", {"jobs": jobs} if len(jobs) > 1 else jobs[0])["jobs"]
+        answers = self.call("POST", "/jobs", {"jobs": jobs} if len(jobs) > 1 else jobs[0])["jobs"]
+        if any(answer["outcome"] == "storage_full" for answer in answers):
+            raise Lost  # some of them are stored, which is too rare to be noted for each
+        return answers
 
     def cancel(self, job_id):
         return self.call("DELETE", f"/jobs/{job_id}")["outcome"]
@@ -65,6 +68,8 @@ class HttpWire:
             raise Lost from error
         if answer.status == 503:
             raise Lost if json.loads(text)["error"]["code"] == UNAVAILABLE.lower() else Refused
+        if answer.status == 507:
+            raise Refused
         assert answer.status in (200, 201), f"{method} {path}: {answer.status} {text[:300]}"
         return json.loads(text)
 

@@ -20,7 +20,6 @@ World::World()
       service_({{.loop = &loop_, .store = &store_}}, clock_, metrics_, fuzz::SmallLimits()),
       router_(SharedRouter()),
       budget_(kBudget, metrics_),
-      scraper_(metrics_),
       server_({service_, clock_, &clock_, metrics_, scraper_, {"fuzz", 1, clock_.IoNow()}}, router_, budget_, loop_,
               {.body_bytes_max = kBodyMax}) {
   service_.Start();

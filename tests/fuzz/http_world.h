@@ -10,7 +10,6 @@
 #include "frontend/http/router.h"
 #include "frontend/http/server.h"
 #include "metrics/registry.h"
-#include "metrics/scraper.h"
 #include "net/asio_loop.h"
 #include "net/budget.h"
 #include "spi/contract/memory_store.h"
@@ -46,7 +45,7 @@ class World {
   Service service_;
   const Router& router_;
   net::Budget budget_;
-  metrics::Scraper scraper_;
+  Worker scraper_{"scraper", 4};
   Server server_;
   std::vector<std::unique_ptr<fuzz::Client>> clients_;
 };

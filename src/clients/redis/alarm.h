@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/loop.h"
+#include "net/turns.h"
 
 namespace tocsin::redis {
 
@@ -53,6 +54,7 @@ class Alarm {
     state->timer.expires_at(state->at);
     state->timer.async_wait([state](const boost::system::error_code& error) {
       if (error || state->gone) return;
+      const net::Turn turn;
       state->armed_for = TimePoint::max();
       if (state->at == TimePoint::max()) return;
       if (std::chrono::steady_clock::now() < state->at) return Arm(state);
@@ -75,6 +77,7 @@ class Soon {
   void Schedule() {
     if (std::exchange(state_->scheduled, true)) return;
     boost::asio::post(io_, [state = state_] {
+      const net::Turn turn;
       state->scheduled = false;
       if (!state->gone) state->task();
     });

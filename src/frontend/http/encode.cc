@@ -55,11 +55,15 @@ size_t SubmittedBytesMax(std::span<const std::string_view> own_ids) {
   return bytes;
 }
 
-std::string EncodeDelivered(const JobBatch& batch) {
+size_t DeliveredBytes(const JobBatch& batch) {
   size_t bytes = 64 + batch.jobs.size() * 192;  // most jobs have short names and no headers
   for (const JobView& job : batch.jobs) bytes += job.payload.size();
+  return bytes;
+}
+
+std::string EncodeDelivered(const JobBatch& batch) {
   JsonWriter out;
-  out.Reserve(bytes);
+  out.Reserve(DeliveredBytes(batch));
   out.Object(1);
   out.Name("jobs");
   out.Array(batch.jobs.size());

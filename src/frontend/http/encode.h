@@ -17,6 +17,8 @@ std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std
 /// At least what EncodeSubmitted makes: room is asked for before the jobs are stored.
 size_t SubmittedBytesMax(std::span<const std::string_view> own_ids);
 std::string EncodeDelivered(const JobBatch& batch);
+/// About what EncodeDelivered makes: room is asked for before that work is done.
+size_t DeliveredBytes(const JobBatch& batch);
 std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleOutcome> outcomes);
 /// At least what EncodeSettled makes.
 size_t SettledBytesMax(size_t tokens);

@@ -113,8 +113,13 @@ Status ReserveJobs(Call& call) {
   auto deliver = [topic = decoded.topic, &context = call.context, &loop = call.loop](Answer& answer, JobBatch& jobs) {
     Leases leases = LeasesOf(topic, jobs);
     if (!answer.Wanted()) return context.service.Release(loop, leases);
-    std::string body = EncodeDelivered(jobs);
-    if (const Status room = answer.MakeRoom(body.size()); !room) {
+    std::string body;
+    Status room = answer.MakeRoom(DeliveredBytes(jobs));
+    if (room) {
+      body = EncodeDelivered(jobs);
+      room = answer.MakeRoom(body.size());
+    }
+    if (!room) {
       context.service.Release(loop, leases);
       return answer.Fail(room.error());
     }
@@ -156,10 +161,10 @@ Status ShowReady(Call& call) {
 Status ShowMetrics(Call& call) {
   const auto response = std::make_shared<Response>();
   response->content_type = "text/plain; version=0.0.4";
-  call.context.scraper.Scrape(
+  call.context.scraper.Run(
       call.loop,
-      [response, pack = call.session.TakesGzip()](std::string text) {
-        response->body = std::move(text);
+      [response, &metrics = call.context.metrics, pack = call.session.TakesGzip()] {
+        response->body = metrics.RenderPrometheus();
         response->gzipped = pack && PackAll(response->body);
       },
       [response, answer = std::move(call.answer)](const Status& status) mutable {

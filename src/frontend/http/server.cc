@@ -18,11 +18,7 @@ std::string RefusalText(size_t connections_max) {
 }
 
 Server::Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options)
-    : Door("http", loop, budget, context.metrics),
-      context_(context),
-      router_(router),
-      options_(options),
-      helper_(loop, "tocsin-json") {
+    : Door("http", loop, budget, context.metrics), context_(context), router_(router), options_(options) {
   for (size_t i = 0; i <= router.routes().size(); ++i) {
     const bool known = i < router.routes().size();
     const std::string route = known ? std::string(router.routes()[i].pattern) : "none";

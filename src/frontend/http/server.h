@@ -9,15 +9,14 @@
 #include <memory>
 #include <vector>
 
+#include "base/worker.h"
 #include "core/cluster.h"
 #include "core/service.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/router.h"
 #include "metrics/registry.h"
-#include "metrics/scraper.h"
 #include "net/connection.h"
-#include "net/helper_thread.h"
 
 namespace tocsin::http {
 
@@ -34,7 +33,7 @@ struct Context {
   const Clock& clock;
   VirtualClock* virtual_clock;  // null with the real clock
   metrics::Registry& metrics;
-  metrics::Scraper& scraper;
+  Worker& scraper;  // renders the metrics: ten thousand topics make tens of megabytes of text
   NodeInfo node = {};
 };
 
@@ -54,7 +53,8 @@ class Server final : public net::Door {
   const Router& router() const { return router_; }
   const Options& options() const { return options_; }
   Gzip& gzip() { return gzip_; }
-  net::HelperThread& helper() { return helper_; }
+  /// Parses large bodies.
+  Worker& helper() { return helper_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
   /// Calls Session::Run, at once if there is time left in this slice.
@@ -76,7 +76,7 @@ class Server final : public net::Door {
   const Router& router_;
   const Options options_;
   Gzip gzip_;
-  net::HelperThread helper_;
+  Worker helper_{"tocsin-json"};
   std::vector<RouteFigures> figures_;
   std::shared_ptr<const auth::TokenSet> tokens_;
   std::deque<std::shared_ptr<Session>> waiting_;  // with a request each

@@ -253,7 +253,7 @@ void Session::ParseElsewhere() {
     }
   };
   // Handler keeps the session, and so the body.
-  server_.helper().Run(std::move(parse), Handler([this, parsed] {
+  server_.helper().Run(server_.loop(), std::move(parse), Handler([this, parsed](const Status&) {
                          if (parsed->failure) std::rethrow_exception(parsed->failure);
                          if (open()) Handle(parsed);
                        }));

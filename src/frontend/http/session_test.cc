@@ -458,6 +458,16 @@ TEST_F(SessionTest, AnExceptionEndsItsConnectionAndNoOther) {
   EXPECT_THAT(ReadUntil(other, "small"), StartsWith("HTTP/1.1 200 "));
 }
 
+TEST_F(SessionTest, WhatAConnectionDoesIsATurnOfTheShard) {
+  net::Turns turns(metrics_, 0);
+  auto client = Connect();
+  const net::Turns::Measuring measuring(turns);
+  EXPECT_EQ(Metric("tocsin_shard_turn_seconds_max{shard=\"0\"}"), 0);
+  Send(client, kGetSmall);
+  EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_GT(Metric("tocsin_shard_turn_seconds_max{shard=\"0\"}"), 0);
+}
+
 TEST_F(SessionTest, ChunkedBodiesMayHaveTrailersOfTheSizeOfAHeader) {
   const std::string post = "POST /length HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   auto client = Connect();

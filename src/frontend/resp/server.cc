@@ -65,6 +65,7 @@ void Server::Run(Session& session) {
 }
 
 void Server::Turn() {
+  const net::Turn turn;
   turn_posted_ = false;
   spent_ = {};
   const auto serve = [this](auto& queue) {

@@ -343,6 +343,15 @@ TEST_F(SessionTest, AnExceptionEndsItsConnectionAndNoOther) {
   EXPECT_EQ(Ask(other, {"PING"}).text, "PONG");
 }
 
+TEST_F(SessionTest, WhatAConnectionDoesIsATurnOfTheShard) {
+  net::Turns turns(metrics_, 0);
+  auto client = Connect();
+  const net::Turns::Measuring measuring(turns);
+  EXPECT_EQ(Metric("tocsin_shard_turn_seconds_max{shard=\"0\"}"), 0);
+  EXPECT_EQ(Ask(client, {"PING"}).text, "PONG");
+  EXPECT_GT(Metric("tocsin_shard_turn_seconds_max{shard=\"0\"}"), 0);
+}
+
 /// Keeps the session of a connection, to answer its commands as the test wants.
 class AnswerTest : public TestSite {
  protected:

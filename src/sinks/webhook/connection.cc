@@ -8,6 +8,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "net/turns.h"
 #include "sinks/webhook/batch.h"
 #include "sinks/webhook/sink.h"
 
@@ -53,6 +54,7 @@ void Connection::Open() {
 }
 
 void Connection::Found(const Result<Addresses>& found) {
+  const net::Turn turn;
   if (closed_) return;
   if (!found) return Fail(found.error().message);
   std::string_view refused = "a name without an address";
@@ -76,6 +78,7 @@ void Connection::Found(const Result<Addresses>& found) {
 }
 
 void Connection::Connected(const ErrorCode& error) {
+  const net::Turn turn;
   if (closed_) return;
   if (error == asio::error::operation_aborted && NoFileIsLeft()) {
     busy_ = false;
@@ -100,6 +103,7 @@ bool Connection::NoFileIsLeft() {
 }
 
 void Connection::HandshakeDone(const ErrorCode& error) {
+  const net::Turn turn;
   if (closed_) return;
   if (!error) return Begin();
   const long verified = SSL_get_verify_result(tls_->native_handle());
@@ -132,6 +136,7 @@ void Connection::Read() {
 }
 
 void Connection::OnRead(const ErrorCode& error, size_t bytes) {
+  const net::Turn turn;
   if (closed_) return;
   reading_ = false;
   if (!busy_) return sink_.OnLost(*this);

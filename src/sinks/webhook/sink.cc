@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "net/turns.h"
 #include "sinks/webhook/batch.h"
 
 namespace tocsin::webhook {
@@ -222,6 +223,7 @@ void WebhookSink::SetAlarm(TimePoint at) {
   timer_.expires_after(at - Now());
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](const boost::system::error_code& error) {
     if (error || alive.expired()) return;
+    const net::Turn turn;
     alarm_at_ = TimePoint::max();
     Expire();
   });

@@ -1,0 +1,53 @@
+#include "base/worker.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace tocsin {
+namespace {
+
+constexpr int kNice = 5;  // the loops' threads come first
+
+void Answer(Loop& loop, Worker::Done done, Status status) {
+  loop.Post([done = std::move(done), status = std::move(status)]() mutable { done(std::move(status)); });
+}
+
+}  // namespace
+
+Worker::~Worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Worker::Run(Loop& loop, Task work, Done done) {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.size() >= waiting_max_) {
+    return Answer(loop, std::move(done),
+                  Fail(Code::kOverloaded, "{} requests wait for the thread {} already", waiting_max_, name_));
+  }
+  waiting_.emplace_back(loop, std::move(work), std::move(done));
+  changed_.notify_all();
+  if (!thread_.joinable()) thread_ = std::jthread([this] { Serve(); });
+}
+
+void Worker::Serve() {
+  pthread_setname_np(pthread_self(), name_.c_str());
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
+    if (ended_) return;
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    next.work();
+    Answer(next.loop, std::move(next.done), {});
+    lock.lock();
+  }
+}
+
+}  // namespace tocsin
