@@ -3,10 +3,12 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/cluster.h"
 #include "core/service.h"
+#include "frontend/http/decode.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/router.h"
@@ -37,6 +39,8 @@ std::string RefusalText(size_t connections_max);
 
 class Server final : public net::Door {
  public:
+  static constexpr size_t kScratchBytes = 64 << 10;
+
   Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options);
   ~Server() override { CloseAll(); }
 
@@ -48,6 +52,10 @@ class Server final : public net::Door {
   const Router& router() const { return router_; }
   const Options& options() const { return options_; }
   Gzip& gzip() { return gzip_; }
+  /// For small bodies: it keeps its stack.
+  boost::json::parser& parser() { return parser_; }
+  /// For one read: a session that waits for bytes needs no memory for them.
+  std::span<char, kScratchBytes> scratch() { return scratch_; }
   net::HelperThread& helper() { return helper_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
@@ -66,6 +74,8 @@ class Server final : public net::Door {
   const Router& router_;
   const Options options_;
   Gzip gzip_;
+  boost::json::parser parser_ = MakeParser();
+  std::array<char, kScratchBytes> scratch_;
   net::HelperThread helper_;
   std::vector<RouteFigures> figures_;
   std::shared_ptr<const auth::TokenSet> tokens_;
