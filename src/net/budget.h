@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "metrics/registry.h"
 
@@ -94,5 +95,8 @@ class Charge {
   Account account_;
   size_t billed_ = 0;  // to the account
 };
+
+/// Empties it and frees its memory: if an empty string is assigned or moved to it, it keeps that.
+inline void Free(std::string& text) { std::string().swap(text); }
 
 }  // namespace tocsin::net

@@ -294,7 +294,7 @@ void Session::Handle(std::shared_ptr<ParsedBody> parsed) {
             .answer = Answer(std::static_pointer_cast<Session>(shared_from_this())),
             .session = *this};
   match_.route->handler(call);
-  body_ = {};
+  net::Free(body_);
 }
 
 std::optional<Response> Session::FindRoute() {
@@ -332,7 +332,7 @@ void Session::Park(ReserveId id) {
   if (phase_ != Phase::kHandling) return;  // it was answered at once
   parked_ = id;
   server_.CountParked(1);
-  body_ = {};
+  net::Free(body_);
   body_bytes_ = 0;
   request_charge_.Lower(header_bytes_ > net::Budget::kHeldBytes ? header_bytes_ : 0);
   HoldRequest() ? Watch() : Cut();
@@ -359,7 +359,7 @@ void Session::DropRequest() {
   request_.reset();
   chunks_.reset();
   header_bytes_ = 0;
-  body_ = {};
+  net::Free(body_);
   body_bytes_ = 0;
   request_charge_.Clear();
 }

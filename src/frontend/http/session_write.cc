@@ -146,8 +146,8 @@ bool Session::HoldAnswer() {
   const size_t left = out_head_.size() + out_body_.size() - out_sent_;
   if (left <= net::Budget::kSmallBytes && out_body_.capacity() > left) {
     const size_t of_head = std::min(out_sent_, out_head_.size());
-    out_body_ = out_head_.substr(of_head) + out_body_.substr(out_sent_ - of_head);
-    out_head_ = {};
+    (out_head_.substr(of_head) + out_body_.substr(out_sent_ - of_head)).swap(out_body_);
+    net::Free(out_head_);
     out_sent_ = 0;
     answer_charge_.Lower(left + ahead);
   }
@@ -156,7 +156,7 @@ bool Session::HoldAnswer() {
 
 void Session::OnSent() {
   if (!open()) return;
-  out_body_ = {};
+  net::Free(out_body_);
   answer_charge_.Clear();
   if (keep_alive_) return Next();
   if (!unread_ && buffer_.size() == 0) return Close();

@@ -46,8 +46,8 @@ void FrameParser::Trim() {
   text_.reset();
   args_.clear();
   if (places_.capacity() <= kArgumentsKept) return;
-  places_ = {};
-  args_ = {};
+  places_ = std::vector<Place>();  // {} would keep the memory
+  args_ = std::vector<std::string_view>();
 }
 
 FrameParser::Step FrameParser::Bad(std::string problem, Code code) {

@@ -187,7 +187,7 @@ bool Session::MakeRoomToRead() {
     begin_ = 0;
     end_ = tail_.size();
     std::memcpy(chunk_->data.get(), tail_.data(), end_);
-    tail_ = {};
+    net::Free(tail_);
   }
   if (end_ < chunk_->capacity) return true;
   const size_t size = end_ - begin_;
@@ -385,7 +385,7 @@ void Session::LimitRest() {
 }
 
 void Session::DropRest() {
-  tail_ = {};
+  net::Free(tail_);
   if (chunk_) server_.chunks().GiveBack(std::exchange(chunk_, nullptr));
   begin_ = end_ = 0;
 }
@@ -455,14 +455,14 @@ void Session::Write() {
   }
   sent_ = 0;
   write_deadline_.Clear();
-  out_ = {};
+  net::Free(out_);
   LowerCharges();
 }
 
 bool Session::HoldReplies() {
   const size_t left = out_.size() - sent_;
   if (left <= net::Budget::kSmallBytes && out_.capacity() > left) {
-    out_ = out_.substr(sent_);
+    out_.substr(sent_).swap(out_);
     sent_ = 0;
   }
   return answer_charge_.Hold(Unsent(), account_) && HoldRest();
