@@ -1,5 +1,7 @@
 #include "net/budget.h"
 
+#include <algorithm>
+
 namespace tocsin::net {
 
 Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
@@ -9,22 +11,24 @@ Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
                     static_cast<double>(bytes()));
       })) {}
 
-bool Charge::Reach(size_t bytes, const Account& account) {
-  if (bytes <= bytes_) return true;
+bool Charge::Reach(size_t bytes, const Account& account, size_t small) {
+  const bool is_small = bytes <= small;
+  if (bytes <= (is_small ? bytes_ : granted_)) return true;
   if (bytes > budget_.bytes_max_ && may_be_oversized_) return ReachOversized(bytes);
-  const size_t more = bytes - bytes_;
+  const size_t more = bytes - std::min(bytes, bytes_);
   const size_t before = budget_.bytes_.fetch_add(more, std::memory_order_relaxed);
-  if (bytes > Budget::kSmallBytes) {
+  if (!is_small) {
     const Account& payer = account_ ? account_ : account;
     if (!Fits(bytes, before - bytes_, payer)) {
       budget_.bytes_.fetch_sub(more, std::memory_order_relaxed);
       return false;
     }
+    granted_ = bytes;
     if (payer) payer->fetch_add(bytes - billed_, std::memory_order_relaxed);
     if (payer) billed_ = bytes;
     if (!account_) account_ = account;
   }
-  bytes_ = bytes;
+  bytes_ += more;
   return true;
 }
 
@@ -43,7 +47,7 @@ bool Charge::ReachOversized(size_t bytes) {
     oversized_ = true;
   }
   budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
-  bytes_ = bytes;
+  bytes_ = granted_ = bytes;
   return true;
 }
 
@@ -65,6 +69,7 @@ void Charge::Lower(size_t bytes) {
     budget_.bytes_.fetch_sub(bytes_ - bytes, std::memory_order_relaxed);
   }
   bytes_ = bytes;
+  granted_ = std::min(granted_, bytes);
 }
 
 }  // namespace tocsin::net

@@ -3,10 +3,12 @@
 //
 // Threads: all shards share the Budget; a Charge belongs to one connection, and so to one thread.
 //
-// Invariants: the charges are at most `bytes_max` in all, plus kSmallBytes for each connection's request and answer,
-// plus one answer that is larger than `bytes_max`, which could never be sent otherwise. Small charges are never
-// refused: acks, cancels and health checks go on while others wait. Requests leave a quarter of the budget to answers:
-// refusing an answer is worse, because its work is done.
+// Invariants: the charges are at most `bytes_max` in all, plus small ones, plus one answer that is larger than
+// `bytes_max`, which could never be sent otherwise. Small charges are never refused: acks, cancels and health checks go
+// on while others wait. What the server works on is small up to kSmallBytes. What waits for a client, such as an
+// unfinished request or an answer that is not read, is small only up to kHeldBytes: thousands of clients may let the
+// server wait. Requests leave a quarter of the budget to answers: refusing an answer is worse, because its work is
+// done.
 //
 // Shares: a request has a quarter of the budget and an answer an eighth. A larger one passes only while the others take
 // up no more than half. An access token has a quarter of what its charge may use; beyond that it leaves a quarter to
@@ -16,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "metrics/registry.h"
 
@@ -27,6 +30,7 @@ using Account = std::shared_ptr<std::atomic<size_t>>;
 class Budget {
  public:
   static constexpr size_t kSmallBytes = 64 << 10;
+  static constexpr size_t kHeldBytes = 4 << 10;
 
   Budget(size_t bytes_max, metrics::Registry& metrics);
 
@@ -37,6 +41,8 @@ class Budget {
   }
   /// Whether others than a charge of `own` bytes take up more than a quarter.
   bool IsTight(size_t own) const { return bytes() > bytes_max_ / 4 + own; }
+  /// Whether a request of so many bytes more would find no room.
+  bool IsFull(size_t more) const { return bytes() + more > requests_bytes_max(); }
 
  private:
   friend class Charge;
@@ -62,13 +68,20 @@ class Charge {
 
   /// Raises it to `bytes`, if that is more than before. False, without effect, if there is no room. `account`: the
   /// caller's; one that was charged before stays until the charge is cleared.
-  [[nodiscard]] bool Reach(size_t bytes, const Account& account = nullptr);
+  [[nodiscard]] bool Reach(size_t bytes, const Account& account = nullptr) {
+    return Reach(bytes, account, Budget::kSmallBytes);
+  }
+  /// The same for what waits for the client from now on.
+  [[nodiscard]] bool Hold(size_t bytes, const Account& account = nullptr) {
+    return Reach(bytes, account, Budget::kHeldBytes);
+  }
   /// Lowers it to `bytes`, if that is less than before.
   void Lower(size_t bytes);
   void Clear() { Lower(0); }
   size_t bytes() const { return bytes_; }
 
  private:
+  bool Reach(size_t bytes, const Account& account, size_t small);
   bool Fits(size_t bytes, size_t others, const Account& account) const;
   bool ReachOversized(size_t bytes);
 
@@ -78,8 +91,12 @@ class Charge {
   const bool may_be_oversized_;
   bool oversized_ = false;
   size_t bytes_ = 0;
+  size_t granted_ = 0;  // of them, bytes for which there was room; the others are small
   Account account_;
   size_t billed_ = 0;  // to the account
 };
+
+/// Empties it and frees its memory: if an empty string is assigned or moved to it, it keeps that.
+inline void Free(std::string& text) { std::string().swap(text); }
 
 }  // namespace tocsin::net

@@ -22,6 +22,35 @@ TEST(Budget, RefusesWhatIsLargeAndNeverWhatIsSmall) {
   EXPECT_EQ(budget.bytes(), 17 * kSmall);
 }
 
+TEST(Budget, OfWhatWaitsForAClientOnlyLittleIsSmall) {
+  constexpr size_t kHeld = Budget::kHeldBytes;
+  metrics::Registry metrics;
+  Budget budget(16 * kSmall, metrics);
+  Charge first(budget, Charge::For::kAnswer);
+  Charge second(budget, Charge::For::kAnswer);
+  ASSERT_TRUE(first.Reach(8 * kSmall));
+  ASSERT_TRUE(second.Reach(8 * kSmall));
+  Charge held(budget, Charge::For::kAnswer);
+  EXPECT_TRUE(held.Hold(kHeld));
+  EXPECT_FALSE(held.Hold(kHeld + 1));
+  EXPECT_TRUE(held.Reach(kSmall)) << "while the server works on it";
+  EXPECT_FALSE(held.Hold(kHeld + 1)) << "it was small then, and is not now";
+  EXPECT_EQ(budget.bytes(), 17 * kSmall);
+  first.Lower(6 * kSmall);
+  EXPECT_TRUE(held.Hold(kHeld + 1));
+  EXPECT_TRUE(held.Hold(kSmall));
+  EXPECT_EQ(budget.bytes(), 15 * kSmall);
+  Charge last(budget, Charge::For::kAnswer);
+  EXPECT_TRUE(last.Reach(kSmall));
+  EXPECT_TRUE(held.Hold(kSmall)) << "there was room for it";
+  EXPECT_FALSE(held.Hold(kSmall + 1));
+  held.Lower(kHeld);
+  EXPECT_TRUE(held.Reach(kSmall));
+  EXPECT_TRUE(held.Hold(kSmall));
+  held.Clear();
+  EXPECT_EQ(budget.bytes(), 15 * kSmall);
+}
+
 TEST(Budget, ALargeAnswerLeavesHalfToTheOthers) {
   metrics::Registry metrics;
   Budget budget(64 * kSmall, metrics);

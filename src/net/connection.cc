@@ -30,6 +30,11 @@ void Connection::Close() {
   door_.Remove(*this);
 }
 
+void Connection::Cut() {
+  door_.cut_->Add();
+  Close();
+}
+
 void Connection::Linger() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
@@ -56,7 +61,7 @@ bool Connection::PeerHasClosed() const {
 Deadline::TimePoint Connection::After(Millis time) const { return door_.loop().clock().IoNow() + time; }
 
 Deadline::TimePoint Connection::Hurried(Deadline::TimePoint now, const Charge& charge) const {
-  const bool hurried = charge.bytes() > Budget::kSmallBytes && door_.budget().IsTight(charge.bytes());
+  const bool hurried = charge.bytes() > Budget::kHeldBytes && door_.budget().IsTight(charge.bytes());
   return hurried ? now + (Deadline::kMovedTime - Deadline::kHurriedTime) : now;
 }
 
@@ -80,6 +85,8 @@ Door::Door(const std::string& name, AsioLoop& loop, Budget& budget, metrics::Reg
   exceptions_ =
       metrics.GetCounter("tocsin_connection_exceptions_total",
                          "Connections that were closed because their handler threw an exception.", {{"door", name}});
+  cut_ = metrics.GetCounter("tocsin_connections_closed_total", "Connections that the server closed, by reason.",
+                            {{"door", name}, {"reason", "memory"}});
   Tick();
 }
 

@@ -73,6 +73,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void TimeOut() = 0;
 
   void Close();
+  /// Closes, and counts it: there is no room for what would have to wait for the client.
+  void Cut();
   bool open() const { return open_; }
 
   /// Runs `work`. If that throws, the exception is logged and counted, and the connection is closed when the outermost
@@ -177,6 +179,7 @@ class Door {
   std::shared_ptr<metrics::Gauge> open_;
   std::shared_ptr<metrics::Gauge> parked_;
   std::shared_ptr<metrics::Counter> exceptions_;
+  std::shared_ptr<metrics::Counter> cut_;
   bool draining_ = false;
   Task drained_;
 };

@@ -268,7 +268,8 @@ CHUNKED = {
     "a folded trailer": (b"0\r\nx: y\r\n z\r\n\r\n", 400),
     "a trailer without a colon": (b"0\r\nx\r\n\r\n", 400),
     "a trailer that ends in LF": (b"0\r\nx: y\n\r\n", 400),
-    "a trailer": (b"1;a=b\r\nx\r\n0\r\nx: y\r\n\r\n", 200),
+    "a trailer": (b"0;a=b\r\nx: y\r\n\r\n", 200),
+    "a body": (b"1;a=b\r\nx\r\n0\r\nx: y\r\n\r\n", 400),
     "the largest trailer": (b"0\r\nx:" + b"y" * (16_384 - 6) + b"\r\n\r\n", 200),
     "a trailer without an end": (b"0\r\nx: " + b"y" * 10_000, None),
 }

@@ -1,9 +1,17 @@
-"""The memory that operations.md tells people to plan for is enough, whatever sizes of jobs come and go."""
+"""The memory that operations.md tells people to plan for is enough, whatever sizes of jobs come and go, and whatever
+thousands of clients begin and do not finish."""
 
+import contextlib
 import itertools
+import pathlib
+import re
+import resource
+import socket
 import time
 
-from conftest import DEADLINE_S
+import pytest
+
+from conftest import DEADLINE_S, ack, reserve, submit
 from resp_wire import Error, Wire, pack
 from test_resp_wire import rss_bytes
 
@@ -45,3 +53,68 @@ def test_sizes_that_come_and_go_stay_within_the_plan(start):
                 ids = fill(wire, size)
             assert rss_bytes(server) < PLAN, f"with jobs of {size} bytes"
             cancel(wire, [name for i, name in enumerate(ids) if i % 64])
+
+
+CLIENTS = 9_900
+POST = b"POST /v1/topics/t/jobs HTTP/1.1\r\nHost: x\r\n"
+FIELDS = b"".join(b"X-%d: %s\r\n" % (i, b"a" * 150) for i in range(90))
+COMMAND = b"*3\r\n$10\r\nJOB.SUBMIT\r\n$1\r\nt\r\n$60000\r\n"
+
+# What each client sends, by the door that it goes to. None of them sends or reads anything more.
+HELD = {
+    "header": ("port", POST + FIELDS + b"X: " + b"a" * 1000),
+    "body": ("port", POST + b"Content-Length: 60000\r\n\r\n" + b"b" * 59_999),
+    "header and body": ("port", POST + FIELDS + b"Content-Length: 60000\r\n\r\n" + b"b" * 59_999),
+    "chunk": ("port", POST + b"Transfer-Encoding: chunked\r\n\r\nEA60\r\n" + b"b" * 59_999),
+    "parsed": ("port", POST + b"Content-Length: 16007\r\n\r\n" + b'{"a":[' + b"0," * 8_000 + b"}"),
+    "answer": ("port", b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"),
+    "command": ("resp_port", COMMAND + b"b" * 59_999),
+    "small part of a command": ("resp_port", COMMAND + b"b" * 16_000),
+    "line": ("resp_port", b"PING " + b"b" * 60_000 + b"\r\n"),
+    "replies": ("resp_port", b"COMMAND\r\n" * 8),
+}
+
+
+def peak_bytes(server):
+    """The most memory that the process has had."""
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+
+
+@contextlib.contextmanager
+def many_open_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < CLIENTS + 1_000:
+        pytest.skip(f"this needs {CLIENTS + 1_000} open files, and {hard} are allowed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def hold(stack, server, port, data):
+    wire = stack.enter_context(socket.socket())
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    wire.settimeout(DEADLINE_S)
+    wire.connect(("127.0.0.1", getattr(server, port)))
+    with contextlib.suppress(OSError):  # it may be refused before it has sent everything
+        wire.sendall(data)
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_what_thousands_of_clients_begin_stays_within_the_plan(start, client, kind):
+    with many_open_files(), contextlib.ExitStack() as stack:
+        server = start("--memory-limit", f"{LIMIT_MIB}MiB")
+        for i in range(CLIENTS):
+            hold(stack, server, *HELD[kind])
+            if i % 1_000 == 999:  # others are served all the while
+                submit(client, server, payload="x" * 1_000)
+                assert ack(client, server, *reserve(client, server, wait_ms=10_000)) == ["ok"]
+                with Wire(server) as wire:
+                    assert not isinstance(wire.call("JOB.SUBMIT", "t", b"x" * 1_000), Error)
+                    assert len(wire.call("JOB.RESERVE", "t", "WAIT", 10_000)) == 1
+        peak = peak_bytes(server)
+        print(f"{kind}: {peak // MIB} MiB of {PLAN // MIB} MiB")
+        # The jobs of the test above, and what waits for the disk, would come on top of it.
+        assert peak < PLAN - LIMIT_MIB * MIB

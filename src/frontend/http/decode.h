@@ -23,7 +23,7 @@
 
 namespace tocsin::http {
 
-/// Reused by the small requests of a connection: it keeps its stack.
+/// Reused by the small requests of a shard: it keeps its stack.
 boost::json::parser MakeParser();
 
 /// One parsed body. Its strings live in one arena.

@@ -7,11 +7,13 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/worker.h"
 #include "core/cluster.h"
 #include "core/service.h"
+#include "frontend/http/decode.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/header_check.h"
 #include "frontend/http/router.h"
@@ -42,6 +44,8 @@ std::string RefusalText(size_t connections_max);
 
 class Server final : public net::Door {
  public:
+  static constexpr size_t kScratchBytes = 64 << 10;
+
   Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options);
   ~Server() override { CloseAll(); }
 
@@ -53,6 +57,10 @@ class Server final : public net::Door {
   const Router& router() const { return router_; }
   const Options& options() const { return options_; }
   Gzip& gzip() { return gzip_; }
+  /// For small bodies: it keeps its stack.
+  boost::json::parser& parser() { return parser_; }
+  /// For one read: a session that waits for bytes needs no memory for them.
+  std::span<char, kScratchBytes> scratch() { return scratch_; }
   /// Parses large bodies.
   Worker& helper() { return helper_; }
   Pages pages() const { return tokens_ == nullptr ? options_.pages : Pages::kOfTheirHost; }
@@ -76,6 +84,8 @@ class Server final : public net::Door {
   const Router& router_;
   const Options options_;
   Gzip gzip_;
+  boost::json::parser parser_ = MakeParser();
+  std::array<char, kScratchBytes> scratch_;
   Worker helper_{"tocsin-json"};
   std::vector<RouteFigures> figures_;
   std::shared_ptr<const auth::TokenSet> tokens_;

@@ -1,5 +1,8 @@
 #include "frontend/http/session.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -14,10 +17,10 @@ using boost::asio::buffer;
 using boost::system::error_code;
 
 constexpr uint32_t kHeaderMax = 16 << 10;
-constexpr size_t kReadChunk = 16 << 10;
-constexpr size_t kBodyChunk = 64 << 10;
+constexpr size_t kWatchChunk = 512;           // of bytes that are read at once while a reserve waits
+constexpr size_t kFieldBytes = 96;            // of memory for a field of a header, without its text
 constexpr size_t kParsedHereMax = 256 << 10;  // bytes of a body: larger ones would hold up due jobs
-constexpr size_t kAheadMax = kReadChunk;      // pipelined after a reserve that waits
+constexpr size_t kAheadMax = 16 << 10;        // pipelined after a reserve that waits
 constexpr size_t kBareBodyMax = 4 << 10;      // for calls that take no body
 constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
@@ -34,7 +37,6 @@ Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
     : Connection(server, std::move(socket), std::move(pass)),
       server_(server),
       request_charge_(server.budget(), net::Charge::For::kRequest),
-      json_(MakeParser()),
       answer_charge_(server.budget(), net::Charge::For::kAnswer) {}
 
 void Session::Enter(Phase phase, Millis time) {
@@ -81,42 +83,54 @@ void Session::Drain() {
   if (phase_ < Phase::kHandling) Close();
 }
 
+void Session::Start() {
+  error_code ignored;
+  socket_.non_blocking(true, ignored);
+  Next();
+}
+
 void Session::Next() {
   scanned_ = 0;
   head_ = false;
   route_ = server_.router().routes().size();
   tokens_.reset();
   if (server_.draining()) return Close();
-  if (buffer_.size() == 0 && buffer_.capacity() > kBodyChunk) buffer_.shrink_to_fit();
   Enter(Phase::kIdle, kIdleTime);
   Advance();
 }
 
 void Session::Read() {
   if (reading_) return;
-  if (half_closed_) return Close();
-  size_t chunk = kReadChunk;
-  if (phase_ == Phase::kBody) {
-    chunk = std::clamp(body_bytes_ - std::min(body_.size(), body_bytes_), kReadChunk, kBodyChunk);
-  }
+  if (!HoldRequest()) return Refuse(server_.NoRoom());
+  WaitToRead();
+}
+
+bool Session::HoldRequest() {
+  if (buffer_.capacity() > 2 * buffer_.size()) buffer_.shrink_to_fit();
+  size_t held = buffer_.capacity() + header_bytes_;
+  if (held <= net::Budget::kHeldBytes) held = 0;  // most are not worth counting
+  const size_t body = body_.empty() ? 0 : body_.capacity();
+  return request_charge_.Hold(held + std::max(body, body_bytes_), account_);
+}
+
+void Session::WaitToRead() {
   reading_ = true;
-  socket_.async_read_some(buffer_.prepare(chunk),
-                          Handler([this](const error_code& error, size_t bytes) { OnRead(error, bytes); }));
+  socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) { OnReadable(error); }));
 }
 
-void Session::OnRead(const error_code& error, size_t bytes) {
+void Session::OnReadable(error_code error) {
   reading_ = false;
-  if (phase_ == Phase::kEnded) return;
-  if (error) return OnReadError(error);
-  buffer_.commit(bytes);
-  if (phase_ == Phase::kBody) Moved(bytes);
-  Advance();
-}
-
-void Session::OnReadError(const error_code& error) {
-  half_closed_ = true;
-  const bool answering = phase_ >= Phase::kHandling && phase_ <= Phase::kWriting;
-  if (error != boost::asio::error::eof || parked_ || !answering) Close();
+  if (phase_ >= Phase::kHandling && !parked_) return;  // the next request waits in the socket
+  const auto room = server_.scratch().first(parked_ ? kWatchChunk : Server::kScratchBytes);
+  const size_t count = error ? 0 : socket_.read_some(buffer(room.data(), room.size()), error);
+  if (error == boost::asio::error::would_block) return parked_ ? Watch() : Read();
+  if (error) return Close();
+  std::string_view bytes(room.data(), count);
+  if (phase_ == Phase::kBody) Moved(count);
+  if (phase_ == Phase::kBody && !chunks_) bytes.remove_prefix(AppendToBody(bytes));
+  if (!bytes.empty()) std::memcpy(buffer_.prepare(bytes.size()).data(), bytes.data(), bytes.size());
+  buffer_.commit(bytes.size());
+  parked_ ? Watch() : Advance();
 }
 
 void Session::Advance() {
@@ -151,6 +165,7 @@ void Session::TakeHeader() {
   error_code error;
   const size_t used = request_->put(buffer(bytes.data(), end + 4), error);
   if (error) return Refuse({Code::kInvalidArgument, fmt::format("malformed request: {}", error.message()), {}});
+  header_bytes_ = used + kFieldBytes * static_cast<size_t>(std::ranges::count(bytes.substr(0, used), '\n'));
   buffer_.consume(used);
   head_ = request_->get().method() == Verb::head;
   refusal_ = FindRoute();
@@ -170,7 +185,11 @@ void Session::ExpectBody() {
     body_bytes_max_ = std::min(body_bytes_max_, kBareBodyMax);
     if (body_bytes_ > body_bytes_max_) return Refuse(BodyTooLarge());
   }
-  if (!request_charge_.Reach(body_bytes_, account_)) return Refuse(server_.NoRoom());
+  // A whole body is answered soon. A reserve that waits keeps its header.
+  const size_t header = header_bytes_ > net::Budget::kHeldBytes ? header_bytes_ : 0;
+  const bool room = request_charge_.Hold(more ? header + body_bytes_ : header, account_) &&
+                    request_charge_.Reach(header + body_bytes_, account_);
+  if (!room) return Refuse(server_.NoRoom());
   Enter(Phase::kBody, net::Deadline::kMovedTime);
   if (BodyIsComplete() || buffer_.size() > 0) return;
   AckNow();
@@ -196,21 +215,27 @@ void Session::TakeBody() {
   if (chunks_) {
     TakeChunks();
   } else if (buffer_.size() > 0) {
-    body_.reserve(body_bytes_);
-    const std::string_view bytes = View(buffer_).substr(0, body_bytes_ - body_.size());
-    body_.append(bytes);
-    buffer_.consume(bytes.size());
+    buffer_.consume(AppendToBody(View(buffer_)));
   }
   if (phase_ == Phase::kBody && BodyIsComplete()) Dispatch();
 }
 
+size_t Session::AppendToBody(std::string_view bytes) {
+  body_.reserve(body_bytes_);
+  bytes = bytes.substr(0, body_bytes_ - body_.size());
+  body_.append(bytes);
+  return bytes.size();
+}
+
 void Session::TakeChunks() {
-  // The length of a chunked body is not known before its end.
-  if (!request_charge_.Reach(body_.size() + buffer_.size(), account_)) return Refuse(server_.NoRoom());
   std::string_view bytes = View(buffer_);
   const auto step = chunks_->Decode(bytes, body_, body_bytes_max_);
   buffer_.consume(buffer_.size() - bytes.size());
-  if (step == ChunkedDecoder::Step::kDone) return chunks_.reset();
+  if (step == ChunkedDecoder::Step::kDone) {
+    chunks_.reset();
+    if (!request_charge_.Reach(body_.size(), account_)) Refuse(server_.NoRoom());
+    return;
+  }
   if (step == ChunkedDecoder::Step::kBodyTooLarge) return Refuse(BodyTooLarge());
   if (step == ChunkedDecoder::Step::kBad) return Refuse(Error(chunks_->problem()));
 }
@@ -220,7 +245,6 @@ bool Session::BodyIsComplete() const { return !chunks_ && body_.size() >= body_b
 void Session::Continue() {
   // These few bytes fit into the socket's buffer, because the client waits for them before it sends more.
   error_code ignored;
-  socket_.non_blocking(true, ignored);
   socket_.write_some(buffer(kContinue), ignored);
 }
 
@@ -236,6 +260,9 @@ void Session::Run() {
   if (!open()) return;
   if (!refusal_ && tokens_ != server_.tokens()) {  // they changed while the body arrived
     if (const Status allowed = CheckCaller(); !allowed) refusal_ = ErrorResponse(allowed.error());
+  }
+  if (!refusal_ && match_.route->method == Verb::get && !body_.empty()) {
+    refusal_ = ErrorResponse({Code::kInvalidArgument, "this call takes no body", {}});
   }
   if (refusal_) return Send(*std::exchange(refusal_, std::nullopt));
   const bool large = match_.route->verb != nullptr && body_.size() > kParsedHereMax;
@@ -263,7 +290,7 @@ void Session::Handle(std::shared_ptr<ParsedBody> parsed) {
   Call call{.verb = match_.route->verb,
             .context = server_.context(),
             .loop = server_.loop(),
-            .parser = json_,
+            .parser = server_.parser(),
             .params = std::move(match_.params),
             .query = std::move(match_.query),
             .body = body_,
@@ -272,6 +299,7 @@ void Session::Handle(std::shared_ptr<ParsedBody> parsed) {
             .answer = Answer(std::static_pointer_cast<Session>(shared_from_this())),
             .session = *this};
   match_.route->handler(call);
+  net::Free(body_);
 }
 
 std::optional<Response> Session::FindRoute() {
@@ -309,7 +337,10 @@ void Session::Park(ReserveId id) {
   if (phase_ != Phase::kHandling) return;  // it was answered at once
   parked_ = id;
   server_.CountParked(1);
-  Watch();
+  net::Free(body_);
+  body_bytes_ = 0;
+  request_charge_.Lower(header_bytes_ > net::Budget::kHeldBytes ? header_bytes_ : 0);
+  HoldRequest() ? Watch() : Cut();
 }
 
 std::optional<ReserveId> Session::Unpark() {
@@ -320,10 +351,8 @@ std::optional<ReserveId> Session::Unpark() {
 void Session::Watch() {
   if (reading_) return;
   // If we stop reading we cannot see the peer close, so poll for that.
-  if (buffer_.size() >= kAheadMax) return deadline_.Set(After(kPeerTime));
-  reading_ = true;
-  socket_.async_read_some(buffer(watched_),
-                          Handler([this](const error_code& error, size_t bytes) { OnWatch(error, bytes); }));
+  if (buffer_.size() >= kAheadMax || !HoldRequest()) return deadline_.Set(After(kPeerTime));
+  WaitToRead();
 }
 
 void Session::CloseIfPeerHas() {
@@ -331,20 +360,11 @@ void Session::CloseIfPeerHas() {
   deadline_.Set(After(kPeerTime));
 }
 
-void Session::OnWatch(const error_code& error, size_t bytes) {
-  reading_ = false;
-  if (phase_ == Phase::kEnded) return;
-  if (error) return OnReadError(error);
-  std::memcpy(buffer_.prepare(bytes).data(), watched_.data(), bytes);
-  buffer_.commit(bytes);
-  if (parked_) return Watch();
-  if (phase_ < Phase::kHandling) Advance();
-}
-
 void Session::DropRequest() {
   request_.reset();
   chunks_.reset();
-  body_ = {};
+  header_bytes_ = 0;
+  net::Free(body_);
   body_bytes_ = 0;
   request_charge_.Clear();
 }

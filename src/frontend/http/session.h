@@ -4,6 +4,7 @@
 // Invariants: at most one read and one write are under way. The session reads a body only after it found the route,
 // checked that the caller may use it, and checked the length and charged it to the budget. Every phase except
 // kHandling and kPacking has a deadline. While a reserve waits, the session reads at most kAheadMax bytes after it.
+// What it keeps while it waits for its client is charged (Charge::Hold). An idle session owns no buffer.
 //
 // A client that closes its sending side gets the answers to everything that it sent. Only a parked reserve ends then:
 // most often the whole client is gone, and jobs that were handed to it would wait for their leases to end.
@@ -18,7 +19,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/json/parser.hpp>
 
 #include "core/service.h"
 #include "frontend/http/chunked.h"
@@ -54,7 +54,7 @@ class Session final : public net::Connection {
  public:
   Session(Server& server, net::Socket socket, net::ConnectionPass pass);
 
-  void Start() override { Next(); }
+  void Start() override;
   void Drain() override;
   void TokensChanged() override;
   bool IsLate(net::Deadline::TimePoint now) const override;
@@ -87,11 +87,16 @@ class Session final : public net::Connection {
   void Moved(size_t bytes);
   void Next();
   void Read();
-  void OnRead(const boost::system::error_code& error, size_t bytes);
+  void WaitToRead();
+  void OnReadable(boost::system::error_code error);
+  /// Charges what is kept of the request while the session waits for the client. False if there is no room.
+  bool HoldRequest();
   void Advance();
   void TakeHeader();
   void ExpectBody();
   void TakeBody();
+  /// Returns how many of the bytes were part of it.
+  size_t AppendToBody(std::string_view bytes);
   void TakeChunks();
   bool BodyIsComplete() const;
   void AckNow();
@@ -108,8 +113,6 @@ class Session final : public net::Connection {
   std::optional<ReserveId> Unpark();
   void Watch();
   void CloseIfPeerHas();
-  void OnWatch(const boost::system::error_code& error, size_t bytes);
-  void OnReadError(const boost::system::error_code& error);
   /// Compresses the answer in steps, then sends it.
   void Pack(Response response);
   void PackNext(Response response);
@@ -117,7 +120,9 @@ class Session final : public net::Connection {
   void ReleaseLeases();
   void MakeHead(const Response& response, std::string_view encoding);
   void Write();
-  void OnWritten(const boost::system::error_code& error, size_t bytes);
+  /// The rest of the answer waits for the client: false if there is no room for it.
+  bool HoldAnswer();
+  void OnSent();
   /// Answers a request whose end cannot be read; the connection ends after that.
   void Refuse(Response refusal);
   void Refuse(const Error& error) { Refuse(ErrorResponse(error)); }
@@ -128,23 +133,21 @@ class Session final : public net::Connection {
   std::chrono::steady_clock::time_point began_;  // handling the request
 
   boost::beast::flat_buffer buffer_;
-  std::array<char, 512> watched_;  // bytes that arrive during a long poll
-  size_t scanned_ = 0;             // bytes of the buffer that were searched for the end of the header
+  size_t scanned_ = 0;  // bytes of the buffer that were searched for the end of the header
   bool reading_ = false;
-  bool half_closed_ = false;  // the client closed its sending side
 
   std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> request_;  // parses the header only
   std::optional<ChunkedDecoder> chunks_;                                                       // of an incomplete body
+  size_t header_bytes_ = 0;                                                                    // that request_ takes
   std::string body_;
   size_t body_bytes_ = 0;       // as in Content-Length
-  net::Charge request_charge_;  // for the body, until it is answered
+  net::Charge request_charge_;  // until it is answered
   size_t body_bytes_max_ = 0;
   Match match_;
   std::shared_ptr<const auth::TokenSet> tokens_;  // that the caller was checked against
   const auth::Grant* grant_ = nullptr;            // one of tokens_
   net::Account account_;
   std::optional<Response> refusal_;  // decided from the header; sent when the body is read
-  boost::json::parser json_;
   std::optional<ReserveId> parked_;
   size_t route_ = 0;  // for the metrics
   bool head_ = false;
@@ -197,7 +200,7 @@ struct Call {
   boost::json::parser& parser;
   std::vector<std::string> params;     // of the path
   Query query;                         // with the names that the verb takes, and no others
-  std::string_view body;               // lives until the handler returns
+  std::string_view body;               // lives until the handler returns or answers
   std::shared_ptr<ParsedBody> parsed;  // null if the handler parses the body
   const auth::Grant* grant;            // valid as long as the body; null if everybody may do everything
   Answer answer;

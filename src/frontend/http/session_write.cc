@@ -1,4 +1,5 @@
 // Answers: compressed if the client accepts that, charged to the budget, and written.
+#include <boost/asio/post.hpp>
 #include <boost/beast/http/status.hpp>
 
 #include "base/result.h"
@@ -90,6 +91,7 @@ void Session::SendAs(Response response, std::string_view encoding) {
   server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
   if (server_.draining()) keep_alive_ = false;
   MakeHead(response, encoding);
+  DropRequest();
   out_body_ = head_ ? std::string() : std::move(response.body);
   out_sent_ = 0;
   Enter(Phase::kWriting, net::Deadline::kMovedTime);
@@ -121,26 +123,47 @@ void Session::Write() {
   const size_t head_left = out_head_.size() - std::min(out_sent_, out_head_.size());
   const std::array<boost::asio::const_buffer, 2> out = {buffer(out_head_) + out_sent_,
                                                         buffer(out_body_) + (out_sent_ + head_left - out_head_.size())};
-  socket_.async_write_some(out, Handler([this](const error_code& error, size_t bytes) { OnWritten(error, bytes); }));
+  error_code error;
+  const size_t bytes = socket_.write_some(out, error);
+  if (error && error != boost::asio::error::would_block) return Close();
+  out_sent_ += bytes;
+  if (out_sent_ == out_head_.size() + out_body_.size()) {
+    leases_ = {};
+    // Later: many requests may be pipelined, and the answer to one must not begin within that to another.
+    return boost::asio::post(server_.loop().io(), Handler([this] { OnSent(); }));
+  }
+  Moved(bytes);
+  if (!HoldAnswer()) return Cut();
+  socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& failed) {
+                       if (!open()) return;
+                       failed ? Close() : Write();
+                     }));
 }
 
-void Session::OnWritten(const error_code& error, size_t bytes) {
-  if (!open()) return;
-  if (error) return Close();
-  out_sent_ += bytes;
-  if (out_sent_ < out_head_.size() + out_body_.size()) {
-    Moved(bytes);
-    return Write();
+bool Session::HoldAnswer() {
+  if (buffer_.capacity() > buffer_.size()) buffer_.shrink_to_fit();
+  const size_t ahead = buffer_.size() > net::Budget::kHeldBytes ? buffer_.size() : 0;
+  const size_t left = out_head_.size() + out_body_.size() - out_sent_;
+  if (left <= net::Budget::kSmallBytes && out_body_.capacity() > left) {
+    const size_t of_head = std::min(out_sent_, out_head_.size());
+    (out_head_.substr(of_head) + out_body_.substr(out_sent_ - of_head)).swap(out_body_);
+    net::Free(out_head_);
+    out_sent_ = 0;
+    answer_charge_.Lower(left + ahead);
   }
-  leases_ = {};
-  out_body_ = {};
+  return answer_charge_.Hold(std::min(left, out_body_.size()) + ahead, account_);
+}
+
+void Session::OnSent() {
+  if (!open()) return;
+  net::Free(out_body_);
   answer_charge_.Clear();
-  DropRequest();
   if (keep_alive_) return Next();
   if (!unread_ && buffer_.size() == 0) return Close();
   phase_ = Phase::kEnded;
   deadline_.Clear();
-  buffer_.clear();  // not freed: a read into it may be under way
+  buffer_.clear();
+  buffer_.shrink_to_fit();
   Linger();
 }
 

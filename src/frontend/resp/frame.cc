@@ -8,8 +8,8 @@
 namespace tocsin::resp {
 namespace {
 
-constexpr size_t kDigitsMax = 20;       // of a length
-constexpr size_t kArgumentsKept = 256;  // room that is kept between commands
+constexpr size_t kDigitsMax = 20;      // of a length
+constexpr size_t kArgumentsKept = 32;  // room that is kept between commands
 
 constexpr std::array<std::string_view, 10> kHttpMethods{"GET",     "POST",  "PUT",     "DELETE", "HEAD",
                                                         "OPTIONS", "PATCH", "CONNECT", "TRACE",  "PRI"};
@@ -42,9 +42,12 @@ void FrameParser::Restart() {
 }
 
 void FrameParser::Trim() {
-  if (!done_ || places_.capacity() <= kArgumentsKept) return;
-  places_ = {};
-  args_ = {};
+  if (!done_) return;
+  text_.reset();
+  args_.clear();
+  if (places_.capacity() <= kArgumentsKept) return;
+  places_ = std::vector<Place>();  // {} would keep the memory
+  args_ = std::vector<std::string_view>();
 }
 
 FrameParser::Step FrameParser::Bad(std::string problem, Code code) {

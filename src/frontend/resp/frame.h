@@ -44,8 +44,10 @@ class FrameParser {
   /// After kMore: the bytes that the command has at least.
   size_t needed() const { return needed_; }
   const Error& problem() const { return problem_; }
-  /// Frees memory that a large command needed.
+  /// Frees memory that the last command needed.
   void Trim();
+  /// Bytes that it keeps, without the text of an inline command.
+  size_t memory() const { return places_.capacity() * sizeof(Place) + args_.capacity() * sizeof(std::string_view); }
 
  private:
   struct Place {

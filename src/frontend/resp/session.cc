@@ -15,9 +15,12 @@ using boost::system::error_code;
 
 constexpr size_t kUnsentMax = 1 << 20;
 constexpr size_t kSlotsMax = 1024;
+constexpr size_t kUnsentStep = 16 << 10;  // in which replies are charged
 constexpr size_t kInFlightMax = 4 << 20;  // bytes of commands that are not answered
 constexpr size_t kStepsUntimed = 256;     // commands of one run that are begun without a look at the clock
 constexpr size_t kTailMax = 16 << 10;
+constexpr size_t kShortTail = 2 << 10;  // the same if the budget is full: below Budget::kHeldBytes with all they need
+constexpr size_t kShortStep = 512;
 constexpr size_t kAheadMax = 64 << 10;            // bytes read after a command that holds
 constexpr size_t kUnauthenticatedMax = 16 << 10;  // bytes of a command
 constexpr size_t kUnauthenticatedArguments = 64;
@@ -139,20 +142,35 @@ bool Session::CanBegin() {
   const size_t in_flight = pipeline_.in_flight();
   if (unsent > (IsUnauthenticated() ? kUnauthenticatedMax : kUnsentMax) || in_flight > kInFlightMax) return false;
   // The budget never refuses small charges. A larger one may have to wait for room, and the client with it.
-  constexpr size_t kSmall = net::Budget::kSmallBytes;
-  return (unsent <= kSmall || answer_charge_.Reach(unsent, account_)) &&
-         (in_flight <= kSmall || request_charge_.Reach(in_flight, account_));
+  const size_t steps = unsent + kUnsentStep - unsent % kUnsentStep;
+  return (unsent <= net::Budget::kHeldBytes || answer_charge_.Hold(steps, account_)) &&
+         (in_flight <= net::Budget::kSmallBytes || request_charge_.Reach(in_flight, account_));
 }
 
 void Session::LowerCharges() {
-  request_charge_.Lower(pipeline_.in_flight() + (chunk_ ? chunk_->capacity : 0));
-  answer_charge_.Lower(Unsent());
+  request_charge_.Lower(pipeline_.in_flight() + Rest());
+  // A command that holds may have made room for its answer.
+  if (parked_ || !pipeline_.holding()) answer_charge_.Lower(Unsent());
+}
+
+size_t Session::Rest() const {
+  const size_t rest = parser_.memory() + (chunk_ ? chunk_->capacity : tail_.size());
+  return rest > net::Budget::kHeldBytes ? rest : 0;
+}
+
+bool Session::IsShortOfRoom() const { return server_.budget().IsFull(ChunkPool::kBytes); }
+
+bool Session::HoldRest() {
+  const size_t rest = Rest();
+  if (rest == 0 || request_charge_.Hold(rest + pipeline_.in_flight(), account_)) return true;
+  return stalled_ && pipeline_.in_flight() > 0;  // that is answered soon, and does not depend on the client
 }
 
 void Session::WaitToRead() {
   if (reading_ || readable_ || !open() || half_closed_ || closing_) return;
   const size_t waiting = chunk_ ? end_ - begin_ : tail_.size();
   if (stalled_ && waiting >= (IsUnauthenticated() ? kUnauthenticatedMax : kAheadMax)) return;
+  if (stalled_ && waiting >= kShortTail && IsShortOfRoom()) return;
   reading_ = true;
   socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) {
                        reading_ = false;
@@ -169,7 +187,7 @@ bool Session::MakeRoomToRead() {
     begin_ = 0;
     end_ = tail_.size();
     std::memcpy(chunk_->data.get(), tail_.data(), end_);
-    tail_ = {};
+    net::Free(tail_);
   }
   if (end_ < chunk_->capacity) return true;
   const size_t size = end_ - begin_;
@@ -186,16 +204,24 @@ bool Session::MakeRoomToRead() {
   return true;
 }
 
+size_t Session::ReadMax() const {
+  const size_t size = end_ - begin_;
+  // Unauthenticated connections get no more of the budget than a tail.
+  if (IsUnauthenticated()) return kTailMax - std::min(kTailMax - 1, size);
+  if (!IsShortOfRoom()) return SIZE_MAX;
+  // The rest waits in the socket, except for that of a command that is incomplete.
+  const size_t needed = stalled_ ? kShortTail : std::max(kShortTail, parser_.needed());
+  return std::max(needed, size + kShortStep) - size;
+}
+
 void Session::Receive() {
   if (!MakeRoomToRead()) {
     if (pipeline_.in_flight() > 0) return;  // Turn continues to read when that is answered
     return Refuse(server_.NoRoom());
   }
-  // Unauthenticated connections get no more of the budget than a tail.
-  const size_t most = IsUnauthenticated() ? kTailMax - std::min(kTailMax - 1, end_ - begin_) : SIZE_MAX;
   error_code error;
   const size_t bytes =
-      socket_.read_some(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, most)), error);
+      socket_.read_some(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, ReadMax())), error);
   if (error == boost::asio::error::would_block) {
     KeepRest();
     return WaitToRead();
@@ -211,6 +237,16 @@ void Session::Receive() {
     return WaitToRead();
   }
   Process();
+}
+
+bool Session::ReceiveMore() {
+  if (IsUnauthenticated() || parser_.needed() > net::Budget::kSmallBytes || end_ == chunk_->capacity) return false;
+  error_code error;  // the next read finds it again
+  const size_t most = std::min(chunk_->capacity - end_, ReadMax());
+  const size_t bytes = socket_.read_some(buffer(chunk_->data.get() + end_, most), error);
+  end_ += bytes;
+  read_deadline_.Moved(bytes);
+  return bytes > 0;
 }
 
 void Session::OnHalfClosed() {
@@ -236,7 +272,10 @@ void Session::Process() {
       }
       ++steps;
       const auto step = parser_.Parse({chunk_->data.get() + begin_, end_ - begin_}, Limits());
-      if (step == FrameParser::Step::kMore) break;
+      if (step == FrameParser::Step::kMore) {
+        if (IsShortOfRoom() && ReceiveMore()) continue;
+        break;
+      }
       if (step == FrameParser::Step::kHttp) {
         server_.CountDropped();
         LogWarn("{} speaks HTTP to the RESP port: dropped", Peer());
@@ -330,16 +369,25 @@ void Session::KeepRest() {
   const size_t size = end_ - begin_;
   if (size == 0) parser_.Trim();
   LimitFrame(size);
-  if (size > kTailMax) {
-    const bool charged = request_charge_.Reach(chunk_->capacity + pipeline_.in_flight(), account_);
-    if (!charged && pipeline_.in_flight() == 0) Refuse(server_.NoRoom());
-    return;
+  if (size <= kTailMax) {
+    std::string tail(chunk_->data.get() + begin_, size);
+    DropRest();
+    tail_ = std::move(tail);
   }
-  tail_ = std::string(chunk_->data.get() + begin_, size);
-  server_.chunks().GiveBack(std::move(chunk_));
-  chunk_.reset();
-  begin_ = end_ = 0;
+  LimitRest();
   LowerCharges();
+}
+
+void Session::LimitRest() {
+  if (HoldRest()) return;
+  if (!closing_) Refuse(server_.NoRoom());
+  DropRest();
+}
+
+void Session::DropRest() {
+  net::Free(tail_);
+  if (chunk_) server_.chunks().GiveBack(std::exchange(chunk_, nullptr));
+  begin_ = end_ = 0;
 }
 
 void Session::Refuse(const Error& error) {
@@ -386,12 +434,16 @@ void Session::Turn() {
     if (!stalled || !open()) return;
   }
   if (stalled && CanBegin()) Process();
+  if (open()) LimitRest();
   WaitToRead();
   FinishIfDone();
 }
 
 void Session::Write() {
-  if (writing_) return;
+  if (writing_) {
+    if (!HoldReplies()) Cut();
+    return;
+  }
   while (sent_ < out_.size()) {
     error_code error;
     const size_t bytes = socket_.write_some(buffer(out_.data() + sent_, out_.size() - sent_), error);
@@ -403,11 +455,21 @@ void Session::Write() {
   }
   sent_ = 0;
   write_deadline_.Clear();
-  out_ = {};
+  net::Free(out_);
   LowerCharges();
 }
 
+bool Session::HoldReplies() {
+  const size_t left = out_.size() - sent_;
+  if (left <= net::Budget::kSmallBytes && out_.capacity() > left) {
+    out_.substr(sent_).swap(out_);
+    sent_ = 0;
+  }
+  return answer_charge_.Hold(Unsent(), account_) && HoldRest();
+}
+
 void Session::WaitToWrite() {
+  if (!HoldReplies()) return Cut();
   write_deadline_.Extend(After(net::Deadline::kMovedTime));
   writing_ = true;
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
@@ -422,9 +484,9 @@ void Session::FinishIfDone() {
   const bool more = stalled_ && !closing_;
   if (more || !pipeline_.empty() || sent_ < out_.size()) return;
   if (half_closed_ || server_.draining()) return Close();
-  tail_ = {};
-  begin_ = end_;
-  KeepRest();
+  DropRest();
+  parser_.Trim();
+  LowerCharges();
   read_deadline_.Clear();
   Linger();
 }

@@ -4,7 +4,7 @@
 // Invariants: at most one wait for reading and one for writing are under way. The session begins no command while more
 // than kUnsentMax bytes of replies wait for a slow reader, while a command that holds is not answered, or while too
 // many commands are under way. An idle connection owns no buffer. Incomplete commands and unread replies have
-// deadlines.
+// deadlines, and are charged while they wait for the client (Charge::Hold).
 #pragma once
 
 #include <memory>
@@ -76,7 +76,13 @@ class Session final : public net::Connection {
   bool CanBegin();
   void WaitToRead();
   void Receive();
+  /// Reads more of an incomplete command for which there is no room while it waits. False if nothing has arrived.
+  bool ReceiveMore();
   bool MakeRoomToRead();
+  /// The most that the next read may take.
+  size_t ReadMax() const;
+  /// Whether the budget has no room for another chunk.
+  bool IsShortOfRoom() const;
   void Process();
   /// False if the command cannot be begun yet.
   bool Begin(std::span<const std::string_view> args, std::optional<Service::Bundle>& bundle);
@@ -84,6 +90,14 @@ class Session final : public net::Connection {
   /// The error for a command that does not exist or is part of a transaction.
   std::optional<Error> RefusalOf(std::string_view word);
   void KeepRest();
+  void DropRest();
+  /// Refuses commands that are not begun if there is no room to keep them.
+  void LimitRest();
+  /// The memory that they take; 0 if that is little.
+  size_t Rest() const;
+  /// Charge what waits for the client. False if there is no room.
+  bool HoldRest();
+  bool HoldReplies();
   /// Sets the deadline of an incomplete command, of which `size` bytes have arrived.
   void LimitFrame(size_t size);
   /// Answers a command with an error, at once; true, because the command is done.

@@ -218,11 +218,56 @@ TEST_F(SessionLimitsTest, AnAnswerWithoutRoomIsRefusedAndItsJobsReleased) {
   const auto replies = Ask(client, "JOB.RESERVE t\nJOB.GET t a\nJOB.LIST t\nPING\n", 4);
   for (size_t i = 0; i < 3; ++i) EXPECT_THAT(replies[i].text, StartsWith("OVERLOADED "));
   EXPECT_EQ(replies[3].text, "PONG");
+  EXPECT_EQ(store_.finds, 0U) << "nothing is read for which there is no room";
   EXPECT_EQ(Figures("t").leased, 0U);
   others.Clear();
   const Reply got = Ask(client, {"JOB.RESERVE", "t"});
   EXPECT_EQ(got[0][0].text, "a");
   EXPECT_EQ(got[0][3].text, "1");  // nothing of its attempts is used up
+}
+
+TEST_F(SessionLimitsTest, UnfinishedCommandsHoldNoMoreThanTheBudget) {
+  const std::string head = "*3\r\n$10\r\nJOB.SUBMIT\r\n$1\r\nt\r\n$60000\r\n";
+  std::string arguments = "*8000\r\n";
+  for (int i = 0; i < 2'000; ++i) arguments += "$0\r\n\r\n";
+  for (const std::string& start :
+       {head + std::string(15'900, 'x'), head + std::string(59'999, 'x'), std::string(15'900, 'x'), arguments,
+        CommandText({"JOB.SUBMIT", "t", "x", "DELAY", "60000"}) + head + std::string(20'000, 'x')}) {
+    std::vector<Client> clients;
+    while (clients.size() < 250 && !(clients.size() > 0 && clients.back().got.contains("-OVERLOADED "))) {
+      Send(clients.emplace_back(Connect()), start);
+      clients.back().Take();
+      EXPECT_LE(budget_.bytes(), budget_.requests_bytes_max());
+    }
+    EXPECT_THAT(ReadToEnd(clients.back()), testing::HasSubstr("-OVERLOADED ")) << start.substr(0, 60);
+    EXPECT_GT(budget_.bytes(), budget_.requests_bytes_max() / 2);
+    auto small = Connect();
+    std::string commands;
+    for (int i = 0; i < 1'000; ++i) commands += CommandText({"JOB.SUBMIT", "t", "x", "DELAY", "60000"});
+    for (const Reply& reply : Ask(small, commands, 1'000)) ASSERT_EQ(reply.type, '*') << reply.text;
+    clients.clear();
+    small.socket.close();
+    RunWhile([&] { return budget_.bytes() > 0; });
+  }
+}
+
+TEST_F(SessionLimitsTest, RepliesThatNobodyReadsHoldNoMoreThanTheBudget) {
+  constexpr std::string_view kCut = R"(tocsin_connections_closed_total{door="resp",reason="memory"})";
+  const std::string text(50'000, 'x');
+  client_buffer_bytes = 4096;
+  std::vector<Client> clients;
+  while (clients.size() < 200 && Metric(kCut) == 0) {
+    Send(clients.emplace_back(Connect()), CommandText({"ECHO", text}));
+    EXPECT_LE(budget_.bytes(), kBudget);
+  }
+  EXPECT_EQ(Metric(kCut), 1);
+  EXPECT_GT(budget_.bytes(), kBudget / 10 * 9);
+  client_buffer_bytes = 0;
+  auto reader = Connect();
+  EXPECT_EQ(Ask(reader, {"ECHO", text}).text, text) << "it takes its reply at once";
+  std::string commands;
+  for (int i = 0; i < 1'000; ++i) commands += "PING\n" + CommandText({"JOB.SUBMIT", "t", "x", "DELAY", "60000"});
+  for (const Reply& reply : Ask(reader, commands, 2'000)) ASSERT_NE(reply.type, '-') << reply.text;
 }
 
 TEST_F(SessionLimitsTest, ASlowReaderHasToHurryWhileOthersNeedTheMemory) {

@@ -121,6 +121,7 @@ void PurgeDead(Call call) { Sweep(std::move(call), SweepKind::kPurgeDead, "purge
 void RedriveDead(Call call) { Sweep(std::move(call), SweepKind::kRedrive, "redriven"); }
 
 void ShowJob(Call call) {
+  if (const Status room = call.reply->MakeRoom(Reply::kAnyLarge); !room) return call.reply->Fail(room.error());
   const JobRef job = api::JobOf(call.arguments);
   auto send = [id = std::string(job.id)](Reply& reply, const JobBatch& found) {
     if (const Status room = reply.MakeRoom(BytesMax(found)); !room) return reply.Fail(room.error());
@@ -136,10 +137,7 @@ void ShowJob(Call call) {
 void ListJobs(Call call) {
   static constexpr size_t kJobBytes = 512;  // without its payload
   constexpr int64_t kPageDefault = 100;
-  // Before the page is built: the budget refuses what is larger than kSmallBytes.
-  if (const Status room = call.reply->MakeRoom(net::Budget::kSmallBytes + 1); !room) {
-    return call.reply->Fail(room.error());
-  }
+  if (const Status room = call.reply->MakeRoom(Reply::kAnyLarge); !room) return call.reply->Fail(room.error());
   const auto limit = static_cast<size_t>(call.arguments.limit.value_or(kPageDefault));
   ListRequest request{.topic = std::move(call.topic),
                       .state = call.arguments.state,

@@ -24,6 +24,8 @@ class Reply {
   virtual std::shared_ptr<net::Connection> connection() const = 0;
   /// kOverloaded if no memory is left for an answer of this size.
   virtual Status MakeRoom(size_t bytes) = 0;
+  /// For MakeRoom before the size is known: nothing that may be large is read if there is no room for it.
+  static constexpr size_t kAnyLarge = net::Budget::kSmallBytes + 1;
   virtual void Fail(const Error& error) = 0;
   /// What the call asked for does not exist: an error, or nothing on a wire that has a word for it.
   virtual void Missing(const Error& error) = 0;

@@ -82,7 +82,7 @@ class RespReply final : public shared::Reply {
   std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
   Status MakeRoom(size_t bytes) override {
     TOCSIN_TRY(answer_.MakeRoom(bytes));
-    out_.Reserve(bytes);  // a large text must not be copied while it grows
+    if (bytes != kAnyLarge) out_.Reserve(bytes);  // a large text must not be copied while it grows
     return {};
   }
   void Fail(const Error& error) override { answer_.Fail(error); }
