@@ -9,6 +9,8 @@ namespace {
 constexpr size_t kClaimBudget = 20'000;
 /// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kClaimBytes = 16 << 20;
+/// A claim passes over at most this many jobs that are not due any more because the clock was set back.
+constexpr size_t kEarlyMax = 10'000;
 constexpr size_t kShortReason = 64;
 
 }  // namespace
@@ -20,11 +22,13 @@ void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment
   TopicState& topic = tier_.topic(number);
   std::vector<Index> claimed;
   bool cramped = false;
+  size_t early = 0;
   if (!topic.settings.paused && max.jobs > 0) {
     claimed.reserve(std::min<size_t>(max.jobs, topic.figures.ready));
     size_t bytes = 0;
     tier_.ForEachReady(topic, [&](Index at) {
       const HotJob& hot = tier_.at(at);
+      if (HotTier::IsEarly(hot, now)) return ++early < kEarlyMax;
       bytes += hot.body_size;
       cramped = max.room != nullptr && !max.room->Reach(claimed.size() + 1, bytes);
       if (cramped) return false;
@@ -53,6 +57,10 @@ void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment
   topic.figures.delivered += claimed.size();
   // A claimer that got nothing, also from a paused topic, waits for the next announcement.
   if (topic.ready.empty() || topic.settings.paused) topic.announced = false;
+  if (claimed.empty() && early > 0) {  // some may be due again before they are put back: ask again after an Advance
+    topic.announced = false;
+    tier_.Announce(number);
+  }
   done(std::move(batch));
 }
 
