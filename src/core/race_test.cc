@@ -115,6 +115,36 @@ class PostingSinks final : public SinkFactory {
   const Seen seen_;
 };
 
+/// Room that all reserves share. What one of them has is a plain number: TSan sees if two threads use it at once.
+class PoolRoom final : public ClaimRoom {
+ public:
+  explicit PoolRoom(std::atomic<size_t>& left) : left_(left) {}
+  ~PoolRoom() override { Lower(0, 0); }
+  PoolRoom(const PoolRoom&) = delete;
+  PoolRoom& operator=(const PoolRoom&) = delete;
+
+  bool Reach(size_t /*jobs*/, size_t bytes) override {
+    if (bytes <= bytes_) return true;
+    const size_t more = bytes - bytes_;
+    size_t left = left_;
+    while (left >= more) {
+      if (!left_.compare_exchange_weak(left, left - more)) continue;
+      bytes_ = bytes;
+      return true;
+    }
+    return false;
+  }
+  void Lower(size_t /*jobs*/, size_t bytes) override {
+    if (bytes >= bytes_) return;
+    left_ += bytes_ - bytes;
+    bytes_ = bytes;
+  }
+
+ private:
+  std::atomic<size_t>& left_;
+  size_t bytes_ = 0;
+};
+
 constexpr size_t kJobs = 20'000;
 constexpr size_t kBatch = 50;
 constexpr size_t kProducers = 4;
@@ -168,13 +198,15 @@ class RaceTest : public testing::TestWithParam<size_t> {
   void Consume(size_t consumer, size_t round) {
     // Some long polls are taken back at once: what they had got already must go to somebody else.
     const bool leave = round % 5 == consumer;
+    const auto room = std::make_shared<PoolRoom>(room_left_);
     const ReserveId id =
-        service_->Reserve(LoopOf(consumer), {"race", 20 + consumer * 30, Millis(leave ? 3 : 5000), Millis(0)},
+        service_->Reserve(LoopOf(consumer), {"race", 20 + consumer * 30, Millis(leave ? 3 : 5000), Millis(0), room},
                           [=, this](Result<JobBatch> result) {
                             if (!result) {
                               ASSERT_EQ(result.error().code, Code::kShuttingDown);
                               return;
                             }
+                            if (!result->jobs.empty()) room->Lower(1, 100);
                             Deliver(consumer, *result);
                             LoopOf(consumer).Post([=, this] { Consume(consumer, round + 1); });
                           });
@@ -242,6 +274,7 @@ class RaceTest : public testing::TestWithParam<size_t> {
   std::latch acked_{kJobs};
   std::latch configured_{1};
   std::atomic<bool> pushes_ = false;
+  std::atomic<size_t> room_left_ = SIZE_MAX / 2;
   std::vector<std::unique_ptr<MemoryStore>> stores_;
   std::unique_ptr<Service> service_;
   std::vector<std::unique_ptr<ThreadLoop>> loops_;  // last: their threads use the others
@@ -254,6 +287,17 @@ TEST_P(RaceTest, EveryJobOnceAndNoneEarly) {
   for (size_t i = 0; i < kConsumers; ++i) LoopOf(i).Post([=, this] { Consume(i, 0); });
   acked_.wait();
   StopAndCheck();
+}
+
+TEST_P(RaceTest, EveryJobOnceWithLittleRoom) {
+  constexpr size_t kRoom = 4'000;
+  room_left_ = kRoom;
+  for (size_t i = 0; i < kProducers; ++i) LoopOf(i).Post([=, this] { Produce(i, 0); });
+  for (size_t i = 0; i < kConsumers; ++i) LoopOf(i).Post([=, this] { Consume(i, 0); });
+  acked_.wait();
+  StopAndCheck();
+  service_.reset();
+  EXPECT_EQ(room_left_, kRoom);
 }
 
 TEST_P(RaceTest, EveryJobIsPushedOnceWhileItsSinkChanges) {

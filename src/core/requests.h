@@ -47,7 +47,8 @@ struct ReserveRequest {
   std::string topic;
   size_t max = 1;
   Millis wait{0};
-  Millis lease{0};  // 0: the topic's
+  Millis lease{0};                       // 0: the topic's
+  std::shared_ptr<ClaimRoom> room = {};  // for the jobs, until the answer; null: there is room for any
 };
 
 struct SettleRequest {

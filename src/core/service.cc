@@ -306,6 +306,7 @@ ReserveId Service::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> 
                   .lease = request.lease,
                   .waits = request.wait > Millis(0),
                   .deadline = deadline,
+                  .room = std::move(request.room),
                   .done = std::move(answer)});
   };
   auto answer = [this, &here, &home, number, topic = std::move(request.topic),

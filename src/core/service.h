@@ -96,7 +96,8 @@ class Service {
   /// Creates an unknown topic with the defaults. One outcome for each job, in their order.
   void Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submitted>> done);
   /// Up to `max` due jobs; waits up to `wait` for the first one, in the order of arrival. An unknown topic has none
-  /// yet: consumers may come before producers. kConflict if the topic is pushed to a sink.
+  /// yet: consumers may come before producers. Waits in the same way while there is no room for the first job;
+  /// kOverloaded if it does not wait. kConflict if the topic is pushed to a sink.
   ReserveId Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> done);
   /// The client of a reserve has gone: `done` answers empty if it has not run yet, and what was just claimed for it is
   /// released. On the thread of the reserve's caller.

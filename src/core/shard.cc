@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kAdvanceBudget = 2000;
 constexpr std::chrono::seconds kScanEvery{1};
 constexpr Millis kPatience{500};
+constexpr Millis kRoomEvery{5};
 constexpr size_t kSweepBatch = 1000;
 constexpr size_t kScanTopics = 256;  // in one step
 
@@ -117,6 +118,11 @@ void Shard::OnAlarm() {
     if (shared_ != nullptr) shared_->FinishAdvance();
   }
   Advance();
+  if (now >= room_at_) {
+    room_at_ = IoTime::max();
+    waiters_.TryRoom();
+    AwaitRoom();
+  }
   waiters_.Expire(now);  // after it: a job that is due at the deadline is still delivered
   Rearm();
 }
@@ -260,7 +266,7 @@ void Shard::Rearm() {
   IoTime work = std::min(next_due_, next_scan_);
   if (advancing_) work = std::min(finish_at_, now + kScanEvery);
   if (stopped_) work = now + kScanEvery;
-  const IoTime at = std::min({work, wake, waiters_.NextDeadline()});
+  const IoTime at = std::min({work, wake, room_at_, waiters_.NextDeadline()});
   const auto delay = std::chrono::ceil<Millis>(at - now);
   alarm_at_ = at;
   loop_.SetAlarm(std::max(delay, Millis(0)));
@@ -343,7 +349,7 @@ void Shard::Reserve(Waiters::Reserve reserve) {
   if (waits && deadline < alarm_at_ && waiters_.NextDeadline() <= deadline) Rearm();
 }
 
-void Shard::Claim(const std::string& topic, uint32_t offset, uint64_t waiter, size_t max, Millis lease) {
+void Shard::Claim(const std::string& topic, uint32_t offset, uint64_t waiter, ClaimMax max, Millis lease) {
   ++started_;
   if (lease == Millis(0)) {
     const TopicEntry* entry = topics_.Find(topic);
@@ -354,7 +360,7 @@ void Shard::Claim(const std::string& topic, uint32_t offset, uint64_t waiter, si
   there.Send([&there, this, topic, waiter, max, lease] { there.ServeClaim(*this, topic, waiter, max, lease); });
 }
 
-void Shard::ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t max, Millis lease) {
+void Shard::ServeClaim(Shard& home, std::string topic, uint64_t waiter, ClaimMax max, Millis lease) {
   if (changed_) Advance();  // so that a reserve sees what was submitted before it
   const std::string_view name = topic;
   store_.Claim(name, max, lease, Now(), [this, &home, topic, waiter](Result<JobBatch> result) mutable {
@@ -371,7 +377,14 @@ void Shard::ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t m
 void Shard::Claimed(uint64_t waiter, Result<JobBatch> result) {
   --started_;
   waiters_.Claimed(waiter, std::move(result));
+  AwaitRoom();
   CheckQuiet();
+}
+
+void Shard::AwaitRoom() {
+  if (!waiters_.WantsRoom() || room_at_ != IoTime::max()) return;
+  room_at_ = node_.clock.IoNow() + kRoomEvery;
+  if (room_at_ < alarm_at_) Rearm();
 }
 
 void Shard::RecordLateness(std::string_view topic, const JobBatch& jobs) {

@@ -112,10 +112,12 @@ class Shard final : private Waiters::Claims {
  private:
   struct Sweeping;
 
-  void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, size_t max, Millis lease) override;
+  void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, ClaimMax max, Millis lease) override;
   void Release(const std::string& topic, uint32_t offset, JobBatch jobs) override;
-  void ServeClaim(Shard& home, std::string topic, uint64_t waiter, size_t max, Millis lease);
+  void ServeClaim(Shard& home, std::string topic, uint64_t waiter, ClaimMax max, Millis lease);
   void Claimed(uint64_t waiter, Result<JobBatch> result);
+  /// Looks again after a while, if reserves found no room for their jobs.
+  void AwaitRoom();
   void RecordLateness(std::string_view topic, const JobBatch& jobs);
 
   void Push(const std::string& topic, std::optional<Topic> wanted);
@@ -152,6 +154,7 @@ class Shard final : private Waiters::Claims {
   IoTime next_due_ = IoTime::max();
   Moment utc_moved_;  // when the wall clock was last seen to move
   IoTime next_scan_ = IoTime::min();
+  IoTime room_at_ = IoTime::max();  // when Waiters::TryRoom is to be called
   IoTime alarm_at_ = IoTime::max();
   IoTime finish_at_ = IoTime::max();  // while an Advance is under way
   bool begun_ = false;

@@ -142,7 +142,7 @@ class FaultyStore final : public Store, public SharedStore {
     }
     inner_.Submit(topic, jobs, now, std::move(done));
   }
-  void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override {
+  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override {
     ++claims;
     if (fail_claims) return done(Fail(*fail_claims, "made to fail"));
     if (Failed(done)) return;

@@ -11,6 +11,9 @@ namespace {
 constexpr std::chrono::milliseconds kLateMax{500};  // how much longer than it asked for a reserve waits for its claim
 constexpr uint32_t kWindowMin = 1;
 constexpr uint32_t kWindowMax = 256;
+// Of one TryRoom.
+constexpr size_t kRoomTopics = 16;
+constexpr size_t kRoomTries = 8;  // for each of them
 
 constexpr uint64_t Bit(uint32_t offset) { return uint64_t{1} << offset; }
 constexpr uint64_t AllOf(size_t sources) {
@@ -54,6 +57,7 @@ void Waiters::Forget(std::string_view topic) {
   at->second.sources.clear();
   at->second.ready = 0;
   at->second.away = 0;
+  at->second.cramped = 0;
   at->second.next = 0;
 }
 
@@ -74,6 +78,21 @@ void Waiters::AskAgain() {
     Queue& queue = at->second;
     const Use use(*this, queue);
     queue.ready |= std::exchange(queue.away, 0) & AllOf(queue.sources.size());
+    Pump(queue);
+  }
+}
+
+void Waiters::TryRoom() {
+  for (size_t left = std::min(cramped_.size(), kRoomTopics); left > 0; --left) {
+    auto turn = cramped_.upper_bound(room_turn_);
+    if (turn == cramped_.end()) turn = cramped_.begin();
+    room_turn_ = std::move(cramped_.extract(turn).value());
+    const auto at = queues_.find(room_turn_);
+    if (at == queues_.end()) continue;
+    Queue& queue = at->second;
+    const Use use(*this, queue);
+    queue.ready |= std::exchange(queue.cramped, 0) & AllOf(queue.sources.size());
+    queue.tries = std::min(queue.parked.size(), kRoomTries);
     Pump(queue);
   }
 }
@@ -138,7 +157,9 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   const Use use(*this, queue);
   const size_t got = result ? result->jobs.size() : 0;
   waiter.claiming = false;
-  Settle(queue, waiter, got, result && result->more);
+  waiter.cramped = waiter.cramped || (result && result->no_room);
+  if (got == 0 && waiter.reserve.room) waiter.reserve.room->Lower(0, 0);
+  Settle(queue, waiter, result);
   const bool away = !result && result.error().code == Code::kUnavailable;
   if (away) {
     queue.away |= Bit(waiter.offset);
@@ -160,6 +181,7 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   } else if (!waiter.reserve.waits) {
     Ask(waiter);
   } else {
+    if (std::exchange(waiter.cramped, false)) waiter.arrival = ++arrivals_;
     queue.parked.emplace(waiter.arrival, &waiter);
   }
   Pump(queue);
@@ -223,13 +245,17 @@ void Waiters::Send(Waiter& waiter, uint32_t offset) {
   waiter.offset = offset;
   waiter.announced = queue.sources[offset].announced;
   ++queue.sources[offset].out;
-  claims_.Claim(queue.topic, offset, waiter.reserve.number, waiter.reserve.max, waiter.reserve.lease);
+  const Reserve& reserve = waiter.reserve;
+  claims_.Claim(queue.topic, offset, reserve.number, {reserve.max, reserve.room.get()}, reserve.lease);
 }
 
 void Waiters::Ask(Waiter& waiter) {
   Queue& queue = *waiter.queue;
   int offset = PickSource(queue, waiter.unasked & queue.ready, false);
   if (offset < 0) offset = PickSource(queue, waiter.unasked, false);
+  if (offset < 0 && waiter.cramped) {
+    return Answer(waiter, Fail(Code::kOverloaded, "no memory is left for the jobs that are ready; none was claimed"));
+  }
   if (offset < 0) return AnswerEmpty(waiter);
   queue.next = static_cast<uint32_t>(offset) + 1;
   waiter.unasked &= ~Bit(static_cast<uint32_t>(offset));
@@ -237,17 +263,33 @@ void Waiters::Ask(Waiter& waiter) {
 }
 
 /// What a claim that came back says about its source.
-void Waiters::Settle(Queue& queue, const Waiter& waiter, size_t got, bool more) {
+void Waiters::Settle(Queue& queue, const Waiter& waiter, const Result<JobBatch>& result) {
   if (waiter.offset >= queue.sources.size()) return;  // dropped meanwhile
   Source& source = queue.sources[waiter.offset];
   if (source.out > 0) --source.out;
-  if (got >= waiter.reserve.max || more) {
+  if (result && result->no_room) {
+    source.window = kWindowMin;
+    if (waiter.reserve.waits) SetAside(queue, waiter.offset);
+    return;
+  }
+  if (result && (result->jobs.size() >= waiter.reserve.max || result->more)) {
     queue.ready |= Bit(waiter.offset);
     source.window = std::min(source.window * 2, kWindowMax);
     return;
   }
   source.window = kWindowMin;
   if (source.announced == waiter.announced) queue.ready &= ~Bit(waiter.offset);
+}
+
+/// The source has jobs that there was no room for.
+void Waiters::SetAside(Queue& queue, uint32_t offset) {
+  if (queue.tries > 0) {
+    --queue.tries;
+    return;
+  }
+  queue.ready &= ~Bit(offset);
+  queue.cramped |= Bit(offset);
+  cramped_.insert(queue.topic);
 }
 
 void Waiters::Answer(Waiter& waiter, Result<JobBatch> result) {

@@ -12,8 +12,12 @@
 // If a claim fails because the store cannot be reached (kUnavailable), its reserve stays parked, if it waits at all.
 // AskAgain asks the shard again.
 //
+// A claim takes no more than its reserve has room for (ClaimRoom). If there is no room for the first job, nothing is
+// claimed. The reserve goes behind the others, because their room may not be the same, and the shard is set aside: it
+// has jobs, but asking at once would say the same. TryRoom asks it again, for a few reserves of a few topics at a time.
+//
 // A reserve without a wait never parks. It asks every shard once, ready ones first, so that it misses nothing that was
-// submitted before it.
+// submitted before it. If it gets nothing because there was no room, it fails with kOverloaded.
 //
 // The server's own reserves (dispatchers) wait without an end and do not count against the limit of parked reserves.
 //
@@ -24,6 +28,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -47,7 +52,7 @@ class Waiters {
    public:
     virtual ~Claims() = default;
     /// Ends in Claimed(waiter, ...).
-    virtual void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, size_t max, Millis lease) = 0;
+    virtual void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, ClaimMax max, Millis lease) = 0;
     virtual void Release(const std::string& topic, uint32_t offset, JobBatch jobs) = 0;
   };
 
@@ -59,6 +64,7 @@ class Waiters {
     bool waits = false;
     IoTime deadline{};  // when it waits
     bool own = false;   // the server's
+    std::shared_ptr<ClaimRoom> room;
     Done<JobBatch> done;
   };
 
@@ -72,6 +78,10 @@ class Waiters {
   void Announce(std::string_view topic, uint32_t offset);
   /// Shards whose store could not be reached are worth asking again.
   void AskAgain();
+  /// Time has passed: there may be room for jobs that had none.
+  void TryRoom();
+  /// Whether TryRoom is to be called after a while.
+  bool WantsRoom() const { return !cramped_.empty(); }
 
   void Add(Reserve reserve);
   void Cancel(uint64_t number);
@@ -102,6 +112,8 @@ class Waiters {
     std::vector<Source> sources;         // by offset; none while the topic is unknown
     uint64_t ready = 0;                  // a bit for each source
     uint64_t away = 0;                   // those whose claim failed, until they are asked again
+    uint64_t cramped = 0;                // those with jobs that there was no room for, the same
+    size_t tries = 0;                    // claims that may find no room before their source is set aside
     uint32_t next = 0;                   // the source to look at first
     std::map<uint64_t, Waiter*> parked;  // by arrival
     size_t waiters = 0;                  // parked, or with a claim out
@@ -116,6 +128,7 @@ class Waiters {
     bool has_deadline = false;
     bool claiming = false;
     bool late = false;       // its deadline has passed: it waits for its claim alone
+    bool cramped = false;    // a claim found no room
     uint32_t offset = 0;     // of the claim that is out, or was last
     uint64_t announced = 0;  // by that source when the claim was sent
     uint64_t unasked = 0;    // sources that a reserve without a wait has still to ask
@@ -126,7 +139,8 @@ class Waiters {
   int PickSource(const Queue& queue, uint64_t among, bool windowed) const;
   void Send(Waiter& waiter, uint32_t offset);
   void Ask(Waiter& waiter);
-  void Settle(Queue& queue, const Waiter& waiter, size_t got, bool more);
+  void Settle(Queue& queue, const Waiter& waiter, const Result<JobBatch>& result);
+  void SetAside(Queue& queue, uint32_t offset);
   void Answer(Waiter& waiter, Result<JobBatch> result);
   void AnswerEmpty(Waiter& waiter);
   void Remove(Waiter& waiter);
@@ -135,6 +149,8 @@ class Waiters {
   const size_t waiters_max_;
   TextMap<Queue> queues_;
   std::set<std::string, std::less<>> away_;          // topics with a source that is
+  std::set<std::string, std::less<>> cramped_;       // the same
+  std::string room_turn_;                            // the last of them that was asked again
   std::unordered_map<uint64_t, Waiter> waiters_;     // by number
   std::set<std::pair<IoTime, uint64_t>> deadlines_;  // with their numbers
   uint64_t arrivals_ = 0;

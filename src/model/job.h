@@ -106,7 +106,8 @@ struct JobView {
 struct JobBatch {
   std::vector<JobView> jobs;
   std::vector<std::unique_ptr<char[]>> bytes;
-  bool more = false;  // it ended early because its jobs are large, and there are more
+  bool more = false;     // it ended early because its jobs are large, and there are more
+  bool no_room = false;  // of a claim: it is empty because there was no room for the first job
 };
 
 /// The bytes that count against a topic's capacity: own id, key, headers and payload.

@@ -1,6 +1,7 @@
 #include "net/budget.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin::net {
 
@@ -49,6 +50,38 @@ bool Charge::ReachOversized(size_t bytes) {
   budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
   bytes_ = granted_ = bytes;
   return true;
+}
+
+void Charge::Force(size_t bytes) {
+  if (bytes <= bytes_) return;
+  if (oversized_) {
+    budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
+  } else {
+    budget_.bytes_.fetch_add(bytes - bytes_, std::memory_order_relaxed);
+  }
+  bytes_ = granted_ = bytes;
+}
+
+void Charge::Absorb(Charge& other) {
+  if (other.billed_ > 0) {
+    if (!account_) account_ = other.account_;
+    if (account_ != other.account_) {
+      other.account_->fetch_sub(other.billed_, std::memory_order_relaxed);
+      account_->fetch_add(other.billed_, std::memory_order_relaxed);
+    }
+    billed_ += std::exchange(other.billed_, 0);
+  }
+  const size_t bytes = bytes_ + other.bytes_;
+  if (oversized_ || other.oversized_) {  // only one of them is
+    budget_.bytes_.fetch_sub(oversized_ ? other.bytes_ : bytes_, std::memory_order_relaxed);
+    budget_.oversized_bytes_.store(bytes, std::memory_order_relaxed);
+    oversized_ = true;
+  }
+  bytes_ = bytes;
+  granted_ += std::exchange(other.granted_, 0);
+  other.bytes_ = 0;
+  other.oversized_ = false;
+  other.account_.reset();
 }
 
 void Charge::Lower(size_t bytes) {

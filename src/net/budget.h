@@ -1,7 +1,7 @@
 // Budget: limits the memory of requests and answers that are under way, over all connections of the node.
 // Owned by the composition root; outlives the servers.
 //
-// Threads: all shards share the Budget; a Charge belongs to one connection, and so to one thread.
+// Threads: all shards share the Budget; one thread at a time uses a Charge, mostly its connection's.
 //
 // Invariants: the charges are at most `bytes_max` in all, plus small ones, plus one answer that is larger than
 // `bytes_max`, which could never be sent otherwise. Small charges are never refused: acks, cancels and health checks go
@@ -75,6 +75,11 @@ class Charge {
   [[nodiscard]] bool Hold(size_t bytes, const Account& account = nullptr) {
     return Reach(bytes, account, Budget::kHeldBytes);
   }
+  /// Raises it to `bytes`, if that is more than before, whether there is room or not: for what cannot be refused any
+  /// more. Larger than what was reached before by little.
+  void Force(size_t bytes);
+  /// Takes over what another charge has reached.
+  void Absorb(Charge& other);
   /// Lowers it to `bytes`, if that is less than before.
   void Lower(size_t bytes);
   void Clear() { Lower(0); }

@@ -148,6 +148,57 @@ TEST(Budget, LetsOneAnswerPassThatIsLargerThanAll) {
   EXPECT_EQ(budget.bytes(), 2 * kSmall);
 }
 
+TEST(Budget, AChargeTakesOverAnother) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  const Account one = std::make_shared<std::atomic<size_t>>(0);
+  const Account two = std::make_shared<std::atomic<size_t>>(0);
+  {
+    Charge answer(budget, Charge::For::kAnswer);
+    {
+      Charge room(budget, Charge::For::kAnswer);
+      ASSERT_TRUE(answer.Reach(2 * kSmall, one));
+      ASSERT_TRUE(room.Reach(3 * kSmall, two));
+      answer.Absorb(room);
+      EXPECT_EQ(room.bytes(), 0U);
+    }
+    EXPECT_EQ(answer.bytes(), 5 * kSmall);
+    EXPECT_EQ(budget.bytes(), 5 * kSmall);
+    EXPECT_EQ(one->load(), 5 * kSmall);
+    EXPECT_EQ(two->load(), 0U);
+    Charge small(budget, Charge::For::kAnswer);
+    ASSERT_TRUE(small.Reach(100));
+    answer.Absorb(small);
+    EXPECT_EQ(one->load(), 5 * kSmall) << "small ones are not billed";
+    answer.Lower(kSmall);
+    EXPECT_EQ(one->load(), kSmall);
+    answer.Force(80 * kSmall);
+    EXPECT_EQ(budget.bytes(), 80 * kSmall);
+  }
+  EXPECT_EQ(budget.bytes(), 0U);
+  EXPECT_EQ(one->load(), 0U);
+}
+
+TEST(Budget, AChargeTakesOverOneThatIsLargerThanAll) {
+  metrics::Registry metrics;
+  Budget budget(4 * kSmall, metrics);
+  {
+    Charge answer(budget, Charge::For::kAnswer);
+    Charge room(budget, Charge::For::kAnswer);
+    ASSERT_TRUE(answer.Reach(kSmall));
+    ASSERT_TRUE(room.Reach(9 * kSmall));
+    answer.Absorb(room);
+    EXPECT_EQ(budget.bytes(), 10 * kSmall);
+    EXPECT_FALSE(room.Reach(9 * kSmall)) << "there is one already";
+    ASSERT_TRUE(room.Reach(2 * kSmall));
+    answer.Absorb(room);
+    EXPECT_EQ(budget.bytes(), 12 * kSmall);
+    answer.Lower(kSmall);
+    EXPECT_EQ(budget.bytes(), kSmall);
+  }
+  EXPECT_EQ(budget.bytes(), 0U);
+}
+
 TEST(Budget, GetsBackWhatWasCharged) {
   metrics::Registry metrics;
   Budget budget(10 * kSmall, metrics);

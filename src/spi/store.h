@@ -89,6 +89,27 @@ struct TopicsPage {
   std::string cursor;  // empty: the end
 };
 
+/// Room in memory for the jobs that a claim hands over. A store asks for it before it leases a job. One thread at a
+/// time uses it: the store's, from the call of Claim to its answer.
+class ClaimRoom {
+ public:
+  virtual ~ClaimRoom() = default;
+
+  /// Raises it to this many jobs with this many bytes. False, without effect, if there is no room.
+  [[nodiscard]] virtual bool Reach(size_t jobs, size_t bytes) = 0;
+  /// Lowers it to that, about.
+  virtual void Lower(size_t jobs, size_t bytes) = 0;
+};
+
+/// The most that a claim may take. A number alone is a number of jobs.
+struct ClaimMax {
+  ClaimMax(size_t the_jobs, ClaimRoom* the_room = nullptr)  // NOLINT(google-explicit-constructor)
+      : jobs(the_jobs), room(the_room) {}
+
+  size_t jobs;
+  ClaimRoom* room;  // outlives the claim; null: there is room for anything
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -124,8 +145,9 @@ class Store {
                       Done<std::vector<Submitted>> done) = 0;
 
   /// Leases up to `max` of the jobs that Advance made ready, in (due, sequence) order within a slot. Empty when none is
-  /// ready or the topic is paused; fewer, but at least one, if they are very large.
-  virtual void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) = 0;
+  /// ready or the topic is paused; fewer, but at least one, if they are very large. Never more than there is room for:
+  /// if there is none for the first job, nothing is leased, and the batch says no_room.
+  virtual void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) = 0;
 
   /// A retry, after a nack or an expired lease, is due on the steady timeline after the given delay or the topic's
   /// BackOff (seeded with the uid). A lease past its deadline is current until Advance has rolled it back.

@@ -106,24 +106,18 @@ Status CountJob(Call& call) {
 
 Status ReserveJobs(Call& call) {
   TOCSIN_ASSIGN(const Decoded decoded, Decode(call));
+  const auto room = call.session.NewRoom();
   ReserveRequest request{.topic = decoded.topic,
                          .max = static_cast<size_t>(decoded.arguments.max.value_or(1)),
                          .wait = Millis(decoded.arguments.wait_ms.value_or(0)),
-                         .lease = Millis(decoded.arguments.lease_ms.value_or(0))};
-  auto deliver = [topic = decoded.topic, &context = call.context, &loop = call.loop](Answer& answer, JobBatch& jobs) {
+                         .lease = Millis(decoded.arguments.lease_ms.value_or(0)),
+                         .room = room};
+  auto deliver = [topic = decoded.topic, room, &context = call.context, &loop = call.loop](Answer& answer,
+                                                                                           JobBatch& jobs) {
     Leases leases = LeasesOf(topic, jobs);
     if (!answer.Wanted()) return context.service.Release(loop, leases);
-    std::string body;
-    Status room = answer.MakeRoom(DeliveredBytes(jobs));
-    if (room) {
-      body = EncodeDelivered(jobs);
-      room = answer.MakeRoom(body.size());
-    }
-    if (!room) {
-      context.service.Release(loop, leases);
-      return answer.Fail(room.error());
-    }
-    answer.Send({.body = std::move(body), .leases = std::move(leases)});
+    if (!jobs.jobs.empty()) answer.TakeRoom(*room);  // otherwise a claim that was cancelled may still be using it
+    answer.Send({.body = EncodeDelivered(jobs), .leases = std::move(leases)});
   };
   call.session.Park(call.context.service.Reserve(call.loop, std::move(request), call.answer.Then(std::move(deliver))));
   return {};

@@ -25,6 +25,7 @@
 #include "frontend/http/decode.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/router.h"
+#include "frontend/shared/reserve_room.h"
 #include "net/budget.h"
 #include "net/connection.h"
 
@@ -64,6 +65,9 @@ class Session final : public net::Connection {
   /// Whether the client accepts compressed answers.
   bool TakesGzip() const;
   Status MakeRoom(size_t bytes);
+  /// For the answer to a reserve.
+  std::shared_ptr<shared::ReserveRoom> NewRoom() const;
+  void TakeRoom(shared::ReserveRoom& room) { answer_charge_.Absorb(room.charge()); }
   void Send(Response response);
   /// The request waits in the service: a client that goes away takes it back.
   void Park(ReserveId id);
@@ -176,6 +180,7 @@ class Answer {
   /// something was done: a call that changes anything, and whose answer may be over net::Budget::kSmallBytes, asks
   /// before.
   Status MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
+  void TakeRoom(shared::ReserveRoom& room) { session_->TakeRoom(room); }
   void Send(Response response);
   void Fail(const Error& error) { Send(ErrorResponse(error)); }
   /// The callback of a call to the service: answers an error, or runs `work(answer, value)`. Exceptions end this

@@ -253,6 +253,25 @@ TEST_F(SessionTest, NothingIsDoneWhereTheAnswerWouldFindNoRoom) {
               AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\"ok\""), Not(HasSubstr("\"stale\""))));
 }
 
+TEST_F(SessionTest, AReserveThatWaitsIsServedWhenThereIsRoom) {
+  auto client = Connect();
+  Send(client, Post("/v1/topics/t/jobs", R"({"jobs":[{"payload":")" + std::string(100'000, 'x') + R"("}]})"));
+  EXPECT_THAT(ReadUntil(client, "]}"), StartsWith("HTTP/1.1 201 "));
+  net::Charge others(budget_, net::Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kBudget));
+  Send(client, Post("/v1/topics/t/reserve", "{}"));
+  EXPECT_THAT(ReadUntil(client, "}}"), StartsWith("HTTP/1.1 503 "));
+  Send(client, Post("/v1/topics/t/reserve", R"({"wait_ms":60000})"));
+  RunWhile([&] { return Metric("tocsin_http_parked") != 1; });
+  Pass(kSecond);
+  EXPECT_EQ(Metric("tocsin_http_parked"), 1);
+  EXPECT_EQ(store_.Topics()[0].delivered, 0U);
+  others.Clear();
+  EXPECT_THAT(ReadUntil(client, "]}"), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\"attempt\":1")));
+  Settle();
+  EXPECT_EQ(budget_.bytes(), 0U);
+}
+
 TEST_F(SessionTest, WhatIsRefusedByItsHeaderIsNotWaitedFor) {
   const std::string token = AdmitOneToken();
   const std::pair<const char*, const char*> refused[] = {

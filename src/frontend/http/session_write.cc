@@ -33,6 +33,10 @@ Status Session::MakeRoom(size_t bytes) {
   return {};
 }
 
+std::shared_ptr<shared::ReserveRoom> Session::NewRoom() const {
+  return std::make_shared<shared::ReserveRoom>(server_.budget(), account_);
+}
+
 void Session::ReleaseLeases() {
   const Leases leases = std::exchange(leases_, {});
   if (!leases.tokens.empty() && !server_.draining()) server_.context().service.Release(server_.loop(), leases);

@@ -419,6 +419,16 @@ Status Session::MakeRoom(size_t bytes) {
   return std::unexpected(server_.NoRoom());
 }
 
+std::shared_ptr<shared::ReserveRoom> Session::NewRoom() {
+  return std::make_shared<shared::ReserveRoom>(server_.budget(), account_);
+}
+
+void Session::TakeRoom(shared::ReserveRoom& room, size_t bytes) {
+  answer_charge_.Absorb(room.charge());
+  answer_charge_.Lower(Unsent() + bytes);
+  answer_charge_.Force(Unsent() + bytes);  // nothing was charged yet for a small one
+}
+
 void Session::Turn() {
   if (!open() || lingering()) return;
   if (sent_ > out_.size() / 2) {  // do not let it grow if the client always leaves something unread

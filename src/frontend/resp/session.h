@@ -16,6 +16,7 @@
 #include "frontend/resp/chunk.h"
 #include "frontend/resp/frame.h"
 #include "frontend/resp/pipeline.h"
+#include "frontend/shared/reserve_room.h"
 #include "net/budget.h"
 #include "net/connection.h"
 
@@ -46,6 +47,10 @@ class Session final : public net::Connection {
   /// Keeps the arguments of the command alive that is being begun.
   const Bytes& bytes() const { return bytes_; }
   Status MakeRoom(size_t bytes);
+  /// For the answer to a reserve.
+  std::shared_ptr<shared::ReserveRoom> NewRoom();
+  /// Takes over the room for a reply of up to `bytes`.
+  void TakeRoom(shared::ReserveRoom& room, size_t bytes);
   void Park(ReserveId id, std::string_view topic);
   void Unpark();
   Status LogIn(std::string_view token);

@@ -210,7 +210,22 @@ TEST_F(SessionLimitsTest, ACommandThatIsTooLargeForTheBudgetIsRefused) {
   EXPECT_EQ(Ask(small, {"PING"}).text, "PONG");
 }
 
-TEST_F(SessionLimitsTest, AnAnswerWithoutRoomIsRefusedAndItsJobsReleased) {
+TEST_F(SessionLimitsTest, AReserveThatWaitsIsServedWhenThereIsRoom) {
+  PutJob("a", 100'000);
+  auto client = Connect();
+  net::Charge others(budget_, net::Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kBudget));
+  Send(client, CommandText({"JOB.RESERVE", "t", "WAIT", "60000"}));
+  Pass(kSecond);
+  EXPECT_TRUE(IsSilent(client));
+  EXPECT_EQ(Metric("tocsin_resp_parked"), 1);
+  EXPECT_EQ(Figures("t").delivered, 0U);
+  others.Clear();
+  EXPECT_EQ(Read(client, 1)[0][0][0].text, "a");
+  EXPECT_EQ(budget_.bytes(), 0U);
+}
+
+TEST_F(SessionLimitsTest, AnAnswerWithoutRoomIsRefusedAndNothingIsClaimed) {
   PutJob("a", 100'000);
   auto client = Connect();
   net::Charge others(budget_, net::Charge::For::kAnswer);
@@ -219,7 +234,7 @@ TEST_F(SessionLimitsTest, AnAnswerWithoutRoomIsRefusedAndItsJobsReleased) {
   for (size_t i = 0; i < 3; ++i) EXPECT_THAT(replies[i].text, StartsWith("OVERLOADED "));
   EXPECT_EQ(replies[3].text, "PONG");
   EXPECT_EQ(store_.finds, 0U) << "nothing is read for which there is no room";
-  EXPECT_EQ(Figures("t").leased, 0U);
+  EXPECT_EQ(Figures("t").delivered, 0U);
   others.Clear();
   const Reply got = Ask(client, {"JOB.RESERVE", "t"});
   EXPECT_EQ(got[0][0].text, "a");

@@ -166,7 +166,7 @@ Submitted MemoryStore::SubmitOne(TopicJobs& held, const NewJob& asked, Moment no
   return answer(SubmitOutcome::kAccepted, held.jobs[uid] = std::move(job));
 }
 
-void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
+void MemoryStore::Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
   TopicJobs* held = FindTopic(topic);
   if (held == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<Job*> ready;
@@ -178,7 +178,11 @@ void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment
   // Seen as UTC the dues of both timelines can be compared. Ids rise in the order of submission.
   std::ranges::sort(ready, {},
                     [&](const Job* job) { return std::pair(ShowAsUtc(job->due, job->timeline, now), job->uid); });
-  if (ready.size() > max) ready.resize(max);
+  if (ready.size() > max.jobs) ready.resize(max.jobs);
+  const size_t fit = FitInto(max.room, ready);
+  const bool more = fit > 0 && fit < ready.size();
+  const bool no_room = fit == 0 && !ready.empty();
+  ready.resize(fit);
   for (Job* job : ready) {
     job->state = State::kLeased;
     job->fired = true;
@@ -187,7 +191,20 @@ void MemoryStore::Claim(std::string_view topic, size_t max, Millis lease, Moment
     ++held->counts.delivered;
   }
   held->reported = held->reported && held->HasReady(now);
-  Answer<JobBatch>(std::move(done), Show({ready.begin(), ready.end()}, now, true));
+  JobBatch batch = Show({ready.begin(), ready.end()}, now, true);
+  batch.more = more;
+  batch.no_room = no_room;
+  Answer<JobBatch>(std::move(done), std::move(batch));
+}
+
+size_t MemoryStore::FitInto(ClaimRoom* room, const std::vector<Job*>& jobs) {
+  if (room == nullptr) return jobs.size();
+  size_t bytes = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    bytes += jobs[i]->Bytes();
+    if (!room->Reach(i + 1, bytes)) return i;
+  }
+  return jobs.size();
 }
 
 void MemoryStore::Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,

@@ -27,7 +27,7 @@ class MemoryStore final : public Store {
   TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
-  void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override;
+  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override;
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override;
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
@@ -92,6 +92,8 @@ class MemoryStore final : public Store {
   void Answer(Done<T> done, Result<T> result);
   TopicJobs* FindTopic(std::string_view topic);
   Submitted SubmitOne(TopicJobs& held, const NewJob& asked, Moment now);
+  /// How many of the jobs, from the first on, there is room for.
+  static size_t FitInto(ClaimRoom* room, const std::vector<Job*>& jobs);
   static SettleOutcome SettleOne(TopicJobs& held, const Settlement& settlement, Moment now);
   static bool NewPayload(const TopicJobs& held, Job& job, std::string_view payload);
   static Amended AmendOne(TopicJobs& held, const Amendment& amendment, Moment now);

@@ -125,7 +125,7 @@ void StoreContract::LoseLeases() {
   Pass(std::chrono::hours(24));  // and so do their back-offs
 }
 
-JobBatch StoreContract::Claim(size_t max, Millis lease, std::string_view topic) {
+JobBatch StoreContract::Claim(ClaimMax max, Millis lease, std::string_view topic) {
   Scan();
   return Value(Await<JobBatch>([&](auto done) { store().Claim(topic, max, lease, Now(), std::move(done)); }));
 }

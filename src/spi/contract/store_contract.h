@@ -104,7 +104,7 @@ class StoreContract : public testing::TestWithParam<StoreMaker> {
   /// out.
   void LoseLeases();
   /// Scans and claims.
-  JobBatch Claim(size_t max = 1000, Millis lease = std::chrono::seconds(30), std::string_view topic = kTopic);
+  JobBatch Claim(ClaimMax max = 1000, Millis lease = std::chrono::seconds(30), std::string_view topic = kTopic);
   /// Claims, and returns the ids in the order of delivery.
   std::vector<std::string> ClaimIds(size_t max = 1000);
   /// The same, and acks them.

@@ -243,5 +243,60 @@ TEST_P(StoreContract, AnExpiredLastLeaseMakesADeadLetter) {
   EXPECT_EQ(Figures().died, 1U);
 }
 
+class LimitedRoom final : public ClaimRoom {
+ public:
+  explicit LimitedRoom(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  bool Reach(size_t /*jobs*/, size_t bytes) override {
+    if (bytes > bytes_max_) return false;
+    bytes_ = std::max(bytes_, bytes);
+    return true;
+  }
+  void Lower(size_t /*jobs*/, size_t bytes) override { bytes_ = std::min(bytes_, bytes); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  const size_t bytes_max_;
+  size_t bytes_ = 0;
+};
+
+TEST_P(StoreContract, AClaimStaysWithinItsRoom) {
+  const std::string payload(10'000, 'x');
+  const std::vector<std::string> ids{"a", "b", "c", "d"};
+  for (const std::string& id : ids) Accept(Keyed(Job(id, 0s, payload), "k"));
+  std::vector<std::string> claimed;
+  while (claimed.size() < ids.size()) {
+    LimitedRoom room(35'000);
+    const JobBatch batch = Claim({1000, &room});
+    ASSERT_FALSE(batch.jobs.empty());
+    EXPECT_LE(batch.jobs.size(), 3U);
+    EXPECT_GE(room.bytes(), batch.jobs.size() * payload.size());
+    EXPECT_FALSE(batch.no_room);
+    for (const JobView& job : batch.jobs) {
+      claimed.push_back(job.Id());
+      EXPECT_EQ(job.attempt, 1U);
+    }
+    EXPECT_TRUE(batch.more || claimed.size() == ids.size());
+  }
+  EXPECT_EQ(claimed, ids);
+}
+
+TEST_P(StoreContract, AClaimWithoutRoomForTheFirstJobClaimsNothing) {
+  const std::string payload(10'000, 'x');
+  Accept(Job("a", 0s, payload));
+  for (int i = 0; i < 3; ++i) {
+    LimitedRoom room(5'000);
+    const JobBatch batch = Claim({1000, &room});
+    EXPECT_THAT(batch.jobs, IsEmpty());
+    EXPECT_TRUE(batch.no_room);
+    EXPECT_EQ(room.bytes(), 0U);
+    EXPECT_EQ(Find("a").state, State::kScheduled);
+  }
+  EXPECT_EQ(Figures().delivered, 0U);
+  LimitedRoom room(35'000);
+  EXPECT_EQ(Claim({1, &room}).jobs.at(0).attempt, 1U);
+  EXPECT_FALSE(Claim({1, &room}).no_room) << "none is ready";
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -9,30 +9,38 @@ namespace {
 constexpr size_t kClaimBudget = 20'000;
 /// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kClaimBytes = 16 << 20;
+/// A claim passes over at most this many jobs that are not due any more because the clock was set back.
+constexpr size_t kEarlyMax = 10'000;
 constexpr size_t kShortReason = 64;
 
 }  // namespace
 
-void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
+void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
   uint16_t number = kNoTopic;
   if (!Ready(name, number, done)) return;
   tier_.MakeDueReady(now, kClaimBudget, [this](Index index) { EraseJob(index); });
   TopicState& topic = tier_.topic(number);
   std::vector<Index> claimed;
-  if (!topic.settings.paused && max > 0) {
-    claimed.reserve(std::min<size_t>(max, topic.figures.ready));
+  bool cramped = false;
+  size_t early = 0;
+  if (!topic.settings.paused && max.jobs > 0) {
+    claimed.reserve(std::min<size_t>(max.jobs, topic.figures.ready));
     size_t bytes = 0;
     tier_.ForEachReady(topic, [&](Index at) {
-      claimed.push_back(at);
       const HotJob& hot = tier_.at(at);
-      if (hot.next != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(hot.next)));
+      if (HotTier::IsEarly(hot, now)) return ++early < kEarlyMax;
       bytes += hot.body_size;
-      return claimed.size() < max && bytes < kClaimBytes;
+      cramped = max.room != nullptr && !max.room->Reach(claimed.size() + 1, bytes);
+      if (cramped) return false;
+      claimed.push_back(at);
+      if (hot.next != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(hot.next)));
+      return claimed.size() < max.jobs && bytes < kClaimBytes;
     });
   }
   const Time deadline = now.steady + (lease > Millis(0) ? lease : topic.settings.lease);
   JobBatch batch = ViewAll(claimed, now);
-  batch.more = !claimed.empty() && claimed.size() < max && claimed.size() < topic.figures.ready;
+  batch.more = !claimed.empty() && claimed.size() < max.jobs && claimed.size() < topic.figures.ready;
+  batch.no_room = claimed.empty() && cramped;
   for (size_t i = 0; i < claimed.size(); ++i) {
     const Index index = claimed[i];
     tier_.Detach(index);
@@ -49,6 +57,10 @@ void ShardStore::Claim(std::string_view name, size_t max, Millis lease, Moment n
   topic.figures.delivered += claimed.size();
   // A claimer that got nothing, also from a paused topic, waits for the next announcement.
   if (topic.ready.empty() || topic.settings.paused) topic.announced = false;
+  if (claimed.empty() && early > 0) {  // some may be due again before they are put back: ask again after an Advance
+    topic.announced = false;
+    tier_.Announce(number);
+  }
   done(std::move(batch));
 }
 

@@ -184,25 +184,23 @@ void HotTier::Schedule(Index index) {
   if (!(hot.flags & kOnSteady ? steady_.Insert(index) : utc_.Insert(index))) MakeReady(index);
 }
 
-void HotTier::HoldBack(Time utc) {
-  ready_utc_ = {};
-  std::vector<Index> early;
-  for (const TopicState& topic : topics_) {
-    ForEachReady(topic, [&](Index index) {
-      const HotJob& hot = jobs_[index];
-      if (hot.flags & kOnSteady) return true;
-      if (hot.due() > utc) {
-        early.push_back(index);
-      } else {
-        ready_utc_ = std::max(ready_utc_, hot.due());
-      }
-      return true;
-    });
-  }
-  for (const Index index : early) {
+void HotTier::HoldBack(Moment now) {
+  constexpr size_t kLookMax = 16 * kHeldBackMax;  // most jobs are not ready, and only looked at
+  const auto stop = static_cast<Index>(std::min<uint64_t>(jobs_.end(), uint64_t{hold_next_} + kLookMax));
+  size_t held_back = 0;
+  while (hold_next_ < stop && held_back < kHeldBackMax) {
+    const Index index = hold_next_++;
+    const HotJob& hot = jobs_[index];
+    if ((hot.flags & kReady) == 0 || (hot.flags & kOnSteady) != 0) continue;
+    if (!IsEarly(hot, now)) {
+      ready_utc_ = std::max(ready_utc_, hot.due());
+      continue;
+    }
     Detach(index);
     Schedule(index);
+    ++held_back;
   }
+  if (hold_next_ >= jobs_.end()) hold_next_ = 0;
 }
 
 void HotTier::MakeReady(Index index) {

@@ -7,9 +7,9 @@
 //  1. A placed job is where its state says. A scheduled job is among its topic's ready jobs (kReady), or in the wheel
 //     of its timeline, or waits for a count alone. A leased job has a lease. A dead job is in its topic's dead list. A
 //     done or cancelled job is retained: it is in the steady wheel until it is forgotten.
-//  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early. MakeDueReady
-//     makes this true of the clock as it is then: if the wall clock was set back to before the due time of a ready job,
-//     the job goes back into the wheel.
+//  2. A job is ready only if the wheels have handed it over, or would no longer take it: never early. If the wall clock
+//     was set back to before the due time of ready jobs, MakeDueReady puts them back into the wheel, a bounded number
+//     in each call. Until it has, whoever delivers a ready job looks at the clock itself (IsEarly).
 //  3. Every job is in by_uid_; a job with an own id is in by_own_ too.
 #pragma once
 
@@ -185,9 +185,14 @@ class HotTier {
 
   /// Called before the first Schedule. No due time is earlier than these.
   void ResetWheels(Time oldest_steady, Time oldest_utc);
-  /// Makes due jobs ready, and hands retained jobs whose time is over to `forget(index)`. True when the budget ran out.
+  /// Makes due jobs ready, and hands retained jobs whose time is over to `forget(index)`. True when the budget ran out,
+  /// or more jobs are to be put back because the wall clock was set back.
   template <class OnForget>
   bool MakeDueReady(Moment now, size_t budget, OnForget&& forget);
+  /// Of a ready job: the wall clock was set back to before its due time.
+  static bool IsEarly(const HotJob& hot, Moment now) { return (hot.flags & kOnSteady) == 0 && hot.due() > now.utc; }
+  /// How many ready jobs one MakeDueReady puts back at most. Each takes about a microsecond.
+  static constexpr size_t kHeldBackMax = 1'000;
   /// Hands jobs whose leases have expired, detached, to `expired(index)`. True when the budget ran out.
   template <class OnExpired>
   bool ExpireLeases(Moment now, size_t budget, OnExpired&& expired) {
@@ -226,8 +231,10 @@ class HotTier {
 
   void MoveBodies(size_t budget);
   void MakeReady(Index index);
-  /// Takes back the ready jobs that are due later than `utc`.
-  void HoldBack(Time utc);
+  /// Puts ready jobs that are due later than the clock back into the wheel: some, from hold_next_ on.
+  void HoldBack(Moment now);
+  template <class OnForget>
+  bool TurnWheels(Moment now, size_t budget, OnForget&& forget);
   static uint64_t OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id);
   /// Of a stored job, if it has an own id.
   std::optional<uint64_t> OwnHash(const HotJob& hot) const;
@@ -254,7 +261,8 @@ class HotTier {
   size_t details_bytes_ = 0;
   Wheel<Items<HotJob>> steady_;
   WallWheel<Items<HotJob>> utc_;
-  Time ready_utc_{};  // no job of the utc timeline that is ready is due later
+  Time ready_utc_{};     // no ready job of the utc timeline is due later, except those that HoldBack has to look at
+  Index hold_next_ = 0;  // the first of them; 0: none
   Wheel<Items<Lease>> expiry_;
   std::vector<TopicState> topics_;
   TextMap<uint16_t> topic_numbers_;
@@ -311,7 +319,17 @@ template <class OnForget>
 bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
   apart_ = now.utc - now.steady;
   utc_.SetNow(now.utc);
-  if (now.utc < ready_utc_) HoldBack(now.utc);
+  if (now.utc < ready_utc_) {
+    hold_next_ = 1;
+    ready_utc_ = {};
+  }
+  if (hold_next_ != 0) HoldBack(now);
+  const bool more = TurnWheels(now, budget, forget);
+  return more || hold_next_ != 0;
+}
+
+template <class OnForget>
+bool HotTier::TurnWheels(Moment now, size_t budget, OnForget&& forget) {
   size_t work = 0;
   const auto hand_over = [&](Index index) {
     ++work;

@@ -115,5 +115,51 @@ TEST(HotTier, AWalkThatEndsWithinABlockGoesOnThere) {
   EXPECT_EQ(two.WalkAll(two.many, 8'192).first.size(), 666U);
 }
 
+// A step back of the clock takes a million ready jobs back, a few in each call.
+TEST(HotTier, AfterAStepBackNoCallPutsBackManyJobs) {
+  constexpr size_t kJobs = 1'000'000;
+  constexpr Time kDue{Millis(1'000'000)};
+  ChunkSource chunks;
+  HotTier tier(chunks);
+  const uint16_t topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
+  const NewJob job{.payload = "p"};
+  for (size_t i = 0; i < kJobs; ++i) {
+    const Index index = tier.Create(topic, i + 1, BodySize(job));
+    EncodeBody(job, tier.BodyAt(index));
+    tier.AddUse(topic, 1, 0);
+    ASSERT_TRUE(tier.Link(index));
+    tier.at(index).flags &= static_cast<uint8_t>(~kOnSteady);
+    tier.at(index).due_ms = ToMs(kDue) + static_cast<int64_t>(i % 1'000);
+    tier.Schedule(index);
+  }
+  const auto look = [&](Time utc) { return tier.MakeDueReady({utc, Time{Millis(5'000)}}, 2 * kJobs, [](Index) {}); };
+  const auto ready = [&] { return tier.topic(topic).figures.ready; };
+  while (look(kDue + Millis(1'000))) {
+  }
+  ASSERT_EQ(ready(), kJobs);
+
+  const Time back = kDue + Millis(499);  // half of them
+  size_t calls = 0;
+  for (bool more = true; more; ++calls) {
+    const uint64_t before = ready();
+    more = look(back);
+    ASSERT_LE(before - ready(), HotTier::kHeldBackMax);
+  }
+  EXPECT_EQ(ready(), kJobs / 2);
+  EXPECT_GE(calls, kJobs / 2 / HotTier::kHeldBackMax);
+  EXPECT_LE(calls, kJobs / HotTier::kHeldBackMax) << "each of them gets on";
+  EXPECT_FALSE(look(back)) << "once is enough";
+
+  // Back again in the middle of a walk.
+  EXPECT_TRUE(look(kDue + Millis(99)));
+  EXPECT_TRUE(look(kDue - Millis(1)));
+  while (look(kDue - Millis(1))) {
+  }
+  EXPECT_EQ(ready(), 0U);
+  while (look(kDue + Millis(1'000))) {
+  }
+  EXPECT_EQ(ready(), kJobs);
+}
+
 }  // namespace
 }  // namespace tocsin::journal

@@ -128,7 +128,7 @@ class ShardStore final : public Store {
   TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
-  void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override;
+  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override;
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override;
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,

@@ -131,6 +131,47 @@ TEST_F(TurnsTest, DeliveriesThatAreReleasedWithoutEnd) {
   EXPECT_LE(longest_, kTurnMax);
 }
 
+// The jobs with a due time are put back in steps. Between them none is delivered before its time, and jobs with a delay
+// are, although they stand among the others.
+TEST_F(TurnsTest, ReadyJobsAfterAStepBack) {
+  const Time due = Now().utc + Millis(10'000);
+  std::vector<NewJob> jobs(kBatch);
+  for (size_t i = 0; i < kBatch; ++i) {
+    jobs[i].timeline = i % 50 == 0 ? Timeline::kSteady : Timeline::kUtc;
+    jobs[i].delay = Millis(10'000);
+    jobs[i].due = due + Millis(i % 3);
+  }
+  for (int i = 0; i < 8; ++i) {
+    node_.store().Submit("t", jobs, Now(), [](const auto& done) { ASSERT_TRUE(done); });
+    node_.Pump();
+  }
+  node_.clock().Advance(Millis(20'000));
+  Advance();
+  ASSERT_NO_FATAL_FAILURE(ExpectOrder());
+  node_.clock().Step(-Millis(10'001));
+  ASSERT_LT(Now().utc, due);
+  size_t delayed = 0;
+  bool more = true;
+  for (int step = 0; more; ++step) {
+    ASSERT_LT(step, 1'000);
+    const JobBatch batch = Claim(Millis(100'000));
+    for (const JobView& job : batch.jobs) EXPECT_LE(job.due, Now().utc) << "early";
+    delayed += batch.jobs.size();
+    Turn([&] { node_.store().Advance(Now(), 2000, [&](const auto& advanced) { more = advanced && advanced->more; }); });
+  }
+  delayed += Claim(Millis(100'000)).jobs.size();
+  EXPECT_EQ(delayed, 8 * kBatch / 50);
+  EXPECT_EQ(node_.store().Topics()[0].ready, 0U);
+  node_.clock().Advance(Millis(10'010));
+  Advance();
+  size_t on_time = 0;
+  for (JobBatch batch = Claim(Millis(100'000)); !batch.jobs.empty(); batch = Claim(Millis(100'000))) {
+    on_time += batch.jobs.size();
+  }
+  EXPECT_EQ(on_time, 8 * (kBatch - kBatch / 50));
+  EXPECT_LE(longest_, kTurnMax);
+}
+
 TEST_F(TurnsTest, ABatchThatReplacesItsOwnJobs) {
   std::vector<std::string> ids;
   for (size_t i = 0; i < kBatch / 2; ++i) ids.push_back(std::to_string(i));

@@ -9,6 +9,7 @@ namespace tocsin::redis {
 namespace {
 
 constexpr size_t kClaimBytesMax = 16 << 20;  // what one call gives back at most
+constexpr size_t kAskBytesMin = 16 << 10;    // of records, in one answer
 constexpr uint32_t kNoSlot = UINT32_MAX;
 // The lowest bit of a token's fence is set for a lease that is not its job's first. The scripts compare the rest.
 constexpr uint64_t kLater = 1;
@@ -57,7 +58,7 @@ void AddSettlement(Command& command, const Settlement& settlement, const Topic& 
 /// A claim goes from slot to slot until it has enough.
 struct RedisStore::Claiming {
   std::string topic;
-  size_t max = 0;
+  ClaimMax max = 0;
   Millis lease{0};
   Moment now;
   Done<JobBatch> done;
@@ -66,24 +67,45 @@ struct RedisStore::Claiming {
   uint32_t slot = 0;     // the last of them
   IoTime asked_at{};
   size_t bytes = 0;
+  size_t first_bytes = 0;  // of the largest first job of a slot that the bytes asked for were too few for
   JobBatch batch;
   std::optional<Error> error;  // of a slot or a group that it skipped
 
+  struct Ask {
+    size_t jobs = 0;
+    size_t bytes = 0;
+  };
+  /// How much to ask the next slot for, if its jobs have about `each` bytes: no more than there is room for, and
+  /// nothing if there is none. The room is taken now, because the jobs are leased when the answer comes.
+  Ask NextAsk(size_t each) const {
+    Ask ask{.jobs = std::min(max.jobs - batch.jobs.size(), kScriptJobsMax)};
+    ask.bytes = max.room == nullptr ? kScriptBytesMax : std::min(2 * each * ask.jobs, kScriptBytesMax);
+    const size_t least = std::max(first_bytes, kAskBytesMin);
+    ask.bytes = std::max(ask.bytes, least);
+    if (max.room == nullptr) return ask;
+    while (!max.room->Reach(batch.jobs.size() + ask.jobs, bytes + ask.bytes)) {
+      if (ask.jobs == 1 && ask.bytes == least) return {};
+      ask = {std::max<size_t>(ask.jobs / 4, 1), std::max(ask.bytes / 4, least)};
+    }
+    return ask;
+  }
+
   /// What slots have given is leased, so an error must not hide it.
   void End() {
+    if (max.room != nullptr) max.room->Lower(batch.jobs.size(), bytes);
     if (batch.jobs.empty() && error) return done(std::unexpected(std::move(*error)));
     done(std::move(batch));
   }
 };
 
-void RedisStore::Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) {
+void RedisStore::Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
   if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
   ClaimNext(std::make_shared<Claiming>(std::string(topic), max, lease, now, std::move(done)));
 }
 
 void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
   TopicSlots* slots = FindTopic(claiming->topic);
-  const bool enough = claiming->batch.jobs.size() >= claiming->max || claiming->bytes >= kClaimBytesMax;
+  const bool enough = claiming->batch.jobs.size() >= claiming->max.jobs || claiming->bytes >= kClaimBytesMax;
   if (slots == nullptr || slots->topic.paused || enough) {
     claiming->batch.more = claiming->bytes >= kClaimBytesMax;
     return claiming->End();
@@ -110,13 +132,17 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
 
 void RedisStore::ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared_ptr<Claiming>& claiming) {
   const Slot& slot = *slots.Find(number);
+  const Claiming::Ask ask = claiming->NextAsk(slots.record_bytes);
+  if (ask.jobs == 0) {
+    (claiming->batch.jobs.empty() ? claiming->batch.no_room : claiming->batch.more) = true;
+    return claiming->End();
+  }
   Command command = slot.keys.Call(
       Lua<"claim">(), {Part::kMeta, Part::kStore, Part::kJob, Part::kNext, Part::kPrepare, Part::kDead, Part::kEnded,
                        Part::kNote, Part::kCount, Part::kEvent, Part::kChore, Part::kClaim});
   AddNow(command, claiming->now);
-  const size_t most = std::min(claiming->max - claiming->batch.jobs.size(), kScriptJobsMax);
   const Millis lease = claiming->lease > Millis(0) ? claiming->lease : slots.topic.lease;
-  command.Add(slot.name).Add(static_cast<int64_t>(most)).Add(lease.count());
+  command.Add(slot.name).Add(static_cast<int64_t>(ask.jobs)).Add(lease.count()).Add(static_cast<int64_t>(ask.bytes));
   claiming->slot = number;
   claiming->asked_at = clock_.IoNow();
   claims_.insert(claiming);
@@ -169,11 +195,13 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
   const std::string_view members = reply[6].text();
   const ReplyView records = reply[7];
   const ReplyView notes = reply[8];  // empty, or one for each record
+  claiming.first_bytes = std::max(claiming.first_bytes, static_cast<size_t>(reply[9].integer()));
   size_t size = 0;
   for (size_t i = 0; i < records.size(); ++i) size += records[i].text().size();
   for (size_t i = 0; i < notes.size(); ++i) size += notes[i].text().size();
   if (size == 0) return;
   claiming.bytes += size;
+  if (TopicSlots* slots = FindTopic(claiming.topic); slots != nullptr) slots->record_bytes = size / records.size();
   claiming.batch.bytes.push_back(std::make_unique<char[]>(size));
   char* at = claiming.batch.bytes.back().get();
   const auto keep = [&at](std::string_view text) {

@@ -49,9 +49,10 @@ struct Slot {
 struct TopicSlots {
   StoredTopic topic;
   std::map<uint32_t, std::unique_ptr<Slot>> by_number;
-  std::set<uint32_t> ready;  // slots with jobs to claim, as far as known
-  uint32_t turn = 0;         // the slot to claim from next
-  bool reported = false;     // Advance has reported it as ready, and no claim has found it empty since
+  std::set<uint32_t> ready;   // slots with jobs to claim, as far as known
+  uint32_t turn = 0;          // the slot to claim from next
+  size_t record_bytes = 512;  // of a job, about, as the last claim had them
+  bool reported = false;      // Advance has reported it as ready, and no claim has found it empty since
 
   Slot* Find(uint32_t slot) {
     const auto found = by_number.find(slot);

@@ -42,7 +42,7 @@ class RedisStore final : public Store, public SharedStore {
   TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
-  void Claim(std::string_view topic, size_t max, Millis lease, Moment now, Done<JobBatch> done) override;
+  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override;
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override;
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
@@ -125,7 +125,7 @@ class RedisStore final : public Store, public SharedStore {
   void ClaimNext(std::shared_ptr<Claiming> claiming);
   void ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared_ptr<Claiming>& claiming);
   void SlotAnswered(Claiming& claiming, uint32_t number, const Result<Reply>& reply);
-  static void Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply);
+  void Claimed(Claiming& claiming, uint32_t slot, const ReplyView& reply);
   /// Releases what a slot gave after its claim had given up waiting.
   void GiveBack(const std::string& topic, uint32_t number, const Result<Reply>& reply);
   void ScanThenClaim(std::shared_ptr<Claiming> claiming);

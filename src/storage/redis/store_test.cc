@@ -32,6 +32,57 @@ TEST_F(RedisNodes, AJobOfOneNodeIsClaimedAndSettledThroughAnother) {
   EXPECT_EQ(Ack(*b, claimed[0].token), SettleOutcome::kStale);
 }
 
+// The script does not know how large the first job is before it has read it: the store asks again.
+TEST_F(RedisNodes, AClaimOfLargeJobsStaysWithinItsRoom) {
+  struct Room final : ClaimRoom {
+    bool Reach(size_t /*jobs*/, size_t bytes) override {
+      most = std::max(most, bytes <= bytes_max ? bytes : 0);
+      return bytes <= bytes_max;
+    }
+    void Lower(size_t /*jobs*/, size_t /*bytes*/) override {}
+    size_t bytes_max = 0;
+    size_t most = 0;
+  };
+  const auto node = Node("a");
+  ASSERT_TRUE(Put(*node, topic_));
+  const std::string payload(100'000, 'x');
+  for (const std::string_view id : {"1", "2", "3", "4"}) {
+    NewJob job = Job(id);
+    job.payload = payload;
+    job.key = "k";
+    ASSERT_EQ(Submit(*node, job), SubmitOutcome::kAccepted);
+  }
+  const auto claim = [&](Room& room) {
+    auto batch = Await<JobBatch>(*node, [&](auto done) {
+      node->store().Claim("orders", {100, &room}, std::chrono::seconds(30), clock_.Now(), std::move(done));
+    });
+    EXPECT_TRUE(batch) << batch.error().message;
+    return batch ? *std::move(batch) : JobBatch{};
+  };
+  for (int i = 0; i < 3; ++i) {
+    Room little;
+    little.bytes_max = 50'000;
+    const JobBatch none = claim(little);
+    EXPECT_THAT(none.jobs, IsEmpty());
+    EXPECT_TRUE(none.no_room);
+  }
+  std::vector<std::string> ids;
+  while (ids.size() < 4) {
+    Room room;
+    room.bytes_max = 250'000;
+    const JobBatch batch = claim(room);
+    ASSERT_FALSE(batch.jobs.empty());
+    EXPECT_LE(batch.jobs.size(), 2U);
+    EXPECT_GE(room.most, batch.jobs.size() * payload.size());
+    for (const JobView& job : batch.jobs) {
+      ids.push_back(job.Id());
+      EXPECT_EQ(job.attempt, 1U);
+    }
+  }
+  EXPECT_THAT(ids, ElementsAre("1", "2", "3", "4"));
+  EXPECT_EQ(node->store().Topics()[0].delivered, 4U);
+}
+
 TEST_F(RedisNodes, Invariant06_AcksInPartsOutOfOrderAndTwiceAreAnsweredOneByOne) {
   const auto node = Node("a");
   ASSERT_TRUE(Put(*node, topic_));

@@ -177,24 +177,27 @@ Status JobReserve(Call& call) {
     Reply(call).Array(0);
     return {};
   }
+  const auto room = call.session.NewRoom();
   ReserveRequest request{.topic = std::string(call.topic()),
                          .max = static_cast<size_t>(arguments.max.value_or(1)),
                          .wait = Millis(arguments.wait_ms.value_or(0)),
-                         .lease = Millis(arguments.lease_ms.value_or(0))};
-  auto deliver = [session = call.session.Share(), topic = request.topic](Answer& answer, Result<JobBatch> result) {
+                         .lease = Millis(arguments.lease_ms.value_or(0)),
+                         .room = room};
+  auto deliver = [session = call.session.Share(), topic = request.topic, room](Answer& answer,
+                                                                               Result<JobBatch> result) {
     session->Unpark();
     if (!result) return answer.Fail(result.error());
     Server& server = session->server();
-    Status room;
-    if (answer.Wanted()) room = answer.MakeRoom(shared::BytesMax(*result));
     Leases leases = LeasesOf(topic, *result);
-    if (!answer.Wanted() || !room) {
-      server.context().service.Release(server.loop(), leases);
-    } else {
-      answer.HandOut(std::move(leases));
-    }
-    if (!room) return answer.Fail(room.error());
     Writer writer = answer.writer();
+    if (!answer.Wanted()) {
+      server.context().service.Release(server.loop(), leases);
+    } else if (!leases.tokens.empty()) {  // otherwise a claim that was cancelled may still be using the room
+      const size_t bytes = shared::BytesMax(*result);
+      session->TakeRoom(*room, bytes);
+      answer.HandOut(std::move(leases));
+      if (bytes > net::Budget::kSmallBytes) writer.Reserve(bytes);  // a large text must not be copied while it grows
+    }
     WriteDelivered(writer, *result);
     answer.Done();
   };

@@ -1,13 +1,14 @@
--- From scheduled to leased. Jobs leave in the order of (due, sequence), as many as fit into SCRIPT_BYTES_MAX; a member
--- without its record is dropped here, so that it holds up nobody. Answers two fences, the one of first leases and the
--- one of later ones, which have a note.
+-- From scheduled to leased. Jobs leave in the order of (due, sequence), as many as fit into the bytes that the caller
+-- has room for. If the first does not, none is leased, and the answer ends with its bytes. A member without its record
+-- is dropped here, so that it holds up nobody. Answers two fences, the one of first leases and the one of later ones,
+-- which have a note.
 --@include common
 --@include records
 --@include counting
 local meta, store, job, next, prepare, dead, ended, note, count, event, chore, claim = unpack(KEYS)
-local slot, max, lease = ARGV[2], num(ARGV[3]), num(ARGV[4])
+local slot, max, lease, bytes_max = ARGV[2], num(ARGV[3]), num(ARGV[4]), num(ARGV[5])
 local members = call('ZRANGEBYSCORE', store, '-inf', now, 'LIMIT', 0, max)
-local recs, notes, seq, deadline, score = {}, {}, 0, 0, '0'
+local recs, notes, seq, deadline, score, too_large = {}, {}, 0, 0, '0', 0
 
 -- The records of the first n members, and how many those are: fewer if they are large.
 local function read_records(n, longest)
@@ -33,7 +34,10 @@ local function choose(n, members, recs, notes, score, some_noted)
   for i = 1, n do
     local m, rec, old = members[i], recs[i], notes[i]
     if rec then
-      if taken > 0 and bytes + #rec > SCRIPT_BYTES_MAX then break end
+      if bytes + #rec > bytes_max then
+        if taken == 0 then too_large = #rec end
+        break
+      end
       bytes = bytes + #rec
       local at = 2 * taken
       taken = taken + 1
@@ -69,6 +73,10 @@ local function lease_all()
   deadline, seq = now + lease, next_sequence(known[1])
   score = lease_until(deadline, seq % SEQUENCES_PER_MS)
   local taken, last, bytes, leased, fields = choose(n, members, recs, notes, score, some_noted)
+  if last == 0 then
+    deadline = 0
+    return
+  end
   -- The first write: at maxmemory Redis refuses a script that begins with one that may need memory.
   call('ZREMRANGEBYRANK', store, 0, last - 1)
   call('HSET', meta, 'seq', seq)
@@ -87,4 +95,4 @@ if #members > 0 then lease_all() end
 local least = head(store)
 if least then call('ZADD', next, least, slot) else call('ZREM', next, slot) end
 return {now, least or -1, figures(meta, store, prepare, dead, ended, job), num(score), seq, deadline,
-  table.concat(members), recs, notes}
+  table.concat(members), recs, notes, too_large}
