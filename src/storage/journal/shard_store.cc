@@ -12,6 +12,8 @@ constexpr uint64_t kSpanSegmentsMin = 4;
 // The same on a full disk.
 constexpr uint64_t kFullSpanPercent = 125;
 constexpr uint64_t kFullSpanSegments = 1;
+// What one call copies forward at most: large jobs must not stall the shard.
+constexpr size_t kCopyBytes = 1 << 20;
 constexpr size_t kPutOverhead = 24;      // of a put without the body, about
 constexpr size_t kDetailsOverhead = 24;  // of the details in a put
 
@@ -288,11 +290,13 @@ bool ShardStore::Upkeep(Moment now, size_t budget) {
 
 void ShardStore::CopyForward(Moment now, size_t budget) {
   const uint64_t oldest = puts_.Oldest(0);
-  for (size_t work = 0; work < budget; ++work) {
+  size_t bytes = 0;
+  for (size_t work = 0; work < budget && bytes < kCopyBytes; ++work) {
     const Index index = puts_.NextOfOldest();
     if (index == 0) return;
     const HotJob& hot = tier_.at(index);
     if (hot.IsFree() || hot.segment != oldest) continue;
+    bytes += PutBytes(hot, tier_.DetailsOf(index));
     ForgetPut(index);
     WritePut(lane_->Out(), index, now);
   }
