@@ -117,6 +117,29 @@ TEST_F(TurnsTest, LeasesThatExpireOnAFullDisk) {
   EXPECT_LE(longest_, kTurnMax);
 }
 
+TEST_F(TurnsTest, AListingCopiesAFewJobsAtATime) {
+  const std::string payload(8'000, 'x');
+  const std::vector<NewJob> jobs(500, NewJob{.delay = Millis(1'000'000), .payload = payload});
+  Topic topic;
+  topic.name = "large";
+  node_.store().PutTopic(topic, [](Status) {});
+  node_.store().Submit("large", jobs, Now(), [](const auto& done) { ASSERT_TRUE(done); });
+  node_.Pump();
+  size_t listed = 0;
+  std::string cursor;
+  do {
+    node_.store().List("large", State::kScheduled, cursor, 10'000, Now(), [&](Result<Page> page) {
+      ASSERT_TRUE(page);
+      size_t bytes = 0;
+      for (const JobView& job : page->jobs.jobs) bytes += job.payload.size();
+      EXPECT_LE(bytes, (256 << 10) + payload.size());
+      listed += page->jobs.jobs.size();
+      cursor = page->cursor;
+    });
+  } while (!cursor.empty());
+  EXPECT_EQ(listed, jobs.size());
+}
+
 TEST_F(TurnsTest, DeliveriesThatAreReleasedWithoutEnd) {
   Advance();
   const JobBatch held = Claim(Millis(100'000));
