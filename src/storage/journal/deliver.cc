@@ -9,7 +9,6 @@ namespace {
 constexpr size_t kClaimBudget = 20'000;
 /// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
 constexpr size_t kClaimBytes = 16 << 20;
-constexpr size_t kShortReason = 64;
 
 }  // namespace
 
@@ -103,10 +102,10 @@ bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {
   HotJob& hot = tier_.at(index);
   TopicState& topic = tier_.topic(hot.topic);
   ++hot.attempts;
-  if (!how.reason.empty() || tier_.DetailsOf(index) != nullptr) {
-    // Nacks go on when memory is short, so a long reason is dropped: every job could be given one.
-    const bool keep = how.reason.size() <= kShortReason || node_.MemoryLeft(how.reason.size());
-    tier_.ChangeDetails(index, [&](Details& details) { details.reason = keep ? how.reason : std::string_view(); });
+  // Nacks and expired leases go on when memory is short, so the reason is dropped: every job could be given one.
+  const std::string_view reason = node_.MemoryLeft(how.reason.size()) ? how.reason : std::string_view();
+  if (!reason.empty() || tier_.DetailsOf(index) != nullptr) {
+    tier_.ChangeDetails(index, [&](Details& details) { details.reason = reason; });
   }
   const bool dead = how.kind == SettleKind::kBury || hot.attempts >= hot.max_attempts;
   if (dead) {

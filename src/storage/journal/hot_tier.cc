@@ -317,8 +317,10 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
 
 size_t HotTier::held_bytes() const {
   constexpr size_t kTreeBytes = 64;  // of a ready job out of turn
-  return bodies_.held_bytes() + jobs_.held_bytes() + leases_.held_bytes() + by_uid_.held_bytes() +
-         by_own_.held_bytes() + details_bytes_ + utc_.held_bytes() + out_of_turn_ * kTreeBytes;
+  // Every job may be leased, and a full memory must not hinder that: its lease counts from the beginning.
+  const size_t leases = std::max(leases_.held_bytes() + out_of_turn_ * kTreeBytes, jobs_.live() * sizeof(Lease));
+  return bodies_.held_bytes() + jobs_.held_bytes() + leases + by_uid_.held_bytes() + by_own_.held_bytes() +
+         details_bytes_ + utc_.held_bytes();
 }
 
 bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {

@@ -211,7 +211,9 @@ void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
 void ShardStore::End(Index index, EntryType how, Moment now) {
   const HotJob& hot = tier_.at(index);
   const Millis retention = tier_.topic(hot.topic).settings.retention;
-  const bool retained = retention > Millis(0) && how != EntryType::kPurged;
+  // If memory is short the job is forgotten at once: retained it would take more than before.
+  const bool room = tier_.DetailsOf(index) != nullptr || node_.MemoryLeft(0);
+  const bool retained = retention > Millis(0) && how != EntryType::kPurged && room;
   EncodeEnd(lane_->Out(), {hot.topic, hot.uid, how, retained ? retention : Millis(0)});
   lane_->AppendIfLarge();
   if (!retained) return EraseJob(index);
