@@ -20,7 +20,7 @@ uint16_t HotTier::FindTopic(std::string_view name) const {
 }
 
 uint16_t HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared) {
-  auto free = std::ranges::find(topics_, false, &TopicState::used);
+  auto free = std::ranges::find_if(topics_, [](const TopicState& each) { return !each.used && each.jobs == 0; });
   if (free == topics_.end()) {
     if (topics_.size() == kNoTopic) return kNoTopic;
     free = topics_.emplace(topics_.end());
@@ -35,10 +35,22 @@ uint16_t HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> sha
   return number;
 }
 
+void HotTier::RetireTopic(uint16_t number) {
+  TopicState& topic = topics_[number];
+  topic_numbers_.erase(topic.settings.name);
+  topic.used = false;
+  // What the jobs hold no longer counts against the capacity of the name, which may be used again.
+  const TopicFigures& figures = topic.figures;
+  const uint64_t admitted = figures.scheduled + figures.leased + figures.dead;
+  GiveBack(number, admitted, figures.bytes);
+  topic.shared = std::make_shared<SharedUse>();
+  AddUse(number, admitted, figures.bytes);
+}
+
 void HotTier::RemoveTopic(uint16_t number) {
   TopicState& topic = topics_[number];
-  TOCSIN_CHECK(topic.figures.scheduled + topic.figures.leased + topic.figures.dead == 0);
-  topic_numbers_.erase(topic.settings.name);
+  TOCSIN_CHECK(topic.jobs == 0);
+  if (topic.used) RetireTopic(number);
   topic = TopicState{};
 }
 

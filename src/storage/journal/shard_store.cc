@@ -157,12 +157,38 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
   const uint16_t number = tier_.FindTopic(topic);
   if (number != kNoTopic) {
-    DropTopicJobs(number);
-    tier_.RemoveTopic(number);
+    if (!lane_->journal().has_room_for_ends()) {
+      return done(Fail(Code::kStorageFull, "the disk is full; the topic was not dropped"));
+    }
     EncodeDropTopic(lane_->Out(), number);
     lane_->Append();
+    tier_.RetireTopic(number);
+    if (tier_.topic(number).jobs == 0) {
+      tier_.RemoveTopic(number);
+    } else {
+      dropped_.push_back(number);  // Advance erases its jobs, and writes nothing for them
+    }
   }
   lane_->Reply(std::move(done), {});
+}
+
+bool ShardStore::EraseDropped(size_t budget) {
+  if (dropped_.empty()) return false;
+  constexpr size_t kLookMax = 8192;  // as in a sweep
+  const uint16_t number = dropped_.front();
+  size_t erased = 0;
+  drop_next_ = tier_.Walk(number, drop_next_, kLookMax, [&](Index index) {
+    EraseJob(index);
+    return ++erased < budget;
+  });
+  if (tier_.topic(number).jobs > 0) {
+    TOCSIN_CHECK(drop_next_ < tier_.end());
+    return true;
+  }
+  tier_.RemoveTopic(number);
+  dropped_.pop_front();
+  drop_next_ = 1;
+  return !dropped_.empty();
 }
 
 void ShardStore::WritePut(std::string& out, Index index, Moment now) {
@@ -232,13 +258,16 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   Advanced advanced;
   advanced.more = tier_.MakeDueReady(now, budget, [this](Index index) { EraseJob(index); });
   advanced.more |= tier_.ExpireLeases(now, budget, [&](Index index) {
-    ++tier_.topic(tier_.at(index).topic).figures.expired;
+    TopicState& topic = tier_.topic(tier_.at(index).topic);
+    if (!topic.used) return EraseJob(index);  // dropped
+    ++topic.figures.expired;
     if (lane_->journal().has_room()) {
       FailAttempt(index, {.kind = SettleKind::kNack, .reason = "lease expired"}, now);
     } else {
       tier_.Schedule(index);  // writes nothing: the room is kept for settling. Uses up no attempt, like a restart
     }
   });
+  advanced.more |= EraseDropped(budget);
   advanced.more |= Upkeep(now, budget);
   advanced.more |= tier_.TidyMemory(now, budget, node_.MemoryPressed());
   lane_->Append();
@@ -298,6 +327,10 @@ void ShardStore::CopyForward(Moment now, size_t budget) {
     if (index == 0) return;
     const HotJob& hot = tier_.at(index);
     if (hot.IsFree() || hot.segment != oldest) continue;
+    if (!tier_.topic(hot.topic).used) {  // dropped
+      EraseJob(index);
+      continue;
+    }
     bytes += PutBytes(hot, tier_.DetailsOf(index));
     ForgetPut(index);
     WritePut(lane_->Out(), index, now);
