@@ -9,6 +9,7 @@
 // Invariants:
 //  - acknowledged() never passes what the configured durability allows.
 //  - After any failed write or sync nothing is acknowledged any more: failed() is true until the process restarts.
+//  - A full disk is no failure. If it is still full at the stop, what it has no room for is not acknowledged.
 //  - A segment is used again only after a seal that no longer needs it is durable.
 #pragma once
 
@@ -122,7 +123,8 @@ class Journal {
   void Maintain();
 
   void StartThreads();
-  /// Commits, seals and syncs what is left. No thread runs afterwards.
+  /// Commits, seals and syncs what is left. No thread runs afterwards. Ok also if a full disk has no room for the last
+  /// records: those are not acknowledged.
   Status Close();
 
  private:
@@ -144,11 +146,13 @@ class Journal {
 
   uint64_t RoomLeft() const;
   Status WriteBatches(std::vector<Batch>& batches);
-  /// Waits if the disk is full or the system opens no file for now.
+  /// Waits if the disk is full or the system opens no file for now; gives up at the stop.
   Status PrepareNext();
   Status Switch(uint64_t segment);
   Status SyncFile();
   void Fail(Error error);
+  /// Nothing is written or acknowledged from here on; calls that wait get this error.
+  void Halt(Error error);
   void StopThreads();
   void CommitterLoop();
   void MakerLoop();
@@ -180,6 +184,7 @@ class Journal {
   std::unique_ptr<BlockWriter> writer_;
   uint64_t writing_segment_ = 0;
   Lsn written_ = 0;
+  bool gave_up_ = false;                // at the stop there was no room for the last records
   std::atomic<uint64_t> freeable_ = 1;  // segments below it can be freed: first_needed of the latest durable seal
   std::atomic<Lsn> synced_ = 0;
   std::atomic<Lsn> acknowledged_ = 0;
