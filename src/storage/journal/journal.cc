@@ -1,5 +1,7 @@
 #include "storage/journal/journal.h"
 
+#include <numeric>
+
 #include "base/codec.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -12,6 +14,7 @@ constexpr size_t kBuffersKept = 16;
 constexpr size_t kBufferBytesKept = 1 << 20;
 constexpr Millis kRestBeforeSeal{20};
 constexpr Millis kRetryWhenFull{200};
+constexpr uint64_t kPrologueOverhead = 128;  // of a prologue without its topics, at most
 
 }  // namespace
 
@@ -22,6 +25,8 @@ Journal::Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<
       generation_(end.generation + 1),
       lane_segment_(options.lanes, 0),
       lane_needs_(options.lanes, end.first_needed),
+      lane_prologue_(options.lanes, 0),
+      start_bytes_(options.segment_bytes / 16),
       first_needed_(end.first_needed),
       writer_(std::make_unique<BlockWriter>(std::min<size_t>(kWriteBytes, options.segment_bytes))),
       freeable_(end.first_needed) {}
@@ -128,6 +133,17 @@ void Journal::Release(uint32_t lane, uint64_t first_needed) {
   if (*std::ranges::min_element(lane_needs_) <= first_needed_) return;
   AppendSeal();
   wake_.notify_one();
+}
+
+void Journal::NotePrologue(uint32_t lane, uint64_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  lane_prologue_[lane] = bytes + kPrologueOverhead;
+  // Twice: a start may write some of them into the rest of a segment, and all of them into the next.
+  const uint64_t prologues = std::reduce(lane_prologue_.begin(), lane_prologue_.end());
+  start_bytes_ = std::max(options_.segment_bytes / 16, 2 * prologues);
+  // The reserve has as much for other records.
+  segments_->SetReserve(1 + 2 * start_bytes_ / options_.segment_bytes);
+  make_.notify_one();
 }
 
 std::string Journal::Buffer() {

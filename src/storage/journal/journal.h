@@ -90,8 +90,10 @@ class Journal {
   bool has_room() const { return !full_.load(std::memory_order_relaxed); }
   /// While the disk is full there are only the rest of the last segment and those in reserve. What ends jobs may use
   /// more of that than what merely changes them, and some of it is kept for the records of the next start.
-  bool has_room_for_changes() const { return has_room() || RoomLeft() > options_.segment_bytes / 8; }
-  bool has_room_for_ends() const { return has_room() || RoomLeft() > options_.segment_bytes / 16; }
+  bool has_room_for_changes() const { return has_room() || RoomLeft() > start_bytes_ + options_.segment_bytes / 16; }
+  bool has_room_for_ends() const { return has_room() || RoomLeft() > start_bytes_; }
+  /// The lane's prologue has up to this many bytes of topics: a start writes it again.
+  void NotePrologue(uint32_t lane, uint64_t bytes);
   /// True while segments below first_needed() are not yet free.
   bool freeing() const { return segments_->first() < first_needed(); }
   /// Bytes appended and not yet written. Stores refuse new jobs beyond a bound.
@@ -174,6 +176,8 @@ class Journal {
   std::vector<std::string> buffers_;
   std::vector<uint64_t> lane_segment_;      // the segment that holds the lane's latest prologue
   std::vector<uint64_t> lane_needs_;        // the first segment that each lane needs
+  std::vector<uint64_t> lane_prologue_;     // bytes, see NotePrologue
+  std::atomic<uint64_t> start_bytes_;       // room that is kept for the next start
   std::atomic<uint64_t> first_needed_ = 1;  // the smallest of these, as in the latest seal appended
   std::atomic<int64_t> apart_ms_ = 0;       // utc - steady in the latest record appended
   bool sealed_ = true;                      // the last record appended is a seal

@@ -110,6 +110,7 @@ void ShardStore::Attach(Journal& journal, Moment now) {
         }
         unplaced_puts_.clear();
       });
+  journal.NotePrologue(shard_, TopicsBytes());
   // The lane's first record in this generation: its prologue gives the topics their numbers.
   lane_->Begin(now);
   EncodeUids(lane_->Out(), last_uid_);
@@ -142,6 +143,7 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
         FailField(Code::kOverCapacity, "topic", "there are {} topics already, the most there can be", kNoTopic));
   }
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
+  lane_->journal().NotePrologue(shard_, TopicsBytes());
   EncodeTopic(lane_->Out(), number, topic);
   lane_->Append();
   lane_->Reply(std::move(done), {});
@@ -149,7 +151,7 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
 
 size_t ShardStore::TopicsBytes() const {
   size_t bytes = 0;
-  for (const TopicState& topic : tier_.topics()) bytes += BytesOf(topic.settings);
+  for (const TopicState& topic : tier_.topics()) bytes += topic.used ? BytesOf(topic.settings) : 0;
   return bytes;
 }
 
@@ -168,6 +170,7 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
     } else {
       dropped_.push_back(number);  // Advance erases its jobs, and writes nothing for them
     }
+    lane_->journal().NotePrologue(shard_, TopicsBytes());
   }
   lane_->Reply(std::move(done), {});
 }
