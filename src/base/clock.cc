@@ -10,15 +10,11 @@ namespace tocsin {
 namespace {
 
 constexpr int64_t kUsPerMs = 1000;
-// If the two timelines turn to the next ms within this time of each other, they are shown to turn together.
+// If steady turns to the next ms up to this time before the wall clock does, it is shown to turn with it.
 constexpr int64_t kTogetherUs = 100;
+// Readings are whole microseconds: smaller differences between two of them are no step of the clock.
+constexpr int64_t kNoiseUs = 2;
 constexpr Millis kPlausibleDowntime = std::chrono::days(1);
-
-int64_t ReadUs(clockid_t id) {
-  timespec ts{};
-  clock_gettime(id, &ts);
-  return int64_t{ts.tv_sec} * 1'000'000 + ts.tv_nsec / 1000;
-}
 
 int64_t RaiseTo(std::atomic<int64_t>& floor, int64_t value) {
   int64_t seen = floor.load(std::memory_order_relaxed);
@@ -43,33 +39,79 @@ bool SameBoot(const ClockPast& past, uint64_t boot, Time steady) {
   return boot != 0 && past.mark.boot == boot && steady >= past.last.steady;
 }
 
+int64_t RoundToMs(int64_t us) { return (us + (us < 0 ? -kUsPerMs / 2 : kUsPerMs / 2)) / kUsPerMs; }
+
 }  // namespace
 
-RealClock::RealClock() : boot_(ReadBoot()), at_boot_us_(ReadUs(CLOCK_REALTIME) - ReadUs(CLOCK_BOOTTIME)) {}
+int64_t ReadSystemClock(clockid_t id) {
+  timespec ts{};
+  clock_gettime(id, &ts);
+  return int64_t{ts.tv_sec} * 1'000'000 + ts.tv_nsec / 1000;
+}
+
+RealClock::RealClock(ReadClock read) : read_(read), boot_(ReadBoot()) {
+  Begin(read_(CLOCK_REALTIME) - read_(CLOCK_BOOTTIME));
+  if (apart_us_ != 0) Begin(at_boot_us_ - apart_us_);  // the thread was delayed
+}
+
+void RealClock::Begin(int64_t at_boot_us) {
+  at_boot_us_ = at_boot_us;
+  shift_us_ = 0;
+  apart_us_ = INT64_MAX / 2;  // not known
+  LookAgain();
+}
 
 Moment RealClock::Now() const {
   // CLOCK_BOOTTIME counts the time that the machine was suspended; CLOCK_MONOTONIC does not. Read it first: if the
   // thread is delayed between the two readings, steady is behind, never ahead.
-  const int64_t steady_us = ReadUs(CLOCK_BOOTTIME) + at_boot_us_.load(std::memory_order_relaxed);
-  const int64_t wall_us = ReadUs(CLOCK_REALTIME);
+  const int64_t steady_us = SteadyUs();
+  const int64_t wall_us = read_(CLOCK_REALTIME);
   const int64_t wall_ms = wall_us / kUsPerMs;
+  int64_t apart_us = apart_us_.load(std::memory_order_relaxed);
+  if (std::abs(steady_us - wall_us - apart_us) > kNoiseUs) apart_us = LookAgain();
   // Until somebody steps the clock by a fraction of a ms the timelines are whole milliseconds apart, whatever passes
   // between the two readings. Count from the wall clock's milliseconds: otherwise a due time that is shown as UTC would
   // be a ms off every other time.
-  const int64_t apart_us = steady_us - wall_us;
-  const int64_t apart_ms = (apart_us + (apart_us < 0 ? -kUsPerMs / 2 : kUsPerMs / 2)) / kUsPerMs;
-  const bool together = std::abs(apart_us - apart_ms * kUsPerMs) <= kTogetherUs;
-  const int64_t steady_ms = together ? wall_ms + apart_ms : steady_us / kUsPerMs;
+  const int64_t shift_us = shift_us_.load(std::memory_order_relaxed);
+  const int64_t apart_ms = RoundToMs(apart_us);
+  const bool together = apart_us + shift_us == apart_ms * kUsPerMs;
+  const int64_t steady_ms = together ? wall_ms + apart_ms : (steady_us + shift_us) / kUsPerMs;
   return {FromMs(wall_ms), FromMs(RaiseTo(steady_ms_floor_, steady_ms))};
 }
 
+int64_t RealClock::LookAgain() const {
+  constexpr int kTries = 10;
+  const int64_t known = apart_us_.load(std::memory_order_relaxed);
+  int64_t apart_us = known;
+  int64_t error_us = INT64_MAX;
+  for (int i = 0; i < kTries && error_us > kNoiseUs; ++i) {
+    // The thread may be delayed between any two readings.
+    const int64_t before = SteadyUs();
+    const int64_t wall = read_(CLOCK_REALTIME);
+    const int64_t after = SteadyUs();
+    if (before - wall <= known + kNoiseUs && after - wall >= known - kNoiseUs) return known;
+    if (after - before >= error_us) continue;
+    error_us = after - before;
+    apart_us = (before + after) / 2 - wall;
+  }
+  const int64_t ahead_us = apart_us - RoundToMs(apart_us) * kUsPerMs;
+  if (std::abs(ahead_us) <= error_us / 2 + kNoiseUs) {
+    apart_us -= ahead_us;  // no more than the measurement is off
+  } else if (ahead_us > 0 && ahead_us <= kTogetherUs) {
+    int64_t lowest = shift_us_.load(std::memory_order_relaxed);
+    while (-ahead_us < lowest && !shift_us_.compare_exchange_weak(lowest, -ahead_us, std::memory_order_relaxed)) {
+    }
+  }
+  apart_us_ = apart_us;
+  return apart_us;
+}
+
 void RealClock::Restore(const ClockPast& past) {
-  const int64_t since_boot_us = ReadUs(CLOCK_BOOTTIME);
-  const int64_t wall_us = ReadUs(CLOCK_REALTIME);
+  const int64_t since_boot_us = read_(CLOCK_BOOTTIME);
+  const int64_t wall_us = read_(CLOCK_REALTIME);
   steady_ms_floor_ = ToMs(past.last.steady);
   if (SameBoot(past, boot_, FromMs((past.mark.at_boot.count() + since_boot_us) / kUsPerMs))) {
-    at_boot_us_ = past.mark.at_boot.count();
-    return;
+    return Begin(past.mark.at_boot.count());
   }
   const Millis down = FromMs(wall_us / kUsPerMs) - past.last.utc;
   if (down < Millis(0)) {
@@ -79,10 +121,10 @@ void RealClock::Restore(const ClockPast& past) {
     LogWarn("by the wall clock the server was down for {} s: delays go on as if that were so", down.count() / 1000);
   }
   steady_ms_floor_ = ToMs(past.last.steady + std::max(Millis(0), down));
-  at_boot_us_ = steady_ms_floor_ * kUsPerMs + wall_us % kUsPerMs - since_boot_us;
+  Begin(steady_ms_floor_ * kUsPerMs + wall_us % kUsPerMs - since_boot_us);
 }
 
-BootMark RealClock::Mark() const { return {boot_, std::chrono::microseconds(at_boot_us_.load())}; }
+BootMark RealClock::Mark() const { return {boot_, std::chrono::microseconds(at_boot_us_.load() + shift_us_.load())}; }
 
 VirtualClock::VirtualClock(Time start, uint64_t boot) : wall_(start), boot_(boot), at_boot_(start) {}
 

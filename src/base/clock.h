@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <ctime>
 #include <mutex>
 
 #include "base/time.h"
@@ -39,13 +40,17 @@ class Clock {
   /// Called once at start, before anything reads Now(). In the same boot the steady timeline goes on exactly. After a
   /// reboot only the wall clock tells how long it took; if it went back, no time has passed, so that delays end late.
   virtual void Restore(const ClockPast& past) = 0;
-  /// The same until the process ends.
+  /// The same until the process ends, but for fractions of a millisecond.
   virtual BootMark Mark() const = 0;
 };
 
+/// Reads a clock of the machine, in microseconds.
+using ReadClock = int64_t (*)(clockid_t id);
+int64_t ReadSystemClock(clockid_t id);
+
 class RealClock final : public Clock {
  public:
-  RealClock();
+  explicit RealClock(ReadClock read = ReadSystemClock);
   Moment Now() const override;
   Millis Granularity() const override { return Millis(1); }
   /// Logs a downtime that is hard to believe.
@@ -53,9 +58,21 @@ class RealClock final : public Clock {
   BootMark Mark() const override;
 
  private:
+  int64_t SteadyUs() const { return read_(CLOCK_BOOTTIME) + at_boot_us_.load(std::memory_order_relaxed); }
+  /// Begins the steady timeline at `at_boot_us`.
+  void Begin(int64_t at_boot_us);
+  /// Measures apart_us_ closely, unless the clocks are as far apart as before.
+  int64_t LookAgain() const;
+
+  const ReadClock read_;
   const uint64_t boot_;
   mutable std::atomic<int64_t> steady_ms_floor_ = 0;
-  std::atomic<int64_t> at_boot_us_;
+  std::atomic<int64_t> at_boot_us_ = 0;
+  // Steady - wall. It changes only when somebody steps the clock.
+  mutable std::atomic<int64_t> apart_us_ = 0;
+  // Added to steady, so that both timelines turn to the next ms together if they nearly do. It only falls: otherwise
+  // steady would gain, and a delay would be too short.
+  mutable std::atomic<int64_t> shift_us_ = 0;
 };
 
 class VirtualClock final : public Clock {

@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,6 +125,60 @@ TEST(RealClock, ADowntimeThatIsHardToBelieveIsLogged) {
   EXPECT_THAT(logged(-hours(1)), testing::HasSubstr("before the last record"));
   EXPECT_THAT(logged(hours(49)), testing::HasSubstr("was down for 1764"));
   EXPECT_EQ(logged(hours(1)), "");
+}
+
+/// A machine whose thread is delayed between two readings when a test says so.
+struct Machine {
+  static inline int64_t now_us;
+  static inline int64_t wall_ahead_us;
+  static inline int64_t delay_us;  // once
+
+  static void Reset() {
+    now_us = 5'000'000'000;
+    wall_ahead_us = 1'800'000'000'000'000;
+    delay_us = 0;
+  }
+  static int64_t Read(clockid_t id) {
+    const int64_t read_us = id == CLOCK_BOOTTIME ? now_us : now_us + wall_ahead_us;
+    now_us += std::exchange(delay_us, 0);
+    return read_us;
+  }
+};
+
+TEST(RealClock, NoDelayIsShorterWhateverHappensToTheClocksFractions) {
+  std::mt19937_64 random(11);
+  for (const int64_t step_us : {0, 100, -100, 99, -99, 60, -60, 20, -20, 3, -3, 1, -1, 500, 999}) {
+    Machine::Reset();
+    const RealClock clock(Machine::Read);
+    int64_t most_us = INT64_MIN;  // by which the machine was before steady, when a delay began
+    for (int i = 0; i < 40'000; ++i) {
+      if (i == 10'000 || i == 20'000) Machine::wall_ahead_us += i == 10'000 ? step_us : -step_us;
+      Machine::now_us += static_cast<int64_t>(random() % 1'500);
+      Machine::delay_us = random() % 3 == 0 ? static_cast<int64_t>(random() % 900) : 0;
+      const int64_t began_us = Machine::now_us;
+      const int64_t steady_us = ToMs(clock.Now().steady) * 1'000;
+      most_us = std::max(most_us, began_us - steady_us);
+      // A delay of n ms ends when steady has gained n + 1. Steps of 2 us are not seen.
+      ASSERT_GE(Machine::now_us - steady_us + 1'000 + 2, most_us) << step_us << " us, reading " << i;
+    }
+  }
+}
+
+TEST(RealClock, TheTimelinesTurnTogetherWhateverPassesBetweenTheReadings) {
+  std::mt19937_64 random(12);
+  // The last one makes steady turn 60 us before the wall clock.
+  for (const int64_t step_us : {int64_t{0}, int64_t{3'600'000'000}, int64_t{-5'000}, int64_t{-60}}) {
+    Machine::Reset();
+    const RealClock clock(Machine::Read);
+    Machine::wall_ahead_us += step_us;
+    const Moment first = clock.Now();
+    for (int i = 0; i < 20'000; ++i) {
+      Machine::now_us += static_cast<int64_t>(random() % 1'500);
+      Machine::delay_us = random() % 3 == 0 ? static_cast<int64_t>(random() % 900) : 0;
+      const Moment now = clock.Now();
+      ASSERT_EQ(now.utc - now.steady, first.utc - first.steady) << step_us << " us, reading " << i;
+    }
+  }
 }
 
 TEST(RealClock, RestoreInTheSameBootGoesOnExactly) {

@@ -19,6 +19,9 @@
 namespace tocsin {
 namespace {
 
+/// A page of a listing ends with about this many bytes, but holds at least one job: an answer has to fit into memory.
+constexpr size_t kPageBytes = 4 << 20;
+
 /// Where List goes on.
 struct ListCursor {
   uint32_t offset = 0;  // of the shard, counted from the topic's home
@@ -357,10 +360,14 @@ struct Service::Listing {
   uint32_t spread;
   ListCursor at;
   Page page;
+  size_t job_bytes = 0;  // of those in the page
 
   /// True when the page is full or the listing is over.
   bool Take(Page part, uint32_t start) {
-    for (JobView& job : part.jobs.jobs) page.jobs.jobs.push_back(std::move(job));
+    for (JobView& job : part.jobs.jobs) {
+      job_bytes += CountedBytes(job) + job.reason.size();
+      page.jobs.jobs.push_back(std::move(job));
+    }
     for (auto& bytes : part.jobs.bytes) page.jobs.bytes.push_back(std::move(bytes));
     at.inner = std::move(part.cursor);
     if (at.inner.empty() && ++at.offset == spread) {
@@ -368,7 +375,7 @@ struct Service::Listing {
       return true;
     }
     page.cursor = CursorText(start, request.topic, at);
-    return page.jobs.jobs.size() >= request.limit || part.jobs.more;
+    return page.jobs.jobs.size() >= request.limit || job_bytes >= kPageBytes;
   }
 };
 

@@ -200,6 +200,30 @@ TEST_P(ServiceTest, ListsEveryJobOnce) {
   EXPECT_EQ(bad.got->error().field, "cursor");
 }
 
+TEST_P(ServiceTest, APageIsBoundedInBytesHoweverSmallItsPartsAre) {
+  constexpr size_t kPage = 4 << 20;
+  const std::string payload(200'000, 'x');
+  std::vector<NewJob> jobs(50, NewJob{.delay = Millis(1000), .payload = payload});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(node.Submit("t", jobs, i));
+  for (auto& store : node.stores) store->list_max = 3;
+  size_t seen = 0;
+  size_t pages = 0;
+  std::string cursor;
+  do {
+    TestNode::Reply<Page> page;
+    node.service->List(node.at(1), {"t", State::kScheduled, cursor, 1000}, page.Catch());
+    node.Run();
+    ASSERT_TRUE(*page.got);
+    const size_t listed = (*page.got)->jobs.jobs.size();
+    EXPECT_LT(listed * payload.size(), kPage + 3 * payload.size());
+    seen += listed;
+    cursor = (*page.got)->cursor;
+    ASSERT_LT(++pages, 100U);
+  } while (!cursor.empty());
+  EXPECT_EQ(seen, 100U);
+  EXPECT_LE(pages, 6U) << "a page takes as much as it may";
+}
+
 TEST_P(ServiceTest, ACursorOfAnEarlierStartIsRefused) {
   // What a cursor means to a store may be another job after a restart: jobs would be left out without a word.
   (void)node.Submit("t", Jobs(5, Millis(1000)));

@@ -76,7 +76,8 @@ class FaultyStore final : public Store, public SharedStore {
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
   std::vector<Task>* held_submits = nullptr;
   std::vector<Task>* held_settles = nullptr;
-  bool cut_claims = false;  // a claim hands over one job and says that there are more
+  bool cut_claims = false;     // a claim hands over one job and says that there are more
+  size_t list_max = SIZE_MAX;  // jobs in a page of List
   SharedTopics* shared = nullptr;
   TopicChanges topic_changes;    // by other nodes
   std::optional<Error> trouble;  // of a part of it, says every Advance,
@@ -186,7 +187,7 @@ class FaultyStore final : public Store, public SharedStore {
   }
   void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
             Done<Page> done) override {
-    if (!Failed(done)) inner_.List(topic, state, cursor, limit, now, std::move(done));
+    if (!Failed(done)) inner_.List(topic, state, cursor, std::min(limit, list_max), now, std::move(done));
   }
   void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
              Done<Swept> done) override {

@@ -220,7 +220,7 @@ void TopicRegistry::KnowEverywhere(const Topic& topic, Done<void> done) {
 void TopicRegistry::DropEverywhere(const std::string& topic, Done<void> done) {
   const auto drop = [&node = node_, topic](Shard& shard, Done<void> dropped) {
     shard.ForgetTopic(topic);
-    // Empties the topic in batches first, because a store drops what is left in one go.
+    // Empties the topic in batches first, because a store may drop what is left in one go.
     shard.Sweep(topic, SweepKind::kEmpty, [&node, &shard, topic, dropped = std::move(dropped)](Result<size_t>) mutable {
       shard.store().DropTopic(topic, [&node, &shard, topic, dropped = std::move(dropped)](Result<void> result) mutable {
         node.board.Forget(shard.index(), topic);

@@ -255,6 +255,53 @@ TEST_F(FullDisk, TopicsThatChangeWithoutEndAreRefusedBeforeTheLastRoomIsUsed) {
   CheckLive();
 }
 
+TEST(FullDiskWithTopics, HasRoomForTheProloguesOfTheNextStarts) {
+  journal::Options options = SimNode::SmallOptions();
+  options.shards = 8;
+  SimNode node(options);
+  ASSERT_TRUE(node.Open());
+  for (int i = 0; i < 60; ++i) {
+    for (uint32_t shard = 0; shard < options.shards; ++shard) {
+      node.store(shard).PutTopic(DefaultTopic(fmt::format("topic-{}", i)),
+                                 [](const Status& done) { ASSERT_TRUE(done); });
+    }
+    node.Pump();
+  }
+  node.disk().SetQuota(node.disk().BytesUsed() + 4 * options.segment_bytes);
+  const std::vector<NewJob> jobs(100);
+  const auto figures = [&] { return *node.store().FindFigures("topic-7"); };
+  for (bool full = false; !full;) {
+    node.store().Submit("topic-7", jobs, node.clock().Now(), [&](const Result<std::vector<Submitted>>& done) {
+      ASSERT_TRUE(done);
+      full = done->back().outcome == SubmitOutcome::kStorageFull;
+    });
+    node.Pump();
+  }
+  for (bool refused = false; !refused;) {
+    JobBatch batch;
+    node.store().Claim("topic-7", 10, Millis(100'000), node.clock().Now(),
+                       [&](Result<JobBatch> claimed) { batch = std::move(*claimed); });
+    ASSERT_FALSE(batch.jobs.empty());
+    std::vector<Settlement> acks;
+    for (const JobView& job : batch.jobs) acks.push_back({.token = job.token});
+    node.store().Settle("topic-7", acks, node.clock().Now(), [&](const auto& outcomes) {
+      ASSERT_TRUE(outcomes) << outcomes.error().message;
+      refused = outcomes->back() == SettleOutcome::kOverloaded;
+    });
+    node.Pump();
+  }
+  EXPECT_GT(figures().acked, 500U) << "there is room to end jobs";
+  const uint64_t left = figures().accepted - figures().acked;
+  for (int i = 0; i < 2; ++i) {
+    const Status opened = node.CloseAndOpen();
+    ASSERT_TRUE(opened) << opened.error().message;
+    node.Pump();
+    ASSERT_FALSE(node.node().journal().failed()) << i;
+    EXPECT_EQ(node.node().journal().pending_bytes(), 0U);
+    EXPECT_EQ(node.node().jobs_recovered(), left);
+  }
+}
+
 TEST_F(FullDisk, TakesJobsAgainWhenOthersEnd) {
   for (int round = 0; round < 4; ++round) {
     const size_t taken = Fill();

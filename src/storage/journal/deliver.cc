@@ -11,7 +11,6 @@ constexpr size_t kClaimBudget = 20'000;
 constexpr size_t kClaimBytes = 16 << 20;
 /// A claim passes over at most this many jobs that are not due any more because the clock was set back.
 constexpr size_t kEarlyMax = 10'000;
-constexpr size_t kShortReason = 64;
 
 }  // namespace
 
@@ -115,10 +114,10 @@ bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {
   HotJob& hot = tier_.at(index);
   TopicState& topic = tier_.topic(hot.topic);
   ++hot.attempts;
-  if (!how.reason.empty() || tier_.DetailsOf(index) != nullptr) {
-    // Nacks go on when memory is short, so a long reason is dropped: every job could be given one.
-    const bool keep = how.reason.size() <= kShortReason || node_.MemoryLeft(how.reason.size());
-    tier_.ChangeDetails(index, [&](Details& details) { details.reason = keep ? how.reason : std::string_view(); });
+  // Nacks and expired leases go on when memory is short, so the reason is dropped: every job could be given one.
+  const std::string_view reason = node_.MemoryLeft(how.reason.size()) ? how.reason : std::string_view();
+  if (!reason.empty() || tier_.DetailsOf(index) != nullptr) {
+    tier_.ChangeDetails(index, [&](Details& details) { details.reason = reason; });
   }
   const bool dead = how.kind == SettleKind::kBury || hot.attempts >= hot.max_attempts;
   if (dead) {

@@ -20,7 +20,7 @@ uint16_t HotTier::FindTopic(std::string_view name) const {
 }
 
 uint16_t HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared) {
-  auto free = std::ranges::find(topics_, false, &TopicState::used);
+  auto free = std::ranges::find_if(topics_, [](const TopicState& each) { return !each.used && each.jobs == 0; });
   if (free == topics_.end()) {
     if (topics_.size() == kNoTopic) return kNoTopic;
     free = topics_.emplace(topics_.end());
@@ -35,10 +35,22 @@ uint16_t HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> sha
   return number;
 }
 
+void HotTier::RetireTopic(uint16_t number) {
+  TopicState& topic = topics_[number];
+  topic_numbers_.erase(topic.settings.name);
+  topic.used = false;
+  // What the jobs hold no longer counts against the capacity of the name, which may be used again.
+  const TopicFigures& figures = topic.figures;
+  const uint64_t admitted = figures.scheduled + figures.leased + figures.dead;
+  GiveBack(number, admitted, figures.bytes);
+  topic.shared = std::make_shared<SharedUse>();
+  AddUse(number, admitted, figures.bytes);
+}
+
 void HotTier::RemoveTopic(uint16_t number) {
   TopicState& topic = topics_[number];
-  TOCSIN_CHECK(topic.figures.scheduled + topic.figures.leased + topic.figures.dead == 0);
-  topic_numbers_.erase(topic.settings.name);
+  TOCSIN_CHECK(topic.jobs == 0);
+  if (topic.used) RetireTopic(number);
   topic = TopicState{};
 }
 
@@ -315,8 +327,10 @@ void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
 
 size_t HotTier::held_bytes() const {
   constexpr size_t kTreeBytes = 64;  // of a ready job out of turn
-  return bodies_.held_bytes() + jobs_.held_bytes() + leases_.held_bytes() + by_uid_.held_bytes() +
-         by_own_.held_bytes() + details_bytes_ + utc_.held_bytes() + out_of_turn_ * kTreeBytes;
+  // Every job may be leased, and a full memory must not hinder that: its lease counts from the beginning.
+  const size_t leases = std::max(leases_.held_bytes() + out_of_turn_ * kTreeBytes, jobs_.live() * sizeof(Lease));
+  return bodies_.held_bytes() + jobs_.held_bytes() + leases + by_uid_.held_bytes() + by_own_.held_bytes() +
+         details_bytes_ + utc_.held_bytes();
 }
 
 bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {

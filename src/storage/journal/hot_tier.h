@@ -105,7 +105,7 @@ struct TopicState {
   uint64_t jobs = 0;     // in any state
   std::shared_ptr<SharedUse> shared;
   bool announced = false;  // reported as ready, and not claimed empty since
-  bool used = false;
+  bool used = false;       // false and jobs > 0: dropped, see RetireTopic
 };
 
 constexpr uint16_t kNoTopic = 0xFFFF;
@@ -120,6 +120,8 @@ class HotTier {
   uint16_t FindTopic(std::string_view name) const;
   /// kNoTopic if there are 65,535 already.
   uint16_t AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared);
+  /// Frees the name at once. The number and the jobs stay until the jobs are erased and RemoveTopic is called.
+  void RetireTopic(uint16_t number);
   /// Its jobs have to be gone.
   void RemoveTopic(uint16_t number);
   TopicState& topic(uint16_t number) { return topics_[number]; }
@@ -216,7 +218,7 @@ class HotTier {
   /// Topics that were announced since the last call.
   std::vector<uint16_t> TakeAnnounced() { return std::exchange(announced_, {}); }
 
-  /// All memory that jobs take: what the system has given, not what was asked for.
+  /// All memory that jobs take, or will once they are leased: what the system has given, not what was asked for.
   size_t held_bytes() const;
   /// Moves bodies out of chunks that are nearly empty, and gives back memory that was spare for ten seconds; at once if
   /// `pressed`. Looks at about `budget` jobs. True if there is more to do.

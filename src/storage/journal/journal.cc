@@ -1,5 +1,7 @@
 #include "storage/journal/journal.h"
 
+#include <numeric>
+
 #include "base/codec.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -12,6 +14,7 @@ constexpr size_t kBuffersKept = 16;
 constexpr size_t kBufferBytesKept = 1 << 20;
 constexpr Millis kRestBeforeSeal{20};
 constexpr Millis kRetryWhenFull{200};
+constexpr uint64_t kPrologueOverhead = 128;  // of a prologue without its topics, at most
 
 }  // namespace
 
@@ -22,6 +25,8 @@ Journal::Journal(JournalOptions options, const JournalEnd& end, std::unique_ptr<
       generation_(end.generation + 1),
       lane_segment_(options.lanes, 0),
       lane_needs_(options.lanes, end.first_needed),
+      lane_prologue_(options.lanes, 0),
+      start_bytes_(options.segment_bytes / 16),
       first_needed_(end.first_needed),
       writer_(std::make_unique<BlockWriter>(std::min<size_t>(kWriteBytes, options.segment_bytes))),
       freeable_(end.first_needed) {}
@@ -130,6 +135,17 @@ void Journal::Release(uint32_t lane, uint64_t first_needed) {
   wake_.notify_one();
 }
 
+void Journal::NotePrologue(uint32_t lane, uint64_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  lane_prologue_[lane] = bytes + kPrologueOverhead;
+  // Twice: a start may write some of them into the rest of a segment, and all of them into the next.
+  const uint64_t prologues = std::reduce(lane_prologue_.begin(), lane_prologue_.end());
+  start_bytes_ = std::max(options_.segment_bytes / 16, 2 * prologues);
+  // The reserve has as much for other records.
+  segments_->SetReserve(1 + 2 * start_bytes_ / options_.segment_bytes);
+  make_.notify_one();
+}
+
 std::string Journal::Buffer() {
   const std::scoped_lock lock(mutex_);
   if (buffers_.empty()) return {};
@@ -167,6 +183,10 @@ bool Journal::Commit() {
     Fail(done.error());
     return false;
   }
+  if (gave_up_) {
+    Halt({Code::kStorageFull, "the disk is full: the change was not stored", {}});
+    return false;
+  }
   {
     const std::scoped_lock lock(mutex_);
     for (Batch& batch : batches) {
@@ -187,7 +207,11 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
   for (Batch& batch : batches) {
     if (batch.segment != writing_segment_) TOCSIN_TRY(Switch(batch.segment));
     // A close record says that the next segment exists, so its file has to be durable first.
-    if (batch.closes) TOCSIN_TRY(PrepareNext());
+    if (batch.closes) {
+      Status next = PrepareNext();
+      if (gave_up_) break;
+      TOCSIN_TRY(next);
+    }
     Lsn lsn = batch.segment * options_.segment_bytes + batch.offset;
     for (size_t at = 0; at < batch.records.size(); at += RecordSize(&batch.records[at])) {
       PlaceRecord(&batch.records[at], lsn + at, synced);
@@ -203,7 +227,7 @@ Status Journal::WriteBatches(std::vector<Batch>& batches) {
   figures_.bytes_written.fetch_add(bytes, std::memory_order_relaxed);
   pending_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   const bool frees = first_needed > freeable_.load(std::memory_order_relaxed);
-  if (options_.durability == Durability::kFsync || frees) TOCSIN_TRY(SyncFile());
+  if (options_.durability == Durability::kFsync || frees || gave_up_) TOCSIN_TRY(SyncFile());
   if (frees) {
     freeable_ = first_needed;
     const std::scoped_lock lock(mutex_);
@@ -220,9 +244,11 @@ Status Journal::PrepareNext() {
     // The system opens no file for now, or the disk is full and another thread may make room. Nothing of the next
     // segment was written, so we can wait.
     const Code code = done.error().code;
-    if (code != Code::kOverloaded && (code != Code::kStorageFull || !threads_)) return done;
+    if (code != Code::kOverloaded && code != Code::kStorageFull) return done;
     std::unique_lock lock(mutex_);
-    if (wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; })) return done;
+    const bool waits = threads_ || code == Code::kOverloaded;
+    gave_up_ = waits ? wake_.wait_for(lock, kRetryWhenFull, [this] { return stop_; }) : stop_;
+    if (gave_up_ || !waits) return done;
   }
 }
 
@@ -277,11 +303,15 @@ void Journal::Maintain() {
 }
 
 void Journal::Fail(Error error) {
+  error.message += "; nothing is acknowledged any more: restart to recover";
+  error.code = Code::kStorageFailed;
+  Halt(std::move(error));
+}
+
+void Journal::Halt(Error error) {
   {
     const std::scoped_lock lock(mutex_);
     if (error_) return;
-    error.message += "; nothing is acknowledged any more: restart to recover";
-    error.code = Code::kStorageFailed;
     error_ = std::move(error);
     pending_.clear();
   }
@@ -353,7 +383,9 @@ Status Journal::Close() {
   }
   SealRest();
   Sync();
-  if (failed()) return std::unexpected(error());
+  if (!failed()) return {};
+  if (error().code != Code::kStorageFull) return std::unexpected(error());
+  LogWarn("the disk is full: the last changes were not stored, and nobody was told that they are");
   return {};
 }
 

@@ -9,6 +9,7 @@
 // Invariants:
 //  - acknowledged() never passes what the configured durability allows.
 //  - After any failed write or sync nothing is acknowledged any more: failed() is true until the process restarts.
+//  - A full disk is no failure. If it is still full at the stop, what it has no room for is not acknowledged.
 //  - A segment is used again only after a seal that no longer needs it is durable.
 #pragma once
 
@@ -89,8 +90,10 @@ class Journal {
   bool has_room() const { return !full_.load(std::memory_order_relaxed); }
   /// While the disk is full there are only the rest of the last segment and those in reserve. What ends jobs may use
   /// more of that than what merely changes them, and some of it is kept for the records of the next start.
-  bool has_room_for_changes() const { return has_room() || RoomLeft() > options_.segment_bytes / 8; }
-  bool has_room_for_ends() const { return has_room() || RoomLeft() > options_.segment_bytes / 16; }
+  bool has_room_for_changes() const { return has_room() || RoomLeft() > start_bytes_ + options_.segment_bytes / 16; }
+  bool has_room_for_ends() const { return has_room() || RoomLeft() > start_bytes_; }
+  /// The lane's prologue has up to this many bytes of topics: a start writes it again.
+  void NotePrologue(uint32_t lane, uint64_t bytes);
   /// True while segments below first_needed() are not yet free.
   bool freeing() const { return segments_->first() < first_needed(); }
   /// Bytes appended and not yet written. Stores refuse new jobs beyond a bound.
@@ -122,7 +125,8 @@ class Journal {
   void Maintain();
 
   void StartThreads();
-  /// Commits, seals and syncs what is left. No thread runs afterwards.
+  /// Commits, seals and syncs what is left. No thread runs afterwards. Ok also if a full disk has no room for the last
+  /// records: those are not acknowledged.
   Status Close();
 
  private:
@@ -144,11 +148,13 @@ class Journal {
 
   uint64_t RoomLeft() const;
   Status WriteBatches(std::vector<Batch>& batches);
-  /// Waits if the disk is full or the system opens no file for now.
+  /// Waits if the disk is full or the system opens no file for now; gives up at the stop.
   Status PrepareNext();
   Status Switch(uint64_t segment);
   Status SyncFile();
   void Fail(Error error);
+  /// Nothing is written or acknowledged from here on; calls that wait get this error.
+  void Halt(Error error);
   void StopThreads();
   void CommitterLoop();
   void MakerLoop();
@@ -170,6 +176,8 @@ class Journal {
   std::vector<std::string> buffers_;
   std::vector<uint64_t> lane_segment_;      // the segment that holds the lane's latest prologue
   std::vector<uint64_t> lane_needs_;        // the first segment that each lane needs
+  std::vector<uint64_t> lane_prologue_;     // bytes, see NotePrologue
+  std::atomic<uint64_t> start_bytes_;       // room that is kept for the next start
   std::atomic<uint64_t> first_needed_ = 1;  // the smallest of these, as in the latest seal appended
   std::atomic<int64_t> apart_ms_ = 0;       // utc - steady in the latest record appended
   bool sealed_ = true;                      // the last record appended is a seal
@@ -180,6 +188,7 @@ class Journal {
   std::unique_ptr<BlockWriter> writer_;
   uint64_t writing_segment_ = 0;
   Lsn written_ = 0;
+  bool gave_up_ = false;                // at the stop there was no room for the last records
   std::atomic<uint64_t> freeable_ = 1;  // segments below it can be freed: first_needed of the latest durable seal
   std::atomic<Lsn> synced_ = 0;
   std::atomic<Lsn> acknowledged_ = 0;

@@ -251,6 +251,24 @@ TEST_F(JournalTest, AFullDiskIsNoFailure) {
   EXPECT_TRUE(journal_->has_room());
 }
 
+TEST_F(JournalTest, AStopOnAFullDiskKeepsWhatHasRoomAndIsNoFailure) {
+  fs_->SetQuota(0);
+  const Lsn fits = Append("fits").end;
+  for (int i = 0; i < 3; ++i) Append(std::string(5'000, 'a'));  // the last one needs another segment
+  const Status closed = journal_->Close();
+  EXPECT_TRUE(closed) << closed.error().message;
+  EXPECT_GT(journal_->acknowledged(), fits);
+  EXPECT_LT(journal_->acknowledged(), Append("later").end);
+  EXPECT_EQ(journal_->error().code, Code::kStorageFull) << "what the calls that wait are told";
+  Scanned scanned;
+  EXPECT_EQ(Read(&scanned).size(), 4U) << "a prologue and what had room";
+  fs_->SetQuota(UINT64_MAX);
+  Start(scanned, Durability::kFsync);
+  Append("next");
+  EXPECT_TRUE(journal_->Commit());
+  EXPECT_EQ(Read().back(), "next");
+}
+
 TEST_F(JournalTest, AFileThatTheSystemDoesNotOpenForNowIsNoFailure) {
   journal_->Maintain();
   for (int i = 0; i < 3; ++i) Append(std::string(5'000, 'a'));

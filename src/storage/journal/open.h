@@ -39,6 +39,8 @@ class NodeStore {
   /// What recovery found, for the log and the start-up message.
   const Scanned& scanned() const { return scanned_; }
   uint64_t jobs_recovered() const { return jobs_recovered_; }
+  /// What memory_limit is compared with.
+  uint64_t memory_bytes() const { return use_.memory_bytes; }
 
  private:
   explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes) {}

@@ -10,8 +10,8 @@ namespace {
 /// The most jobs that one call looks at, and that a page lists: neither may stall the shard.
 constexpr size_t kScanMax = 8192;
 constexpr size_t kListMax = 512;
-/// A page holds at most this many bytes, but always one job: an answer has to fit into memory.
-constexpr size_t kPageBytes = 4 << 20;
+/// The same in bytes; a page always holds one job.
+constexpr size_t kListBytes = 256 << 10;
 
 TopicFigures FiguresOf(const TopicState& topic) {
   TopicFigures figures = topic.figures;
@@ -164,11 +164,10 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
     if (hot.state != state) return true;
     found.push_back(index);
     bytes += hot.body_size;
-    return found.size() < std::min(limit, kListMax) && bytes < kPageBytes;
+    return found.size() < std::min(limit, kListMax) && bytes < kListBytes;
   });
   Page page;
   page.jobs = ViewAll(found, now);
-  page.jobs.more = bytes >= kPageBytes;
   if (at < tier_.end()) page.cursor = std::to_string(at);
   done(std::move(page));
 }

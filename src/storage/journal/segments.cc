@@ -10,9 +10,9 @@
 namespace tocsin::journal {
 namespace {
 
-// Free files that are kept. One is always in reserve behind the prepared file. With a second one, a steady stream of
-// jobs reuses the file that it has just freed. A large journal frees several at once.
-constexpr size_t kFreeKept = 2;
+// Free files that are kept in addition to the reserve: with one, a steady stream of jobs reuses the file that it has
+// just freed. A large journal frees several at once.
+constexpr size_t kFreeKept = 1;
 constexpr size_t kUsedForEachFree = 16;
 // Small, so that a write of the journal waits for at most one of these.
 constexpr size_t kFillBytes = 256 << 10;
@@ -123,16 +123,22 @@ Status Segments::Prepare() {
 
 Status Segments::Reserve() {
   const std::scoped_lock preparing(preparing_);
-  std::string name;
-  {
+  while (true) {
+    std::string name;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (free_.size() >= reserve_) return {};
+      name = fmt::format("{:08}.segment", ++names_);
+    }
+    TOCSIN_TRY(Make(name));
     const std::scoped_lock lock(mutex_);
-    if (!free_.empty()) return {};
-    name = fmt::format("{:08}.segment", ++names_);
+    free_.push_back(std::move(name));
   }
-  TOCSIN_TRY(Make(name));
+}
+
+void Segments::SetReserve(size_t files) {
   const std::scoped_lock lock(mutex_);
-  free_.push_back(std::move(name));
-  return {};
+  reserve_ = files;
 }
 
 Result<std::unique_ptr<File>> Segments::TakeNext() {
@@ -151,7 +157,7 @@ Status Segments::Free(uint64_t first_needed) {
       free_.push_back(std::move(used_.front().name));
       used_.pop_front();
     }
-    while (free_.size() > kFreeKept + used_.size() / kUsedForEachFree) {
+    while (free_.size() > reserve_ + kFreeKept + used_.size() / kUsedForEachFree) {
       removed.push_back(std::move(free_.back()));  // the front one may have the next number already
       free_.pop_back();
     }
@@ -182,7 +188,7 @@ size_t Segments::spare() const {
 
 bool Segments::prepared() const {
   const std::scoped_lock lock(mutex_);
-  return next_ != nullptr && !free_.empty();
+  return next_ != nullptr && free_.size() >= reserve_;
 }
 
 BlockWriter::BlockWriter(size_t buffer_bytes) : buffer_bytes_(buffer_bytes), buffer_(MakeAligned(buffer_bytes)) {

@@ -46,8 +46,10 @@ class Segments {
   /// Makes sure that there is a file with number last + 1 durable in its header. Blocks. kStorageFull if no file is
   /// free and the disk has no room for another; kOverloaded if the system opens no more files. Both may be tried again.
   Status Prepare();
-  /// Makes sure that there is a free file in addition to the prepared one, so that a full disk can still be written to.
+  /// Makes sure that there are free files in addition to the prepared one, so that a full disk can still be written to.
   Status Reserve();
+  /// How many; one unless told otherwise.
+  void SetReserve(size_t files);
   /// The prepared file becomes the last one in use. Prepares one if there is none.
   Result<std::unique_ptr<File>> TakeNext();
 
@@ -79,6 +81,7 @@ class Segments {
   mutable std::mutex mutex_;
   std::deque<SegmentFile> used_;
   std::deque<std::string> free_;
+  size_t reserve_ = 1;
   std::unique_ptr<File> next_;  // prepared, with number last + 1
   std::string next_name_;
   uint64_t names_ = 0;  // the highest number in a file name

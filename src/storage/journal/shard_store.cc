@@ -12,6 +12,8 @@ constexpr uint64_t kSpanSegmentsMin = 4;
 // The same on a full disk.
 constexpr uint64_t kFullSpanPercent = 125;
 constexpr uint64_t kFullSpanSegments = 1;
+// What one call copies forward at most: large jobs must not stall the shard.
+constexpr size_t kCopyBytes = 1 << 20;
 constexpr size_t kPutOverhead = 24;      // of a put without the body, about
 constexpr size_t kDetailsOverhead = 24;  // of the details in a put
 
@@ -108,6 +110,7 @@ void ShardStore::Attach(Journal& journal, Moment now) {
         }
         unplaced_puts_.clear();
       });
+  journal.NotePrologue(shard_, TopicsBytes());
   // The lane's first record in this generation: its prologue gives the topics their numbers.
   lane_->Begin(now);
   EncodeUids(lane_->Out(), last_uid_);
@@ -140,6 +143,7 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
         FailField(Code::kOverCapacity, "topic", "there are {} topics already, the most there can be", kNoTopic));
   }
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
+  lane_->journal().NotePrologue(shard_, TopicsBytes());
   EncodeTopic(lane_->Out(), number, topic);
   lane_->Append();
   lane_->Reply(std::move(done), {});
@@ -147,7 +151,7 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
 
 size_t ShardStore::TopicsBytes() const {
   size_t bytes = 0;
-  for (const TopicState& topic : tier_.topics()) bytes += BytesOf(topic.settings);
+  for (const TopicState& topic : tier_.topics()) bytes += topic.used ? BytesOf(topic.settings) : 0;
   return bytes;
 }
 
@@ -155,12 +159,39 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
   const uint16_t number = tier_.FindTopic(topic);
   if (number != kNoTopic) {
-    DropTopicJobs(number);
-    tier_.RemoveTopic(number);
+    if (!lane_->journal().has_room_for_ends()) {
+      return done(Fail(Code::kStorageFull, "the disk is full; the topic was not dropped"));
+    }
     EncodeDropTopic(lane_->Out(), number);
     lane_->Append();
+    tier_.RetireTopic(number);
+    if (tier_.topic(number).jobs == 0) {
+      tier_.RemoveTopic(number);
+    } else {
+      dropped_.push_back(number);  // Advance erases its jobs, and writes nothing for them
+    }
+    lane_->journal().NotePrologue(shard_, TopicsBytes());
   }
   lane_->Reply(std::move(done), {});
+}
+
+bool ShardStore::EraseDropped(size_t budget) {
+  if (dropped_.empty()) return false;
+  constexpr size_t kLookMax = 8192;  // as in a sweep
+  const uint16_t number = dropped_.front();
+  size_t erased = 0;
+  drop_next_ = tier_.Walk(number, drop_next_, kLookMax, [&](Index index) {
+    EraseJob(index);
+    return ++erased < budget;
+  });
+  if (tier_.topic(number).jobs > 0) {
+    TOCSIN_CHECK(drop_next_ < tier_.end());
+    return true;
+  }
+  tier_.RemoveTopic(number);
+  dropped_.pop_front();
+  drop_next_ = 1;
+  return !dropped_.empty();
 }
 
 void ShardStore::WritePut(std::string& out, Index index, Moment now) {
@@ -209,7 +240,9 @@ void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
 void ShardStore::End(Index index, EntryType how, Moment now) {
   const HotJob& hot = tier_.at(index);
   const Millis retention = tier_.topic(hot.topic).settings.retention;
-  const bool retained = retention > Millis(0) && how != EntryType::kPurged;
+  // If memory is short the job is forgotten at once: retained it would take more than before.
+  const bool room = tier_.DetailsOf(index) != nullptr || node_.MemoryLeft(0);
+  const bool retained = retention > Millis(0) && how != EntryType::kPurged && room;
   EncodeEnd(lane_->Out(), {hot.topic, hot.uid, how, retained ? retention : Millis(0)});
   lane_->AppendIfLarge();
   if (!retained) return EraseJob(index);
@@ -228,13 +261,16 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   Advanced advanced;
   advanced.more = tier_.MakeDueReady(now, budget, [this](Index index) { EraseJob(index); });
   advanced.more |= tier_.ExpireLeases(now, budget, [&](Index index) {
-    ++tier_.topic(tier_.at(index).topic).figures.expired;
+    TopicState& topic = tier_.topic(tier_.at(index).topic);
+    if (!topic.used) return EraseJob(index);  // dropped
+    ++topic.figures.expired;
     if (lane_->journal().has_room()) {
       FailAttempt(index, {.kind = SettleKind::kNack, .reason = "lease expired"}, now);
     } else {
       tier_.Schedule(index);  // writes nothing: the room is kept for settling. Uses up no attempt, like a restart
     }
   });
+  advanced.more |= EraseDropped(budget);
   advanced.more |= Upkeep(now, budget);
   advanced.more |= tier_.TidyMemory(now, budget, node_.MemoryPressed());
   lane_->Append();
@@ -288,11 +324,17 @@ bool ShardStore::Upkeep(Moment now, size_t budget) {
 
 void ShardStore::CopyForward(Moment now, size_t budget) {
   const uint64_t oldest = puts_.Oldest(0);
-  for (size_t work = 0; work < budget; ++work) {
+  size_t bytes = 0;
+  for (size_t work = 0; work < budget && bytes < kCopyBytes; ++work) {
     const Index index = puts_.NextOfOldest();
     if (index == 0) return;
     const HotJob& hot = tier_.at(index);
     if (hot.IsFree() || hot.segment != oldest) continue;
+    if (!tier_.topic(hot.topic).used) {  // dropped
+      EraseJob(index);
+      continue;
+    }
+    bytes += PutBytes(hot, tier_.DetailsOf(index));
     ForgetPut(index);
     WritePut(lane_->Out(), index, now);
   }

@@ -178,6 +178,8 @@ class ShardStore final : public Store {
   void View(Index index, Moment now, char* bytes, JobView& view) const;
   JobBatch ViewAll(std::span<const Index> jobs, Moment now) const;
 
+  /// Erases some jobs of dropped topics. True if there are more.
+  bool EraseDropped(size_t budget);
   bool Upkeep(Moment now, size_t budget);
   void CopyForward(Moment now, size_t budget);
   void WritePrologue(std::string& out) const;
@@ -193,6 +195,8 @@ class ShardStore final : public Store {
   SegmentJobs puts_;
   std::vector<Index> unplaced_puts_;  // written by the current call; their segment is not yet known
   std::unique_ptr<Lane> lane_;
+  std::deque<uint16_t> dropped_;  // topics whose jobs are still to be erased; the journal has dropped them already
+  Index drop_next_ = 1;           // where to look for the next job of the first of them
   uint64_t memory_reported_ = 0;
 };
 

@@ -10,6 +10,14 @@ namespace {
 
 class SpaceTest : public testing::Test {
  protected:
+  explicit SpaceTest(uint64_t segment_bytes = SimNode::SmallOptions().segment_bytes) : node_(With(segment_bytes)) {}
+
+  static Options With(uint64_t segment_bytes) {
+    Options options = SimNode::SmallOptions();
+    options.segment_bytes = segment_bytes;
+    return options;
+  }
+
   void SetUp() override {
     ASSERT_TRUE(node_.Open());
     Topic topic;
@@ -20,8 +28,8 @@ class SpaceTest : public testing::Test {
     node_.Pump();
   }
 
-  void Submit(size_t count, Millis delay) {
-    const std::string payload(200, 'x');
+  void Submit(size_t count, Millis delay, size_t bytes = 200) {
+    const std::string payload(bytes, 'x');
     std::vector<NewJob> jobs(count);
     for (NewJob& job : jobs) {
       job.delay = delay;
@@ -50,7 +58,11 @@ class SpaceTest : public testing::Test {
     int calls = 0;
     for (bool more = true; more;) {
       ASSERT_LT(++calls, 10'000);
+      const size_t before = node_.node().journal().pending_bytes();
       node_.store().Advance(node_.clock().Now(), 1000, [&](Result<Advanced> advanced) { more = advanced->more; });
+      const size_t written = node_.node().journal().pending_bytes() - before;
+      advance_bytes_ += written;
+      advance_bytes_max_ = std::max(advance_bytes_max_, written);
       node_.Pump();
     }
     node_.Pump();
@@ -74,6 +86,8 @@ class SpaceTest : public testing::Test {
   }
 
   SimNode node_;
+  size_t advance_bytes_ = 0;      // what all calls of Advance wrote
+  size_t advance_bytes_max_ = 0;  // and one of them
 };
 
 TEST_F(SpaceTest, ThreeTimesTheLiveBytesAreEnough) {
@@ -121,6 +135,23 @@ TEST_F(SpaceTest, LongReasonsOfDeadJobsAreLiveToo) {
   ASSERT_TRUE(node_.CloseAndOpen());
   Settle();
   EXPECT_EQ(node_.store().Topics()[0].dead, 2000U);
+}
+
+class LargeJobsTest : public SpaceTest {
+ protected:
+  LargeJobsTest() : SpaceTest(8 << 20) {}
+};
+
+TEST_F(LargeJobsTest, ATurnCopiesAMebibyteForward) {
+  constexpr size_t kLarge = 256 << 10;
+  Submit(28, std::chrono::hours(24 * 365), kLarge);
+  for (int i = 0; i < 20; ++i) {
+    Submit(10, Millis(0), kLarge);
+    ClaimAll(SettleKind::kAck);
+  }
+  EXPECT_EQ(node_.store().Topics()[0].scheduled, 28U);
+  EXPECT_GT(advance_bytes_, 28 * kLarge) << "the segment that held them is not emptied";
+  EXPECT_LT(advance_bytes_max_, (1 << 20) + 2 * kLarge);
 }
 
 TEST_F(SpaceTest, WhatHasEndedGivesItsSpaceBack) {

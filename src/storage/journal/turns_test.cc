@@ -117,6 +117,79 @@ TEST_F(TurnsTest, LeasesThatExpireOnAFullDisk) {
   EXPECT_LE(longest_, kTurnMax);
 }
 
+TEST_F(TurnsTest, ATopicThatIsDroppedOnAFullDisk) {
+  const std::vector<NewJob> jobs(kBatch, NewJob{.delay = Millis(1'000'000)});
+  for (int i = 0; i < 40; ++i) {
+    node_.store().Submit("t", jobs, Now(), [](const auto& done) { ASSERT_TRUE(done); });
+    node_.Pump();
+  }
+  Claim(Millis(1));
+  ASSERT_NO_FATAL_FAILURE(FillDisk());
+  const uint64_t memory = node_.node().memory_bytes();
+  Turn([&] { node_.store().DropTopic("t", [](const auto& done) { ASSERT_TRUE(done); }); });
+  EXPECT_FALSE(node_.store().FindFigures("t"));
+  node_.clock().Advance(Millis(2));
+  Advance();
+  node_.clock().Advance(Millis(11'000));  // for memory that is spare so long
+  Advance();
+  EXPECT_LE(longest_, kTurnMax);
+  EXPECT_LT(node_.node().memory_bytes(), memory / 2);
+  ASSERT_TRUE(node_.CloseAndOpen());
+  EXPECT_EQ(node_.node().jobs_recovered(), 0U);
+}
+
+TEST_F(TurnsTest, ATopicThatIsMadeAgainWhileItsJobsAreErased) {
+  Topic topic;
+  topic.name = "t";
+  topic.capacity_jobs = kBatch;
+  JobBatch leased = Claim(Millis(5));
+  ASSERT_EQ(leased.jobs.size(), kBatch);
+  Turn([&] { node_.store().DropTopic("t", [](const auto& done) { ASSERT_TRUE(done); }); });
+  Turn([&] { node_.store().PutTopic(topic, [](const auto& done) { ASSERT_TRUE(done); }); });
+  Settle(leased, SettleKind::kAck);  // stale
+  const std::vector<NewJob> jobs(kBatch, NewJob{.delay = Millis(10)});
+  Turn([&] {
+    node_.store().Submit("t", jobs, Now(), [](const auto& done) {
+      ASSERT_TRUE(done);
+      for (const Submitted& each : *done) ASSERT_EQ(each.outcome, SubmitOutcome::kAccepted) << "there is room";
+    });
+  });
+  node_.clock().Advance(Millis(10));  // the old leases end before all is erased
+  Advance();
+  const TopicFigures figures = *node_.store().FindFigures("t");
+  EXPECT_EQ(figures.ready, kBatch);
+  EXPECT_EQ(figures.scheduled + figures.leased + figures.dead, kBatch);
+  EXPECT_EQ(figures.expired, 0U);
+  EXPECT_EQ(figures.acked, 0U);
+  EXPECT_EQ(Claim(Millis(1000)).jobs.size(), kBatch);
+  ASSERT_TRUE(node_.CloseAndOpen());
+  EXPECT_EQ(node_.node().jobs_recovered(), kBatch);
+  EXPECT_LE(longest_, kTurnMax);
+}
+
+TEST_F(TurnsTest, AListingCopiesAFewJobsAtATime) {
+  const std::string payload(8'000, 'x');
+  const std::vector<NewJob> jobs(500, NewJob{.delay = Millis(1'000'000), .payload = payload});
+  Topic topic;
+  topic.name = "large";
+  node_.store().PutTopic(topic, [](Status) {});
+  node_.store().Submit("large", jobs, Now(), [](const auto& done) { ASSERT_TRUE(done); });
+  node_.Pump();
+  size_t listed = 0;
+  std::string cursor;
+  do {
+    node_.store().List("large", State::kScheduled, cursor, 10'000, Now(), [&](Result<Page> page) {
+      ASSERT_TRUE(page);
+      size_t bytes = 0;
+      for (const JobView& job : page->jobs.jobs) bytes += job.payload.size();
+      EXPECT_LE(bytes, (256 << 10) + payload.size());
+      listed += page->jobs.jobs.size();
+      cursor = page->cursor;
+    });
+  } while (!cursor.empty());
+  EXPECT_EQ(listed, jobs.size());
+}
+
 TEST_F(TurnsTest, DeliveriesThatAreReleasedWithoutEnd) {
   Advance();
   const JobBatch held = Claim(Millis(100'000));
