@@ -18,10 +18,12 @@ TEST(Scraper, HandsOverTheTextOnItsOwnThreadAndAnswersOnTheLoop) {
   std::string text;
   std::thread::id taken_by;
   std::thread::id answered_by;
-  scraper.Scrape(
+  const auto scrape = scraper.Begin();
+  scrape->Next(
       loop,
-      [&](std::string taken) {
+      [&](std::string taken, bool last) {
         text = std::move(taken);
+        EXPECT_TRUE(last);
         taken_by = std::this_thread::get_id();
       },
       [&](const Status& status) {
@@ -32,6 +34,35 @@ TEST(Scraper, HandsOverTheTextOnItsOwnThreadAndAnswersOnTheLoop) {
   EXPECT_EQ(text, "# HELP depth Depth.\n# TYPE depth gauge\ndepth 7\n");
   EXPECT_NE(taken_by, std::this_thread::get_id());
   EXPECT_EQ(answered_by, std::this_thread::get_id());
+}
+
+TEST(Scraper, HandsOverALongTextInPieces) {
+  Registry registry;
+  const auto registration = registry.AddCollector([](Samples& samples) {
+    Table table{.label = "topic", .columns = {{Kind::kGauge, "depth", "Depth."}}};
+    for (int i = 0; i < 10'000; ++i) table.rows.push_back(std::to_string(100'000 + i));
+    table.values.assign(table.rows.size(), 1);
+    samples.Add(std::move(table));
+  });
+  ManualLoop loop;
+  std::string text;
+  size_t pieces = 0;
+  auto scraper = std::make_unique<Scraper>(registry);
+  const auto scrape = scraper->Begin();
+  for (bool ended = false; !ended; ++pieces) {
+    scrape->Next(
+        loop,
+        [&](std::string piece, bool last) {
+          EXPECT_LT(piece.size(), 64U << 10);
+          text += piece;
+          ended = last;
+        },
+        [](const Status& status) { EXPECT_TRUE(status); });
+    while (!loop.RunOne()) std::this_thread::yield();
+  }
+  EXPECT_GT(pieces, 5U);
+  EXPECT_EQ(text, registry.RenderPrometheus());
+  scraper.reset();  // the scrape may end after it
 }
 
 TEST(Scraper, RefusesMoreThanAFewAtOnceAndDropsWhatWaitsAtTheEnd) {
@@ -47,11 +78,13 @@ TEST(Scraper, RefusesMoreThanAFewAtOnceAndDropsWhatWaitsAtTheEnd) {
   });
   int answered = 0;
   int refused = 0;
+  std::vector<std::unique_ptr<Scraper::Scrape>> scrapes;
   {
     Scraper scraper(registry);
     const auto scrape = [&] {
-      scraper.Scrape(
-          loop, [](const std::string&) {},
+      scrapes.push_back(scraper.Begin());
+      scrapes.back()->Next(
+          loop, [](const std::string&, bool) {},
           [&](const Status& status) {
             ++answered;
             if (!status && status.error().code == Code::kOverloaded) ++refused;
@@ -85,8 +118,14 @@ TEST(Scraper, RendersWhileSeriesComeAndGo) {
     }
   });
   for (int i = 0; i < 50; ++i) {
-    scraper.Scrape(loop, [](const std::string&) {}, [](const Status& status) { EXPECT_TRUE(status); });
-    while (!loop.RunOne()) std::this_thread::yield();
+    const auto scrape = scraper.Begin();
+    bool ended = false;
+    while (!ended) {
+      scrape->Next(
+          loop, [&](const std::string&, bool last) { ended = last; },
+          [](const Status& status) { EXPECT_TRUE(status); });
+      while (!loop.RunOne()) std::this_thread::yield();
+    }
   }
   stop = true;
 }

@@ -103,7 +103,10 @@ void ServerNode::MakeShards() {
     parts.push_back(
         {.loop = loops_[shard].get(), .store = &backing_->store(shard), .shared = backing_->shared_store(shard)});
   }
-  const Limits limits{.payload_bytes = config_.limits_payload_size, .batch = static_cast<size_t>(config_.limits_batch)};
+  const Limits limits{.payload_bytes = config_.limits_payload_size,
+                      .batch = static_cast<size_t>(config_.limits_batch),
+                      .topics = static_cast<size_t>(config_.limits_topics),
+                      .topics_per_prefix = static_cast<size_t>(config_.limits_topics_per_prefix)};
   service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, limits, sinks_.get());
   service_->OnFailed([](const Error& error) {
     // Acknowledge nothing more, and run no destructor that would touch the files: the next start recovers.

@@ -57,6 +57,7 @@ Status SubmitJobs(Call& call) {
   auto send = [ids = std::move(own_ids), document = std::move(document)](Answer& answer, const auto& jobs) {
     answer.Send({.status = StatusOf(jobs), .body = EncodeSubmitted(jobs, ids)});
   };
+  if (call.grant != nullptr) request.prefix = call.grant->prefix;
   call.context.service.Submit(call.loop, std::move(request), call.answer.Then(std::move(send)));
   return {};
 }
@@ -153,19 +154,44 @@ Status ShowReady(Call& call) {
   return {};
 }
 
-Status ShowMetrics(Call& call) {
-  const auto response = std::make_shared<Response>();
-  response->content_type = "text/plain; version=0.0.4";
-  call.context.scraper.Scrape(
-      call.loop,
-      [response, pack = call.session.TakesGzip()](std::string text) {
-        response->body = std::move(text);
-        response->gzipped = pack && PackAll(response->body);
+/// A scrape that is sent while it is made.
+struct Scraping {
+  Loop& loop;
+  std::unique_ptr<metrics::Scraper::Scrape> scrape;
+  std::unique_ptr<PackStream> gzip;  // null: not compressed
+  std::string piece = {};            // the last one
+  bool last = false;
+};
+
+void NextPiece(const std::shared_ptr<Scraping>& scraping, std::move_only_function<void(const Status&)> done) {
+  scraping->scrape->Next(
+      scraping->loop,
+      [scraping](std::string piece, bool last) {
+        scraping->piece = scraping->gzip ? scraping->gzip->Pack(piece, last) : std::move(piece);
+        scraping->last = last;
       },
-      [response, answer = std::move(call.answer)](const Status& status) mutable {
-        if (!status) return answer.Fail(status.error());
-        answer.Send(std::move(*response));
-      });
+      std::move(done));
+}
+
+Status ShowMetrics(Call& call) {
+  const auto scraping = std::make_shared<Scraping>(call.loop, call.context.scraper.Begin());
+  if (call.session.TakesGzip() && call.answer.MakeRoom(kPackingBytes)) scraping->gzip = std::make_unique<PackStream>();
+  if (scraping->gzip && !scraping->gzip->usable()) scraping->gzip.reset();
+  NextPiece(scraping, [scraping, answer = std::move(call.answer)](const Status& status) mutable {
+    if (!status) return answer.Fail(status.error());
+    Response response{.body = std::move(scraping->piece),
+                      .content_type = "text/plain; version=0.0.4",
+                      .gzipped = scraping->gzip != nullptr};
+    if (!scraping->last) {
+      response.more = [scraping](TakePiece take) {
+        NextPiece(scraping, [scraping, take = std::move(take)](const Status&) mutable {
+          take(std::move(scraping->piece), scraping->last);
+        });
+      };
+      response.more_bytes = scraping->gzip ? kPackingBytes : 0;
+    }
+    answer.Send(std::move(response));
+  });
   return {};
 }
 

@@ -14,6 +14,7 @@ struct Options {
   Millis sync_interval{50};           // of Durability::kInterval
   uint64_t segment_bytes = 64 << 20;  // of a new folder; an existing one keeps its own
   uint64_t memory_limit_bytes = 0;    // 0: none
+  size_t topics = 0;                  // the tables have room for so many from the start
   bool begin_anew = false;            // also in a folder that held a journal whose segments are all gone
 };
 
@@ -39,9 +40,11 @@ class NodeStore {
   /// What recovery found, for the log and the start-up message.
   const Scanned& scanned() const { return scanned_; }
   uint64_t jobs_recovered() const { return jobs_recovered_; }
+  /// Of topics, that it keeps.
+  size_t names() const { return use_.topics(); }
 
  private:
-  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes) {}
+  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes, options.topics) {}
 
   std::unique_ptr<FolderLock> lock_;
   NodeUse use_;
