@@ -59,12 +59,14 @@ std::string RangeOf(const Field& field) {
 
 std::string Fields(const Verb& verb) {
   std::string text = "| field | type | range | default | meaning |\n|---|---|---|---|---|\n";
+  const bool has_body = std::ranges::any_of(verb.fields, [](const Field& field) { return field.in == In::kBody; });
   for (const Field& field : verb.fields) {
     if (field.in == In::kResp) continue;
+    const std::string_view where = has_body && field.in == In::kQuery ? ", in the query" : "";
     std::string fallback(field.required ? "required" : field.fallback);
     std::erase(fallback, '"');
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", field.name, TypeOf(field.kind), RangeOf(field), fallback,
-                        field.doc);
+    text += fmt::format("| `{}` | {}{} | {} | {} | {} |\n", field.name, TypeOf(field.kind), where, RangeOf(field),
+                        fallback, field.doc);
   }
   return text;
 }

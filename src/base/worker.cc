@@ -23,11 +23,11 @@ Worker::~Worker() {
   changed_.notify_all();
 }
 
-void Worker::Run(Loop& loop, Task work, Done done) {
+void Worker::Run(Loop& loop, Task work, Done done, size_t waiting_max) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= waiting_max_) {
+  if (waiting_.size() >= waiting_max) {
     return Answer(loop, std::move(done),
-                  Fail(Code::kOverloaded, "{} requests wait for the thread {} already", waiting_max_, name_));
+                  Fail(Code::kOverloaded, "{} requests wait for the thread {} already", waiting_max, name_));
   }
   waiting_.emplace_back(loop, std::move(work), std::move(done));
   changed_.notify_all();

@@ -3,7 +3,7 @@
 //
 // Threads: Run is thread-safe. The loops outlive the worker.
 //
-// Invariant: works are done one after the other, in the order of the calls; at most `waiting_max` wait.
+// Invariant: works are done one after the other, in the order of the calls.
 #pragma once
 
 #include <condition_variable>
@@ -22,8 +22,7 @@ namespace tocsin {
 class Worker {
  public:
   /// `name`: of the thread, up to 15 characters.
-  explicit Worker(std::string name, size_t waiting_max = std::numeric_limits<size_t>::max())
-      : name_(std::move(name)), waiting_max_(waiting_max) {}
+  explicit Worker(std::string name) : name_(std::move(name)) {}
   /// Waits for the work that is being done, and drops the rest.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -31,9 +30,9 @@ class Worker {
 
   using Done = std::move_only_function<void(Status)>;
 
-  /// `work` runs on the worker's thread, and must not throw; then `done` runs on `loop`. If too many wait, only `done`
-  /// runs, with kOverloaded.
-  void Run(Loop& loop, Task work, Done done);
+  /// `work` runs on the worker's thread, and must not throw; then `done` runs on `loop`. If `waiting_max` others wait,
+  /// only `done` runs, with kOverloaded.
+  void Run(Loop& loop, Task work, Done done, size_t waiting_max = std::numeric_limits<size_t>::max());
 
  private:
   struct Waiting {
@@ -44,7 +43,6 @@ class Worker {
   void Serve();
 
   const std::string name_;
-  const size_t waiting_max_;
   std::mutex mutex_;  // guards the next two, and the beginning of the thread
   std::deque<Waiting> waiting_;
   bool ended_ = false;

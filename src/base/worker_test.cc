@@ -72,7 +72,7 @@ TEST(Worker, RefusesMoreThanMayWaitAndDropsWhatWaitsAtTheEnd) {
   int answered = 0;
   int refused = 0;
   {
-    Worker worker("worker", kWaitingMax);
+    Worker worker("worker");
     const auto run = [&] {
       worker.Run(
           loop,
@@ -84,7 +84,8 @@ TEST(Worker, RefusesMoreThanMayWaitAndDropsWhatWaitsAtTheEnd) {
           [&](const Status& status) {
             ++answered;
             if (!status && status.error().code == Code::kOverloaded) ++refused;
-          });
+          },
+          kWaitingMax);
     };
     run();
     working.wait();  // the first is under way, and no longer waits

@@ -94,6 +94,8 @@ struct Config {
   uint64_t limits_body_size = 0;     // bytes
   int limits_connections = 0;
   int limits_batch = 0;
+  int limits_topics = 0;
+  int limits_topics_per_prefix = 0;
 };
 
 }  // namespace tocsin

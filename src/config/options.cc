@@ -193,6 +193,11 @@ constexpr std::array kOptions{
              "Connections open at once, over HTTP and RESP together; more are refused."),
     Quantity(kLimits, "limits.batch", &Config::limits_batch, "10000", 1, 100'000,
              "Jobs, delivery tokens or ids in one call."),
+    Quantity(kLimits, "limits.topics", &Config::limits_topics, "10000", 1, 100'000,
+             "Topics that there may be; over all nodes, if they share a Redis."),
+    Quantity(kLimits, "limits.topics_per_prefix", &Config::limits_topics_per_prefix, "1000", 1, 100'000,
+             "Topics that there may be with the prefix of an access token when that token creates one more. Tokens "
+             "without a prefix have only limits.topics."),
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "core/figures.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tocsin {
@@ -8,6 +9,12 @@ int64_t ConservationDifference(const TopicFigures& figures) {
   const uint64_t out =
       figures.scheduled + figures.leased + figures.dead + figures.acked + figures.cancelled + figures.purged;
   return static_cast<int64_t>(in - out);
+}
+
+FiguresRow RowOf(const TopicFigures& figures) {
+  FiguresRow row{.topic = figures.topic.name};
+  for (size_t i = 0; i < row.values.size(); ++i) row.values[i] = figures.*kFigureColumns[i].value;
+  return row;
 }
 
 FiguresBoard::FiguresBoard(size_t shards, metrics::Registry& metrics)
@@ -32,23 +39,34 @@ void FiguresBoard::Collect(metrics::Samples& samples) {
     const std::lock_guard lock(mutex_);
     shards = shards_;
   }
-  std::map<std::string_view, TopicFigures> sums;
+  std::vector<const FiguresRow*> rows;
   for (const Published& shard : shards) {
     for (const auto& part : shard.scan) {
-      for (const TopicFigures& figures : *part) {
-        if (!shard.forgotten.contains(figures.topic.name)) AddPart(sums[figures.topic.name], figures);
+      for (const FiguresRow& row : *part) {
+        if (!shard.forgotten.contains(row.topic)) rows.push_back(&row);
       }
     }
   }
-  for (const auto& [name, figures] : sums) {
-    const metrics::Labels labels{{"topic", std::string(name)}};
-    for (const FigureColumn& column : kFigureColumns) {
-      samples.Add(column.kind, column.metric, column.help, labels, static_cast<double>(figures.*column.value));
-    }
-    samples.Add(metrics::Kind::kGauge, "tocsin_conservation_difference",
-                "Jobs that came in minus jobs accounted for: always 0.", labels,
-                static_cast<double>(ConservationDifference(figures)));
+  std::ranges::sort(rows, {}, &FiguresRow::topic);
+  metrics::Table table{.label = "topic"};
+  for (const FigureColumn& column : kFigureColumns) {
+    table.columns.push_back({column.kind, column.metric, column.help});
   }
+  table.columns.push_back({metrics::Kind::kGauge, "tocsin_conservation_difference",
+                           "Jobs that came in minus jobs accounted for: always 0."});
+  for (auto at = rows.begin(); at != rows.end();) {
+    TopicFigures sum;
+    const std::string& topic = (*at)->topic;
+    for (; at != rows.end() && (*at)->topic == topic; ++at) {
+      for (size_t i = 0; i < (*at)->values.size(); ++i) sum.*kFigureColumns[i].value += (*at)->values[i];
+    }
+    table.rows.push_back(topic);
+    for (const FigureColumn& column : kFigureColumns) {
+      table.values.push_back(static_cast<double>(sum.*column.value));
+    }
+    table.values.push_back(static_cast<double>(ConservationDifference(sum)));
+  }
+  samples.Add(std::move(table));
 }
 
 }  // namespace tocsin

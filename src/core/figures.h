@@ -5,6 +5,7 @@
 // Threads: FiguresBoard is thread-safe.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -66,8 +67,16 @@ inline void AddPart(TopicFigures& sum, const TopicFigures& part) {
   Add(sum, part);
 }
 
+/// A topic's name and its figures, in the order of kFigureColumns: TopicFigures without the settings, of which there
+/// may be a hundred thousand.
+struct FiguresRow {
+  std::string topic;
+  std::array<uint64_t, std::size(kFigureColumns)> values{};
+};
+FiguresRow RowOf(const TopicFigures& figures);
+
 /// One scan of a shard's store.
-using FiguresParts = std::vector<std::shared_ptr<const std::vector<TopicFigures>>>;
+using FiguresParts = std::vector<std::shared_ptr<const std::vector<FiguresRow>>>;
 
 /// recovered + accepted - scheduled - leased - dead - acked - cancelled - purged: 0, or a job was lost or invented.
 int64_t ConservationDifference(const TopicFigures& figures);

@@ -28,8 +28,9 @@ struct Limits {
   size_t batch = 10'000;          // jobs, tokens or references in one call
   Millis wait_max = kWaitMax;     // of a long poll
   Millis lease_max = kLeaseMax;
-  size_t waiters = 100'000;  // long polls parked at once, per shard
-  size_t topics = 10'000;    // a submit to an unknown topic creates it, so their number needs a bound
+  size_t waiters = 100'000;          // long polls parked at once, per shard
+  size_t topics = 10'000;            // a submit to an unknown topic creates it, so their number needs a bound
+  size_t topics_per_prefix = 1'000;  // the same for the callers of one prefix
 };
 
 // `checked` says that the caller has passed every item to Validate (core/validate.h) and that there are no more than
@@ -41,6 +42,7 @@ struct SubmitRequest {
   std::vector<NewJob> jobs;
   Bytes bytes;
   bool checked = false;
+  std::string prefix = {};  // of the topics that the caller may use; needed only if the topic is unknown
 };
 
 struct ReserveRequest {
@@ -91,6 +93,7 @@ struct ChangeTopicRequest {
   std::string topic;
   TopicChange change;
   IfUnknown if_unknown = IfUnknown::kCreate;  // otherwise kTopicNotFound
+  std::string prefix = {};                    // of the topics that the caller may use
 };
 
 struct ChangedTopic {

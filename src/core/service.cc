@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -53,6 +52,16 @@ Result<ListCursor> ParseCursor(uint32_t start, std::string_view topic, std::stri
   return cursor;
 }
 
+/// Not all at once: a hundred thousand take much memory.
+void ForEachTopic(const Store& store, const std::function<void(const Topic&)>& visit) {
+  constexpr size_t kEach = 1000;
+  TopicsPage page;
+  do {
+    page = store.TopicsFrom(page.cursor, kEach);
+    for (const TopicFigures& figures : page.topics) visit(figures.topic);
+  } while (!page.cursor.empty());
+}
+
 }  // namespace
 
 Leases LeasesOf(std::string topic, const JobBatch& jobs) {
@@ -71,25 +80,26 @@ Service::Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Re
       start_(std::random_device{}()) {
   TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kShardsMax);
   node_->on_advanced = [this] { TakeTopicChanges(); };
-  // A crash between two stores leaves a change of a topic in some of them only: the newest version holds everywhere.
-  std::map<std::string, Topic> newest;
-  std::vector<std::map<std::string, uint64_t>> versions(parts.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     node_->shards.push_back(
         std::make_unique<Shard>(*node_, static_cast<uint32_t>(i), *parts[i].loop, *parts[i].store, parts[i].shared));
-    for (TopicFigures& figures : parts[i].store->Topics()) {
-      versions[i][figures.topic.name] = figures.topic.version;
-      Topic& topic = newest[figures.topic.name];
-      if (topic.name.empty() || figures.topic.version > topic.version) topic = std::move(figures.topic);
-    }
   }
-  for (const auto& [name, topic] : newest) {
-    registry_->Restore(topic);
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const auto held = versions[i].find(name);
-      if (held == versions[i].end() || held->second < topic.version) missing_[i].push_back(topic);
-      node_->shards[i]->KnowTopic(topic);
-    }
+  // A crash between two stores leaves a change of a topic in some of them only: the newest version holds everywhere.
+  for (const ShardParts& part : parts) {
+    ForEachTopic(*part.store, [&](const Topic& topic) { registry_->Restore(topic); });
+  }
+  for (const ShardParts& part : parts) {
+    ForEachTopic(*part.store, [&](const Topic& topic) {
+      if (node_->shards[0]->topics().Find(topic.name) == nullptr) Know(parts, *registry_->Find(topic.name));
+    });
+  }
+}
+
+void Service::Know(const std::vector<ShardParts>& parts, const Topic& newest) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto held = parts[i].store->FindFigures(newest.name);
+    if (!held || held->topic.version < newest.version) missing_[i].push_back(newest);
+    node_->shards[i]->KnowTopic(newest);
   }
 }
 
@@ -182,7 +192,7 @@ void Service::ChangeTopic(Loop& caller, ChangeTopicRequest request, Done<Changed
   auto call = Admit(caller, done);
   if (!call) return;
   auto change = [this, request = std::move(request)](Done<ChangedTopic> changed) mutable {
-    registry_->Change(std::move(request.topic), request.change, request.if_unknown, std::move(changed));
+    registry_->Change(std::move(request), std::move(changed));
   };
   Shard& here = *call->caller;
   Ask<ChangedTopic>(here, *node_->shards[0], std::move(change), std::move(*call));
@@ -243,8 +253,8 @@ void Service::Submit(Loop& caller, SubmitRequest request, Done<std::vector<Submi
   if (Status valid = ValidateTopicName(request.topic); !valid) {
     return (*call)(std::unexpected(std::move(valid).error()));
   }
-  auto create = [this, name = request.topic](Done<Topic> created) mutable {
-    registry_->Ensure(std::move(name), std::move(created));
+  auto create = [this, name = request.topic, prefix = request.prefix](Done<Topic> created) mutable {
+    registry_->Ensure(std::move(name), std::move(prefix), std::move(created));
   };
   auto submit = [this, &shard, request = std::move(request), call = std::move(*call)](Result<Topic> topic) mutable {
     if (!topic) return call(std::unexpected(std::move(topic).error()));

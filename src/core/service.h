@@ -124,6 +124,8 @@ class Service {
  private:
   struct Listing;
 
+  /// At the start: a topic that at least one store has.
+  void Know(const std::vector<ShardParts>& parts, const Topic& newest);
   Shard& ShardOf(const Loop& loop) const;
   /// Opens a call, or answers it if the service takes no more.
   template <class T>

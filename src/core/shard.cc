@@ -25,8 +25,8 @@ Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* 
       loop_(loop),
       store_(store),
       shared_(shared),
-      topics_(node.placement, node.metrics),
-      waiters_(*this, node.limits.waiters),
+      topics_(node.placement, node.metrics, node.limits.topics),
+      waiters_(*this, node.limits.waiters, node.limits.topics),
       stalls_(node.metrics.GetHistogram("tocsin_shard_stall_seconds",
                                         "How long after its time the shard's alarm was served.",
                                         {{"shard", std::to_string(index)}})) {}
@@ -200,11 +200,14 @@ void Shard::ScanSome() {
   outdated_.resize(outdated_.size() - std::min<size_t>(outdated_.size(), 2));
   TopicsPage page = store_.TopicsFrom(scan_cursor_, kScanTopics);
   std::vector<std::string> ready;
+  std::vector<FiguresRow> rows;
+  rows.reserve(page.topics.size());
   for (const TopicFigures& topic : page.topics) {
     if (topic.ready > 0) ready.push_back(topic.topic.name);
+    rows.push_back(RowOf(topic));
   }
   if (!ready.empty()) Announce(ready);
-  scanned_.push_back(std::make_shared<const std::vector<TopicFigures>>(std::move(page.topics)));
+  scanned_.push_back(std::make_shared<const std::vector<FiguresRow>>(std::move(rows)));
   scan_cursor_ = std::move(page.cursor);
   if (scan_cursor_.empty()) {
     std::ranges::move(node_.board.Publish(index_, std::exchange(scanned_, {})), std::back_inserter(outdated_));

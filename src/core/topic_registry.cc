@@ -11,7 +11,8 @@
 namespace tocsin {
 namespace {
 
-constexpr int kTriesMax = 5;  // of a change that meets newer versions
+constexpr int kTriesMax = 5;           // of a change that meets newer versions
+constexpr size_t kPrefixesMax = 1000;  // that are remembered
 
 std::optional<Topic> FindTopic(const Store& store, std::string_view name) {
   auto figures = store.FindFigures(name);
@@ -19,6 +20,20 @@ std::optional<Topic> FindTopic(const Store& store, std::string_view name) {
 }
 
 }  // namespace
+
+TopicRegistry::TopicRegistry(Node& node) : node_(node) {
+  topics_.reserve(node.limits.topics);  // to grow later would hold up the shard
+}
+
+void TopicRegistry::Restore(const Topic& topic) {
+  const Topic* const known = Find(topic.name);
+  if (known == nullptr || known->version < topic.version) Keep(topic);
+}
+
+const Topic* TopicRegistry::Find(std::string_view topic) const {
+  const auto at = topics_.find(topic);
+  return at == topics_.end() ? nullptr : &at->second;
+}
 
 template <class T, class Step>
 void TopicRegistry::Enqueue(const std::string& topic, Done<T> done, Step step) {
@@ -46,15 +61,21 @@ void TopicRegistry::Drain(const std::string& topic) {
   if (!queue.busy) queues_.erase(topic);
 }
 
-void TopicRegistry::Ensure(std::string topic, Done<Topic> done) {
-  Begin({.topic = std::move(topic), .done = [done = std::move(done)](Result<ChangedTopic> result) mutable {
-           if (!result) return done(std::unexpected(std::move(result).error()));
-           done(std::move(result->topic));
-         }});
+void TopicRegistry::Ensure(std::string topic, std::string prefix, Done<Topic> done) {
+  Done<ChangedTopic> ensured = [done = std::move(done)](Result<ChangedTopic> result) mutable {
+    if (!result) return done(std::unexpected(std::move(result).error()));
+    done(std::move(result->topic));
+  };
+  Begin({.topic = std::move(topic), .prefix = std::move(prefix), .done = std::move(ensured)});
 }
 
-void TopicRegistry::Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done) {
-  Begin({std::move(topic), std::move(change), if_unknown, true, std::move(done)});
+void TopicRegistry::Change(ChangeTopicRequest request, Done<ChangedTopic> done) {
+  Begin({.topic = std::move(request.topic),
+         .change = std::move(request.change),
+         .if_unknown = request.if_unknown,
+         .prefix = std::move(request.prefix),
+         .confirm = true,
+         .done = std::move(done)});
 }
 
 void TopicRegistry::Begin(Changing changing) {
@@ -74,7 +95,7 @@ void TopicRegistry::Drop(std::string topic, Done<void> done) {
 void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<void> done) {
   const auto at = topics_.find(topic);
   if (at == topics_.end() && !half_dropped_.contains(topic)) return done(NoSuchTopic(topic));
-  if (at != topics_.end()) topics_.erase(at);
+  Lose(topic);
   half_dropped_.insert(topic);
   DropEverywhere(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
     if (!result) return DropFailed(topic, std::move(result).error(), tries, std::move(done));
@@ -93,7 +114,7 @@ void TopicRegistry::DropFailed(const std::string& topic, Error error, int tries,
   // It may not have been dropped at all: then other nodes go on with it, and so must this one.
   const auto held = Held(topic);
   if (!held) return done(std::unexpected(std::move(error)));
-  topics_.insert_or_assign(topic, *held);
+  Keep(*held);
   KnowEverywhere(*held, [error = std::move(error), done = std::move(done)](Result<void>) mutable {
     done(std::unexpected(std::move(error)));
   });
@@ -106,11 +127,52 @@ Status TopicRegistry::CheckSink(const Topic& topic) const {
                    topic.delivery.sink);
 }
 
-Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {
-  if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoSuchTopic(changing.topic);
-  if (before == nullptr && topics_.size() >= node_.limits.topics) {
-    return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed", node_.limits.topics);
+void TopicRegistry::Tally(std::string_view topic, int by) {
+  for (auto& [prefix, count] : by_prefix_) {
+    if (topic.starts_with(prefix)) count += static_cast<size_t>(by);
   }
+}
+
+void TopicRegistry::Keep(const Topic& topic) {
+  const bool fresh = topics_.insert_or_assign(topic.name, topic).second;
+  if (making_.erase(topic.name) == 0 && fresh) Tally(topic.name, 1);
+}
+
+void TopicRegistry::Lose(const std::string& topic) {
+  if (topics_.erase(topic) > 0) Tally(topic, -1);
+}
+
+void TopicRegistry::BeginMaking(const std::string& topic) {
+  if (making_.insert(topic).second) Tally(topic, 1);
+}
+
+void TopicRegistry::EndMaking(const std::string& topic) {
+  if (making_.erase(topic) > 0) Tally(topic, -1);
+}
+
+size_t TopicRegistry::CountOf(std::string_view prefix) {
+  const auto known = by_prefix_.find(prefix);
+  if (known != by_prefix_.end()) return known->second;
+  if (by_prefix_.size() >= kPrefixesMax) by_prefix_.clear();
+  const auto matches = [prefix](const std::string& name) { return name.starts_with(prefix); };
+  const size_t count =
+      node_.shards[0]->topics().CountOf(prefix) + static_cast<size_t>(std::ranges::count_if(making_, matches));
+  by_prefix_.emplace(prefix, count);
+  return count;
+}
+
+Status TopicRegistry::CheckRoom(std::string_view prefix) {
+  const Limits& limits = node_.limits;
+  if (topics_.size() + making_.size() >= limits.topics) return TooManyTopics(limits.topics);
+  if (prefix.empty() || CountOf(prefix) < limits.topics_per_prefix) return {};
+  return FailField(Code::kOverCapacity, "topic",
+                   "{} topics exist whose names begin with {}: no more are allowed (limits.topics_per_prefix)",
+                   limits.topics_per_prefix, prefix);
+}
+
+Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) {
+  if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoSuchTopic(changing.topic);
+  if (before == nullptr) TOCSIN_TRY(CheckRoom(changing.prefix));
   Topic after = before != nullptr ? *before : DefaultTopic(changing.topic);
   Apply(changing.change, after);
   TOCSIN_TRY(Validate(after));
@@ -136,7 +198,9 @@ void TopicRegistry::RunChange(const std::shared_ptr<Changing>& changing) {
 }
 
 void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created) {
+  if (created) BeginMaking(after.name);
   PutEverywhere(after, [this, changing, after, created](Result<void> result) {
+    if (!result) EndMaking(after.name);
     if (!result && result.error().code != Code::kConflict) {
       return changing->done(std::unexpected(std::move(result).error()));
     }
@@ -151,7 +215,7 @@ void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic
       });
     }
     half_dropped_.erase(after.name);
-    topics_.insert_or_assign(after.name, after);
+    Keep(after);
     KnowEverywhere(after, [changing, after, created](Result<void>) { changing->done(ChangedTopic{after, created}); });
   });
 }
@@ -173,7 +237,7 @@ void TopicRegistry::TakeDropped(const std::string& topic, Done<void> done) {
     const auto at = topics_.find(topic);
     // If it equals what the store has, this node has made it again, and the news of the drop is old.
     if (at == topics_.end() || Held(topic) == at->second) return finish({});
-    topics_.erase(at);
+    Lose(topic);
     ForgetEverywhere(topic, std::move(finish));
   });
 }
@@ -185,7 +249,7 @@ void TopicRegistry::Adopt(const Topic& topic, int tries, Done<void> done) {
     }
     if (!result) return done(std::move(result));
     half_dropped_.erase(topic.name);
-    topics_.insert_or_assign(topic.name, topic);
+    Keep(topic);
     KnowEverywhere(topic, std::move(done));
   });
 }

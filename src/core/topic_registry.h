@@ -30,15 +30,20 @@ class Shard;
 
 class TopicRegistry {
  public:
-  explicit TopicRegistry(Node& node) : node_(node) {}
+  explicit TopicRegistry(Node& node);
 
-  /// A topic that every store and every table has already.
-  void Restore(const Topic& topic) { topics_.insert_or_assign(topic.name, topic); }
+  /// A topic that a store has already, unless an earlier call named a newer version.
+  void Restore(const Topic& topic);
+  /// Null if it is unknown.
+  const Topic* Find(std::string_view topic) const;
 
-  /// The topic as it is; created with the defaults if it is unknown.
-  void Ensure(std::string topic, Done<Topic> done);
+  // Limits::topics and topics_per_prefix bound how many topics there are. They count those that this node knows and
+  // those that it is creating.
+  /// The topic as it is; created with the defaults if it is unknown. `prefix` is that of the topics that the caller may
+  /// use.
+  void Ensure(std::string topic, std::string prefix, Done<Topic> done);
   /// kConflict if it has another number of slots. An unknown topic is created, or answers kTopicNotFound.
-  void Change(std::string topic, TopicChange change, IfUnknown if_unknown, Done<ChangedTopic> done);
+  void Change(ChangeTopicRequest request, Done<ChangedTopic> done);
   void Drop(std::string topic, Done<void> done);
 
   /// Another node has made or changed the topic. If a store cannot take it now, it is owed.
@@ -59,6 +64,7 @@ class TopicRegistry {
     std::string topic;
     TopicChange change;
     IfUnknown if_unknown = IfUnknown::kCreate;
+    std::string prefix;
     bool confirm = false;  // ask the stores also if nothing changes: this node may know an old version
     Done<ChangedTopic> done;
     int tries = 0;
@@ -72,7 +78,16 @@ class TopicRegistry {
   void Begin(Changing changing);
   void RunChange(const std::shared_ptr<Changing>& changing);
   Status CheckSink(const Topic& topic) const;
-  Result<Topic> Changed(const Changing& changing, const Topic* before) const;
+  /// Whether the callers of this prefix may create one more.
+  Status CheckRoom(std::string_view prefix);
+  size_t CountOf(std::string_view prefix);
+  /// There is one more of this name, or one less.
+  void Tally(std::string_view topic, int by);
+  void Keep(const Topic& topic);
+  void Lose(const std::string& topic);
+  void BeginMaking(const std::string& topic);
+  void EndMaking(const std::string& topic);
+  Result<Topic> Changed(const Changing& changing, const Topic* before);
   void Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created);
   void RunDrop(const std::string& topic, int tries, Done<void> done);
   void DropFailed(const std::string& topic, Error error, int tries, Done<void> done);
@@ -94,9 +109,11 @@ class TopicRegistry {
 
   Node& node_;
   TextMap<Topic> topics_;
-  std::set<std::string> half_dropped_;  // a store failed to drop them: they can be dropped again
-  std::vector<Topic> owed_;             // of other nodes: a store could not take them yet
-  TextMap<Queue> queues_;               // of the topics that are changing
+  std::set<std::string, std::less<>> making_;  // are being created, and not in topics_ yet
+  TextMap<size_t> by_prefix_;                  // how many of both there are, for prefixes that were asked for
+  std::set<std::string> half_dropped_;         // a store failed to drop them: they can be dropped again
+  std::vector<Topic> owed_;                    // of other nodes: a store could not take them yet
+  TextMap<Queue> queues_;                      // of the topics that are changing
 };
 
 }  // namespace tocsin

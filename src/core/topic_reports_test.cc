@@ -139,5 +139,50 @@ TEST_P(TopicReportsTest, ACursorOfAnotherTopicIsRefused) {
   EXPECT_EQ(other.got->error().code, Code::kInvalidArgument);
 }
 
+TEST(TopicLimits, ThereAreSoManyTopicsAndSoManyOfAPrefix) {
+  TestNode node(2, false, {.topics = 6, .topics_per_prefix = 3});
+  const auto submit = [&](const std::string& topic, const std::string& prefix) {
+    TestNode::Reply<std::vector<Submitted>> reply;
+    node.service->Submit(node.at(1), {.topic = topic, .jobs = {NewJob{.payload = "x"}}, .bytes = {}, .prefix = prefix},
+                         reply.Catch());
+    node.Run();
+    return reply.got->has_value() ? std::string() : reply.got->error().message;
+  };
+  for (const char* topic : {"shop.a", "shop.b", "shop.c"}) EXPECT_EQ(submit(topic, "shop."), "");
+  EXPECT_THAT(submit("shop.d", "shop."), HasSubstr("limits.topics_per_prefix"));
+  EXPECT_EQ(submit("shop.a", "shop."), "") << "those that exist are served";
+  TestNode::Reply<ChangedTopic> changed;
+  node.service->ChangeTopic(node.at(0), {.topic = "shop.e", .change = {}, .prefix = "shop."}, changed.Catch());
+  node.Run();
+  EXPECT_EQ(changed.got->error().code, Code::kOverCapacity);
+  EXPECT_EQ(submit("bank.a", "bank."), "") << "others are not held up";
+  EXPECT_EQ(submit("shop.f", ""), "") << "nor is who may use all topics";
+  EXPECT_EQ(submit("bank.b", "bank."), "");
+  EXPECT_THAT(submit("bank.c", "bank."), HasSubstr("(limits.topics)"));
+  TestNode::Reply<void> dropped;
+  node.service->DropTopic(node.at(1), "shop.b", dropped.Catch());
+  node.Run();
+  EXPECT_THAT(submit("shop.d", "shop."), HasSubstr("limits.topics_per_prefix")) << "shop.a, shop.c, shop.f";
+  EXPECT_EQ(submit("bank.c", "bank."), "");
+}
+
+TEST(TopicLimits, ThoseThatAreBeingCreatedCount) {
+  TestNode node(2, false, {.topics = 6, .topics_per_prefix = 4});
+  std::vector<TestNode::Reply<std::vector<Submitted>>> replies(20);
+  for (size_t i = 0; i < replies.size(); ++i) {
+    node.service->Submit(node.at(i % 2),
+                         {.topic = fmt::format("{}{}", i < 10 ? "shop." : "bank.", i),
+                          .jobs = {NewJob{.payload = "x"}},
+                          .bytes = {},
+                          .prefix = i < 10 ? "shop." : ""},
+                         replies[i].Catch());
+  }
+  node.Run();
+  const auto stored = [](const auto& reply) { return reply.got->has_value(); };
+  EXPECT_EQ(std::ranges::count_if(std::span(replies).first(10), stored), 4);
+  EXPECT_EQ(std::ranges::count_if(std::span(replies).last(10), stored), 2);
+  EXPECT_EQ(node.Topics().size(), 6U);
+}
+
 }  // namespace
 }  // namespace tocsin

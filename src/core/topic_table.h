@@ -34,7 +34,11 @@ inline uint32_t NextBatchSlot(Placement placement, TopicEntry& entry, uint32_t c
 
 class TopicTable {
  public:
-  TopicTable(Placement placement, metrics::Registry& metrics) : placement_(placement), metrics_(metrics) {}
+  /// Has room for so many topics from the start: to grow later would hold up the shard.
+  TopicTable(Placement placement, metrics::Registry& metrics, size_t topics)
+      : placement_(placement), metrics_(metrics) {
+    entries_.reserve(topics);
+  }
 
   /// Null if the topic is unknown. Valid until the next Put or Erase.
   TopicEntry* Find(std::string_view topic) {
@@ -63,6 +67,12 @@ class TopicTable {
     auto at = after.empty() ? names_.lower_bound(prefix) : names_.upper_bound(after);
     for (; at != names_.end() && at->starts_with(prefix) && names.size() < max; ++at) names.emplace_back(*at);
     return names;
+  }
+  /// How many names begin with `prefix`.
+  size_t CountOf(std::string_view prefix) const {
+    size_t count = 0;
+    for (auto at = names_.lower_bound(prefix); at != names_.end() && at->starts_with(prefix); ++at) ++count;
+    return count;
   }
 
  private:

@@ -68,7 +68,10 @@ class Waiters {
     Done<JobBatch> done;
   };
 
-  Waiters(Claims& claims, size_t waiters_max) : claims_(claims), waiters_max_(waiters_max) {}
+  /// The table of topics has room for `topics` from the start: to grow later would hold up the shard.
+  Waiters(Claims& claims, size_t waiters_max, size_t topics = 0) : claims_(claims), waiters_max_(waiters_max) {
+    queues_.reserve(topics);
+  }
 
   /// The topic has appeared, or its settings have changed: all its shards are worth asking.
   void Open(std::string_view topic, uint32_t spread);

@@ -118,38 +118,6 @@ void AppendHistogram(std::string& out, std::string_view name, std::string_view l
   out += '\n';
 }
 
-/// What the collectors put into one family.
-struct Collected {
-  Kind kind = Kind::kGauge;
-  std::string help;
-  std::string lines;
-  size_t series = 0;
-};
-using CollectedFamilies = std::map<std::string, Collected, std::less<>>;
-
-class TextSamples final : public Samples {
- public:
-  TextSamples(CollectedFamilies& families, size_t series_max) : families_(families), series_max_(series_max) {}
-
-  void Add(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) override {
-    auto at = families_.find(name);
-    if (at == families_.end()) at = families_.emplace(name, Collected{kind, std::string(help), {}}).first;
-    Collected& family = at->second;
-    TOCSIN_CHECK(family.kind == kind && kind != Kind::kHistogram);
-    if (family.series++ >= series_max_) return;
-    labels_.clear();
-    AppendLabels(labels_, labels);
-    AppendSeries(family.lines, name, labels_);
-    AppendNumber(family.lines, value);
-    family.lines += '\n';
-  }
-
- private:
-  CollectedFamilies& families_;
-  const size_t series_max_;
-  std::string labels_;  // a member, so that a sample allocates nothing
-};
-
 void AppendFamily(std::string& out, std::string_view name, Kind kind, std::string_view help) {
   out += "# HELP ";
   out += name;
@@ -160,8 +128,58 @@ void AppendFamily(std::string& out, std::string_view name, Kind kind, std::strin
 
 }  // namespace
 
+/// What the collectors put into one family: lines, or a column of a table.
+struct Registry::Collected {
+  Kind kind = Kind::kGauge;
+  std::string help;
+  std::string lines = {};
+  size_t series = 0;
+  const Table* table = nullptr;
+  size_t column = 0;
+};
+
+class Registry::TextSamples final : public Samples {
+ public:
+  explicit TextSamples(Registry& registry) : registry_(registry) {}
+
+  void Add(Kind kind, std::string_view name, std::string_view help, const Labels& labels, double value) override {
+    Registry::Collected& family = FamilyOf(kind, name, help);
+    if (family.series++ >= registry_.series_max_) return;
+    labels_.clear();
+    AppendLabels(labels_, labels);
+    AppendSeries(family.lines, name, labels_);
+    AppendNumber(family.lines, value);
+    family.lines += '\n';
+  }
+
+  void Add(Table table) override {
+    TOCSIN_CHECK(table.values.size() == table.rows.size() * table.columns.size());
+    if (table.rows.empty()) return;
+    const Table* const kept =
+        registry_.collected_tables_.emplace_back(std::make_unique<const Table>(std::move(table))).get();
+    for (size_t column = 0; column < kept->columns.size(); ++column) {
+      const Table::Column& each = kept->columns[column];
+      Registry::Collected& family = FamilyOf(each.kind, each.name, each.help);
+      family.table = kept;
+      family.column = column;
+    }
+  }
+
+ private:
+  Registry::Collected& FamilyOf(Kind kind, std::string_view name, std::string_view help) {
+    auto at = registry_.collected_.find(name);
+    if (at == registry_.collected_.end()) {
+      at = registry_.collected_.emplace(name, Registry::Collected{kind, std::string(help)}).first;
+    }
+    TOCSIN_CHECK(at->second.kind == kind && kind != Kind::kHistogram);
+    return at->second;
+  }
+
+  Registry& registry_;
+  std::string labels_;  // a member, so that a sample allocates nothing
+};
+
 struct Registry::Series {
-  Labels labels;
   std::string text;  // of the labels
   std::variant<std::shared_ptr<Counter>, std::shared_ptr<Gauge>, std::shared_ptr<Histogram>> figure;
 
@@ -203,7 +221,7 @@ std::shared_ptr<T> Registry::Get(Kind kind, std::string_view name, std::string_v
   }
   auto at_series = family.series.find(text);
   if (at_series == family.series.end()) {
-    auto series = std::make_shared<const Series>(std::move(own), std::move(text), std::make_shared<T>());
+    auto series = std::make_shared<const Series>(std::move(text), std::make_shared<T>());
     at_series = family.series.emplace(series->text, series).first;
   }
   return std::get<std::shared_ptr<T>>(at_series->second->figure);
@@ -222,12 +240,11 @@ std::shared_ptr<Histogram> Registry::GetHistogram(std::string_view name, std::st
 }
 
 void Registry::DropSeries(std::string_view label, std::string_view value) {
+  const std::string text = LabelText(Labels{Label{std::string(label), std::string(value)}});
   const std::lock_guard lock(mutex_);
   for (auto& [name, family] : families_) {
-    std::erase_if(family.series, [&](const auto& series) {
-      return std::ranges::any_of(series.second->labels,
-                                 [&](const Label& own) { return own.name == label && own.value == value; });
-    });
+    auto at = family.series.lower_bound(text);
+    while (at != family.series.end() && at->first.starts_with(text)) at = family.series.erase(at);
   }
 }
 
@@ -249,42 +266,131 @@ Registry::Registration::~Registration() {
   registry_->collectors_.erase(number_);
 }
 
-std::vector<Registry::FamilyView> Registry::Look() {
-  const std::lock_guard lock(mutex_);
-  std::vector<FamilyView> views;
-  for (const auto& [name, family] : families_) {
-    if (family.series.empty()) continue;
-    FamilyView& view = views.emplace_back(name, family.kind, family.help);
-    view.series.reserve(family.series.size());
-    for (const auto& [text, series] : family.series) view.series.push_back(series);
+Registry::Rendering::Rendering(Registry& registry) : registry_(registry) {
+  const std::lock_guard collecting(registry_.collect_mutex_);
+  registry_.collected_.clear();
+  registry_.collected_tables_.clear();
+  TextSamples samples(registry_);
+  for (auto& [number, collector] : registry_.collectors_) collector(samples);
+  ++registry_.renderings_;
+}
+
+Registry::Rendering::~Rendering() {
+  if (ended_) return;
+  const std::lock_guard collecting(registry_.collect_mutex_);
+  --registry_.renderings_;
+}
+
+void Registry::Rendering::End() {
+  ended_ = true;
+  const std::lock_guard collecting(registry_.collect_mutex_);
+  if (--registry_.renderings_ > 0) return;
+  registry_.collected_.clear();
+  registry_.collected_tables_.clear();
+}
+
+bool Registry::Rendering::Next(std::string& out) {
+  constexpr size_t kPieceBytes = 32 << 10;
+  for (const size_t enough = out.size() + kPieceBytes; out.size() < enough;) {
+    if (!Step(out)) {
+      End();
+      return false;
+    }
   }
-  return views;
+  return true;
+}
+
+bool Registry::Rendering::Step(std::string& out) {
+  switch (part_) {
+    case Part::kHead:
+      return BeginFamily(out);
+    case Part::kCollected:
+      AppendCollected(out);
+      return true;
+    case Part::kOwn:
+      AppendOwn(out);
+      return true;
+  }
+  return false;
+}
+
+bool Registry::Rendering::BeginFamily(std::string& out) {
+  const std::scoped_lock lock(registry_.collect_mutex_, registry_.mutex_);
+  const auto collected = registry_.collected_.upper_bound(family_);
+  auto own = registry_.families_.upper_bound(family_);
+  while (own != registry_.families_.end() && own->second.series.empty()) ++own;
+  const bool has_collected = collected != registry_.collected_.end();
+  const bool has_own = own != registry_.families_.end();
+  if (!has_collected && !has_own) return false;
+  if (has_own && (!has_collected || own->first <= collected->first)) {
+    family_ = own->first;
+    AppendFamily(out, family_, own->second.kind, own->second.help);
+  } else {
+    family_ = collected->first;
+    AppendFamily(out, family_, collected->second.kind, collected->second.help);
+  }
+  part_ = Part::kCollected;
+  fresh_ = true;
+  return true;
+}
+
+void Registry::Rendering::AppendCollected(std::string& out) {
+  constexpr size_t kRows = 64;  // in one step
+  const std::lock_guard collecting(registry_.collect_mutex_);
+  const auto family = registry_.collected_.find(family_);
+  const bool there = family != registry_.collected_.end();
+  if (there && fresh_) out += family->second.lines;
+  if (there && family->second.table != nullptr) {
+    const Table& table = *family->second.table;
+    // By name: another scrape may have read the table again since.
+    size_t row = fresh_ ? 0 : static_cast<size_t>(std::ranges::upper_bound(table.rows, after_) - table.rows.begin());
+    const size_t stop = std::min(table.rows.size(), row + kRows);
+    for (; row < stop; ++row) {
+      out += family_;
+      out += '{';
+      out += table.label;
+      out += "=\"";
+      AppendEscaped(out, table.rows[row], true);
+      out += "\"} ";
+      AppendNumber(out, table.values[row * table.columns.size() + family->second.column]);
+      out += '\n';
+    }
+    if (stop < table.rows.size()) {
+      fresh_ = false;
+      after_ = table.rows[stop - 1];
+      return;
+    }
+  }
+  part_ = Part::kOwn;
+  fresh_ = true;
+}
+
+void Registry::Rendering::AppendOwn(std::string& out) {
+  constexpr size_t kSeries = 8;  // in one step: a histogram takes some 3 KiB
+  std::vector<std::shared_ptr<const Series>> some;
+  {
+    const std::lock_guard lock(registry_.mutex_);
+    const auto family = registry_.families_.find(family_);
+    if (family != registry_.families_.end()) {
+      const auto& series = family->second.series;
+      auto at = fresh_ ? series.begin() : series.upper_bound(after_);
+      for (; at != series.end() && some.size() < kSeries; ++at) some.push_back(at->second);
+    }
+  }
+  for (const auto& series : some) series->Append(out, family_);
+  if (some.size() < kSeries) {
+    part_ = Part::kHead;
+  } else {
+    fresh_ = false;
+    after_ = some.back()->text;
+  }
 }
 
 std::string Registry::RenderPrometheus() {
-  CollectedFamilies collected;
-  {
-    const std::lock_guard collecting(collect_mutex_);
-    TextSamples samples(collected, series_max_);
-    for (auto& [number, collector] : collectors_) collector(samples);
-  }
   std::string out;
-  out.reserve(last_bytes_.load(std::memory_order_relaxed));
-  auto next = collected.begin();
-  const auto append_up_to = [&](std::string_view name) {  // the collected families before this name
-    for (; next != collected.end() && (name.empty() || next->first < name); ++next) {
-      AppendFamily(out, next->first, next->second.kind, next->second.help);
-      out += next->second.lines;
-    }
-  };
-  for (const FamilyView& family : Look()) {
-    append_up_to(family.name);
-    AppendFamily(out, family.name, family.kind, family.help);
-    if (next != collected.end() && next->first == family.name) out += next++->second.lines;
-    for (const auto& series : family.series) series->Append(out, family.name);
+  Rendering rendering(*this);
+  while (rendering.Next(out)) {
   }
-  append_up_to({});
-  last_bytes_.store(out.size() + out.size() / 16, std::memory_order_relaxed);
   return out;
 }
 

@@ -84,6 +84,46 @@ TEST(Registry, CardinalityIsBounded) {
                               "a_total{topic=\"other\"} 8\n"));
 }
 
+TEST(Registry, ATableIsShownFamilyByFamily) {
+  Registry registry;
+  registry.GetGauge("b", "B.")->Set(5);
+  const auto registration = registry.AddCollector([](Samples& samples) {
+    samples.Add(Table{.label = "topic",
+                      .columns = {{Kind::kGauge, "c", "C."}, {Kind::kCounter, "a_total", "A."}},
+                      .rows = {"x", "y\""},
+                      .values = {1, 2, 3, 4}});
+  });
+  EXPECT_EQ(registry.RenderPrometheus(),
+            "# HELP a_total A.\n# TYPE a_total counter\na_total{topic=\"x\"} 2\na_total{topic=\"y\\\"\"} 4\n"
+            "# HELP b B.\n# TYPE b gauge\nb 5\n"
+            "# HELP c C.\n# TYPE c gauge\nc{topic=\"x\"} 1\nc{topic=\"y\\\"\"} 3\n");
+}
+
+TEST(Registry, ARenderingGoesOnThoughSeriesComeAndGo) {
+  Registry registry;
+  std::vector<std::string> rows;
+  for (int i = 0; i < 2000; ++i) rows.push_back(std::to_string(10'000 + i));
+  const auto registration = registry.AddCollector([&](Samples& samples) {
+    Table table{.label = "topic", .columns = {{Kind::kGauge, "depth", "Depth."}}, .rows = rows};
+    table.values.assign(rows.size(), 1);
+    samples.Add(std::move(table));
+  });
+  for (int i = 0; i < 100; ++i) registry.GetHistogram("late_seconds", "Late.", {{"topic", std::to_string(100 + i)}});
+  Registry::Rendering rendering(registry);
+  std::string text;
+  ASSERT_TRUE(rendering.Next(text));
+  rows.erase(rows.begin() + 10, rows.begin() + 1900);
+  const Registry::Rendering other(registry);  // reads the table again: the first goes on in it
+  registry.DropSeries("topic", "150");
+  while (rendering.Next(text)) {
+  }
+  EXPECT_THAT(text, HasSubstr("depth{topic=\"10000\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("depth{topic=\"11999\"} 1\n# HELP late_seconds"));
+  EXPECT_THAT(text, HasSubstr("late_seconds_count{topic=\"199\"} 0\n"));
+  EXPECT_THAT(text, Not(HasSubstr("late_seconds_count{topic=\"150\"}")));
+  EXPECT_EQ(text.find("# TYPE depth"), text.rfind("# TYPE depth"));
+}
+
 TEST(Registry, CollectorsFillFiguresAtTheScrape) {
   Registry registry;
   double value = 1;

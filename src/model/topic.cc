@@ -129,6 +129,10 @@ std::unexpected<Error> NoSuchTopic(std::string_view topic) {
   return FailField(Code::kTopicNotFound, "topic", "there is no topic {}", Shown(topic));
 }
 
+std::unexpected<Error> TooManyTopics(uint64_t most) {
+  return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed (limits.topics)", most);
+}
+
 Status Validate(const Topic& topic) {
   TOCSIN_TRY(ValidateTopicName(topic.name));
   for (const TopicSetting& setting : kSettings) TOCSIN_TRY(CheckRange(setting, setting.get(topic)));

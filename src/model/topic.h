@@ -83,6 +83,8 @@ void Apply(const TopicChange& change, Topic& topic);
 
 /// The answer to a call for a topic that does not exist.
 std::unexpected<Error> NoSuchTopic(std::string_view topic);
+/// The answer to a call that would create one more than the most that there may be.
+std::unexpected<Error> TooManyTopics(uint64_t most);
 
 Status ValidateTopicName(std::string_view name);
 Status Validate(const Topic& topic);

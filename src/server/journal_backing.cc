@@ -19,6 +19,7 @@ journal::Options JournalOptions(const Config& config) {
           .sync_interval = config.durability_interval,
           .segment_bytes = config.journal_segment_size,
           .memory_limit_bytes = config.memory_limit,
+          .topics = static_cast<size_t>(config.limits_topics),
           .begin_anew = config.begin_anew};
 }
 // The cast above: one order for both.

@@ -15,7 +15,6 @@
 namespace tocsin {
 namespace {
 
-constexpr size_t kScrapesMax = 4;    // that wait: their texts are large, and Prometheus asks only every few seconds
 constexpr Millis kStopTime{10'000};  // for requests under way when the server is told to stop
 
 /// How much memory requests and answers under way may take together, in addition to the stored jobs.
@@ -105,7 +104,10 @@ void ServerNode::MakeShards() {
     parts.push_back(
         {.loop = loops_[shard].get(), .store = &backing_->store(shard), .shared = backing_->shared_store(shard)});
   }
-  const Limits limits{.payload_bytes = config_.limits_payload_size, .batch = static_cast<size_t>(config_.limits_batch)};
+  const Limits limits{.payload_bytes = config_.limits_payload_size,
+                      .batch = static_cast<size_t>(config_.limits_batch),
+                      .topics = static_cast<size_t>(config_.limits_topics),
+                      .topics_per_prefix = static_cast<size_t>(config_.limits_topics_per_prefix)};
   service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, limits, sinks_.get());
   service_->OnFailed([](const Error& error) {
     // Acknowledge nothing more, and run no destructor that would touch the files: the next start recovers.
@@ -115,7 +117,7 @@ void ServerNode::MakeShards() {
 }
 
 void ServerNode::MakeServers() {
-  scraper_ = std::make_unique<Worker>("tocsin-metrics", kScrapesMax);
+  scraper_ = std::make_unique<Worker>("tocsin-metrics");
   budget_ = std::make_unique<net::Budget>(TransferMemory(config_), metrics_);
   const NodeInfo node{std::string(Version()), loops_.size(), clock_.IoNow(), connections_, backing_->cluster()};
   const http::Context http{*service_, clock_, virtual_clock_.get(), metrics_, *scraper_, node};

@@ -94,13 +94,14 @@ Status RedisBacking::MakeStores(redis::Options options) {
     TOCSIN_ASSIGN(auto client, Prefixed("redis", redis::Client::Make(loop->io(), options, parts_.metrics)));
     Part& part = shards_.emplace_back();
     part.client = std::move(client);
-    part.store =
-        std::make_unique<redis::RedisStore>(*part.client, parts_.clock,
-                                            redis::StoreOptions{.prefix = parts_.config.redis_prefix,
-                                                                .node = parts_.self.id,
-                                                                .shard = static_cast<uint32_t>(shards_.size() - 1),
-                                                                .shards = static_cast<uint32_t>(parts_.loops.size()),
-                                                                .clock = clock});
+    part.store = std::make_unique<redis::RedisStore>(
+        *part.client, parts_.clock,
+        redis::StoreOptions{.prefix = parts_.config.redis_prefix,
+                            .node = parts_.self.id,
+                            .shard = static_cast<uint32_t>(shards_.size() - 1),
+                            .shards = static_cast<uint32_t>(parts_.loops.size()),
+                            .clock = clock,
+                            .topics = static_cast<uint64_t>(parts_.config.limits_topics)});
   }
   return {};
 }

@@ -48,7 +48,7 @@ def test_large_answers_are_packed_for_those_who_take_that(shared_server, client)
     for plain in ("identity", "gzip;q=0, *;q=0", ""):
         answer = client.get(url, headers={"Accept-Encoding": plain})
         assert "content-encoding" not in answer.headers
-        assert int(answer.headers["content-length"]) > 3 * int(packed.headers["content-length"])
+        assert answer.num_bytes_downloaded > 3 * packed.num_bytes_downloaded
     assert "content-encoding" not in client.get(shared_server.url + "/healthz").headers
 
 
@@ -91,7 +91,10 @@ def test_head_is_get_without_the_body(shared_server, client):
     for path in ("/healthz", "/metrics"):
         answer = client.head(shared_server.url + path)
         assert (answer.status_code, answer.content) == (200, b"")
-        assert int(answer.headers["content-length"]) > 10
+        if path == "/metrics":  # its length is not known before
+            assert answer.headers["transfer-encoding"] == "chunked"
+        else:
+            assert int(answer.headers["content-length"]) > 10
     assert client.head(shared_server.topic("t") + "/reserve").status_code == 405
 
 

@@ -57,6 +57,16 @@ struct GzipStream {
     z.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // zlib reads only
     z.avail_in = static_cast<uInt>(bytes.size());
   }
+  void Deflate(std::string_view bytes, int flush, std::string& packed) {
+    Give(bytes);
+    std::array<char, 16 << 10> out;
+    do {
+      z.next_out = reinterpret_cast<Bytef*>(out.data());
+      z.avail_out = out.size();
+      TOCSIN_CHECK(deflate(&z, flush) != Z_STREAM_ERROR);
+      packed.append(out.data(), out.size() - z.avail_out);
+    } while (z.avail_out == 0);
+  }
 
   z_stream z{};
   const bool usable;
@@ -86,29 +96,22 @@ bool Packing::Pays() const { return stream_->usable && packed_.size() < body_.si
 
 bool Packing::Step() {
   if (!stream_->usable) return true;
-  z_stream& z = stream_->z;
   const std::string_view slice = std::string_view(body_).substr(done_, kGzipBytesAtOnce);
   done_ += slice.size();
   const bool last = done_ == body_.size();
-  stream_->Give(slice);
-  std::array<char, 16 << 10> out;
-  do {
-    z.next_out = reinterpret_cast<Bytef*>(out.data());
-    z.avail_out = out.size();
-    TOCSIN_CHECK(deflate(&z, last ? Z_FINISH : Z_NO_FLUSH) != Z_STREAM_ERROR);
-    packed_.append(out.data(), out.size() - z.avail_out);
-  } while (z.avail_out == 0);
+  stream_->Deflate(slice, last ? Z_FINISH : Z_NO_FLUSH, packed_);
   return last;
 }
 
-bool PackAll(std::string& body) {
-  if (body.size() < kGzipBytesMin) return false;
-  Packing packing(std::move(body));
-  while (!packing.Step()) {
-  }
-  const bool pays = packing.Pays();
-  body = pays ? packing.TakePacked() : packing.TakeBody();
-  return pays;
+PackStream::PackStream() : stream_(std::make_unique<GzipStream>()) {}
+PackStream::~PackStream() = default;
+
+bool PackStream::usable() const { return stream_->usable; }
+
+std::string PackStream::Pack(std::string_view piece, bool last) {
+  std::string packed;
+  stream_->Deflate(piece, last ? Z_FINISH : Z_SYNC_FLUSH, packed);
+  return packed;
 }
 
 }  // namespace tocsin::http

@@ -1,6 +1,7 @@
 // Compresses answers. Gzip compresses small ones in one step. Each shard has one, for its thread alone: its state takes
 // a quarter of a MiB, and making one for each answer would cost more than the compression. Packing compresses a large
-// answer in steps of less than a millisecond, so that jobs of the shard are not late.
+// answer in steps of less than a millisecond, so that jobs of the shard are not late. PackStream compresses an answer
+// that is made while it is sent.
 #pragma once
 
 #include <memory>
@@ -32,9 +33,21 @@ class Gzip {
   std::unique_ptr<GzipStream> stream_;  // made at the first use
 };
 
-/// Compresses a body of any size in one step, for threads that serve no jobs. False, without effect, if the result
-/// would not be shorter.
-bool PackAll(std::string& body);
+class PackStream {
+ public:
+  PackStream();
+  ~PackStream();
+  PackStream(const PackStream&) = delete;
+  PackStream& operator=(const PackStream&) = delete;
+
+  /// False if there is no memory: Pack must not be called.
+  bool usable() const;
+  /// What to send for this piece; all of it can be unpacked when it arrives.
+  std::string Pack(std::string_view piece, bool last);
+
+ private:
+  const std::unique_ptr<GzipStream> stream_;
+};
 
 class Packing {
  public:

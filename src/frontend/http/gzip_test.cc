@@ -70,15 +70,18 @@ TEST(Packing, KnowsWhenItDoesNotPayAndWhatItTakes) {
   EXPECT_FALSE(packing.Pays());
 }
 
-TEST(PackAll, PacksWhatShrinksAndLeavesTheRest) {
-  std::string text = Text(5 * kGzipBytesAtOnce);
-  EXPECT_TRUE(PackAll(text));
-  EXPECT_EQ(Unzip(text, 5 * kGzipBytesAtOnce), Text(5 * kGzipBytesAtOnce));
-  for (const std::string& kept : {Noise(2 * kGzipBytesAtOnce), Text(100)}) {
-    std::string body = kept;
-    EXPECT_FALSE(PackAll(body));
-    EXPECT_EQ(body, kept);
+TEST(PackStream, PacksPieceByPiece) {
+  PackStream stream;
+  ASSERT_TRUE(stream.usable());
+  const std::string text = Text(100'000) + Noise(50'000);
+  std::string packed;
+  for (size_t at = 0; at < text.size(); at += 30'000) {
+    const std::string piece = stream.Pack(std::string_view(text).substr(at, 30'000), at + 30'000 >= text.size());
+    EXPECT_FALSE(piece.empty());
+    packed += piece;
   }
+  EXPECT_LT(packed.size(), 100'000U);
+  EXPECT_EQ(Unzip(packed, text.size()), text);
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ Status SubmitJobs(Call& call) {
   auto send = [ids = std::move(own_ids), document = std::move(document)](Answer& answer, const auto& jobs) {
     answer.Send({.status = StatusOf(jobs), .body = EncodeSubmitted(jobs, ids)});
   };
+  if (call.grant != nullptr) request.prefix = call.grant->prefix;
   call.context.service.Submit(call.loop, std::move(request), call.answer.Then(std::move(send)));
   return {};
 }
@@ -152,19 +153,55 @@ Status ShowReady(Call& call) {
   return {};
 }
 
-Status ShowMetrics(Call& call) {
-  const auto response = std::make_shared<Response>();
-  response->content_type = "text/plain; version=0.0.4";
-  call.context.scraper.Run(
-      call.loop,
-      [response, &metrics = call.context.metrics, pack = call.session.TakesGzip()] {
-        response->body = metrics.RenderPrometheus();
-        response->gzipped = pack && PackAll(response->body);
+/// A scrape that is sent while it is made.
+struct Scraping {
+  Loop& loop;
+  Worker& worker;
+  metrics::Registry& metrics;
+  std::unique_ptr<PackStream> gzip = {};  // null: not compressed
+  bool begun = false;
+  std::optional<metrics::Registry::Rendering> rendering = {};
+  std::string piece = {};  // the last one
+  bool last = false;
+};
+
+constexpr size_t kScrapesMax =
+    4;  // that wait for their beginning: it takes long, and Prometheus asks every few seconds
+
+void NextPiece(const std::shared_ptr<Scraping>& scraping, Worker::Done done) {
+  const bool begins = !scraping->begun;
+  scraping->begun = true;
+  scraping->worker.Run(
+      scraping->loop,
+      [scraping] {
+        if (!scraping->rendering) scraping->rendering.emplace(scraping->metrics);
+        std::string piece;
+        scraping->last = !scraping->rendering->Next(piece);
+        scraping->piece = scraping->gzip ? scraping->gzip->Pack(piece, scraping->last) : std::move(piece);
       },
-      [response, answer = std::move(call.answer)](const Status& status) mutable {
-        if (!status) return answer.Fail(status.error());
-        answer.Send(std::move(*response));
-      });
+      std::move(done), begins ? kScrapesMax : SIZE_MAX);
+}
+
+Status ShowMetrics(Call& call) {
+  const auto scraping = std::make_shared<Scraping>(call.loop, call.context.scraper, call.context.metrics);
+  if (call.session.TakesGzip() && call.answer.MakeRoom(kPackingBytes)) scraping->gzip = std::make_unique<PackStream>();
+  if (scraping->gzip && !scraping->gzip->usable()) scraping->gzip.reset();
+  auto send = [scraping](Answer& answer, const Status& status) {
+    if (!status) return answer.Fail(status.error());
+    Response response{.body = std::move(scraping->piece),
+                      .content_type = "text/plain; version=0.0.4",
+                      .gzipped = scraping->gzip != nullptr};
+    if (!scraping->last) {
+      response.more = [scraping](TakePiece take) {
+        NextPiece(scraping, [scraping, take = std::move(take)](const Status&) mutable {
+          take(std::move(scraping->piece), scraping->last);
+        });
+      };
+      response.more_bytes = scraping->gzip ? kPackingBytes : 0;
+    }
+    answer.Send(std::move(response));
+  };
+  NextPiece(scraping, net::GuardedAnswer(std::move(call.answer), std::move(send)));
   return {};
 }
 

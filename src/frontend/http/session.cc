@@ -77,6 +77,7 @@ void Session::OnClose() {
   phase_ = Phase::kEnded;
   if (const auto parked = Unpark()) server_.context().service.CancelReserve(*parked);
   ReleaseLeases();
+  more_ = nullptr;
 }
 
 void Session::Drain() {

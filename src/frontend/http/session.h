@@ -40,13 +40,19 @@ struct ParsedBody {
   std::exception_ptr failure;
 };
 
+/// The rest of a body that is made while it is sent: hands the next piece to its argument, on the session's loop.
+using TakePiece = std::move_only_function<void(std::string piece, bool last)>;
+using MoreBody = std::move_only_function<void(TakePiece)>;
+
 struct Response {
   int status = 200;
   std::string body;
   std::string_view content_type = "application/json";
-  std::string allow;     // of a 405: the methods that the path takes
-  bool gzipped = false;  // the body is packed already
-  Leases leases = {};    // that it hands out: released if it cannot be sent
+  std::string allow;      // of a 405: the methods that the path takes
+  bool gzipped = false;   // the body is packed already
+  Leases leases = {};     // that it hands out: released if it cannot be sent
+  MoreBody more = {};     // none: the body is whole
+  size_t more_bytes = 0;  // memory that it takes
 };
 
 Response ErrorResponse(const Error& error);
@@ -80,7 +86,7 @@ class Session final : public net::Connection {
     kHeader,  // the first byte of a request has arrived
     kBody,
     kHandling,  // a handler has the request
-    kPacking,   // the answer is being compressed
+    kPacking,   // the answer is being compressed, or its next piece made
     kWriting,
     kEnded,  // closed, or lingering after the last answer
   };
@@ -123,6 +129,10 @@ class Session final : public net::Connection {
   void SendAs(Response response, std::string_view encoding);
   void ReleaseLeases();
   void MakeHead(const Response& response, std::string_view encoding);
+  /// What is written next, behind out_head_.
+  void SetBody(std::string body, bool last);
+  void AskForMore();
+  void OnPiece(std::string piece, bool last);
   void Write();
   /// The rest of the answer waits for the client: false if there is no room for it.
   bool HoldAnswer();
@@ -162,7 +172,10 @@ class Session final : public net::Connection {
   Leases leases_;  // in the answer that is under way
   std::string out_head_;
   std::string out_body_;
-  size_t out_sent_ = 0;  // of head and body
+  size_t out_sent_ = 0;    // of head and body
+  MoreBody more_;          // the pieces that follow, if any
+  size_t more_bytes_ = 0;  // memory that these take
+  bool chunked_ = false;
   net::Charge answer_charge_;
 };
 

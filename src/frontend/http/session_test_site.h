@@ -45,7 +45,7 @@ class TestSite : public net::SocketTest {
   static inline size_t large_bytes = 1024;  // of the answer to /large
 
   metrics::Registry metrics_;
-  Worker scraper_{"scraper", 4};
+  Worker scraper_{"scraper"};
   MemoryStore store_;
   Service service_{{{.loop = &loop_, .store = &store_}}, clock_, metrics_};
   net::Budget budget_{kBudget, metrics_};

@@ -47,6 +47,7 @@ void Session::Send(Response response) {
   if (!open()) return ReleaseLeases();
   Unpark();
   if (response.gzipped) return SendAs(std::move(response), kGzipped);
+  if (response.more) return SendAs(std::move(response), kVary);
   const bool packable = response.body.size() >= kGzipBytesMin && request_;
   if (!packable) return SendAs(std::move(response), {});
   if (!TakesGzip()) return SendAs(std::move(response), kVary);
@@ -86,17 +87,25 @@ void Session::PackNext(Response response) {
 }
 
 void Session::SendAs(Response response, std::string_view encoding) {
-  answer_charge_.Lower(response.body.size());  // a handler may have asked for more room than it needed
-  if (!answer_charge_.Reach(response.body.size(), account_)) {
+  const size_t bytes = response.body.size() + response.more_bytes;
+  answer_charge_.Lower(bytes);  // a handler may have asked for more room than it needed
+  if (!answer_charge_.Reach(bytes, account_)) {
     ReleaseLeases();
     response = ErrorResponse(server_.NoRoom());  // small: no charge is needed
     encoding = {};
   }
   server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
   if (server_.draining()) keep_alive_ = false;
+  chunked_ = response.more && request_->get().version() >= 11;
+  if (response.more && !chunked_) keep_alive_ = false;  // the end of the connection is that of the body
   MakeHead(response, encoding);
   DropRequest();
-  out_body_ = head_ ? std::string() : std::move(response.body);
+  net::Free(out_body_);
+  if (!head_) {
+    more_ = std::move(response.more);
+    more_bytes_ = response.more_bytes;
+    SetBody(std::move(response.body), !more_);
+  }
   out_sent_ = 0;
   Enter(Phase::kWriting, net::Deadline::kMovedTime);
   Write();
@@ -109,8 +118,12 @@ void Session::MakeHead(const Response& response, std::string_view encoding) {
   out_head_ += std::string_view(beast::http::obsolete_reason(static_cast<beast::http::status>(response.status)));
   out_head_ += "\r\nContent-Type: ";
   out_head_ += response.content_type;
-  out_head_ += "\r\nContent-Length: ";
-  AppendInteger(out_head_, static_cast<int64_t>(response.body.size()));
+  if (chunked_) {
+    out_head_ += "\r\nTransfer-Encoding: chunked";
+  } else if (!response.more) {
+    out_head_ += "\r\nContent-Length: ";
+    AppendInteger(out_head_, static_cast<int64_t>(response.body.size()));
+  }
   out_head_ += "\r\n";
   out_head_ += encoding;
   if (!response.allow.empty()) fmt::format_to(std::back_inserter(out_head_), "Allow: {}\r\n", response.allow);
@@ -121,6 +134,32 @@ void Session::MakeHead(const Response& response, std::string_view encoding) {
     out_head_ += "Connection: keep-alive\r\n";
   }
   out_head_ += "\r\n";
+}
+
+void Session::SetBody(std::string body, bool last) {
+  if (chunked_ && !body.empty()) {
+    fmt::format_to(std::back_inserter(out_head_), "{:x}\r\n", body.size());
+    body += "\r\n";
+  }
+  if (chunked_ && last) body += "0\r\n\r\n";
+  out_body_ = std::move(body);
+}
+
+void Session::AskForMore() {
+  phase_ = Phase::kPacking;
+  deadline_.Clear();
+  more_(Handler([this](std::string piece, bool last) { OnPiece(std::move(piece), last); }));
+}
+
+void Session::OnPiece(std::string piece, bool last) {
+  if (!open()) return;
+  if (last) more_ = nullptr;
+  out_head_.clear();
+  SetBody(std::move(piece), last);
+  out_sent_ = 0;
+  if (!answer_charge_.Reach(out_body_.size() + more_bytes_, account_)) return Cut();
+  Enter(Phase::kWriting, net::Deadline::kMovedTime);
+  Write();
 }
 
 void Session::Write() {
@@ -153,14 +192,16 @@ bool Session::HoldAnswer() {
     (out_head_.substr(of_head) + out_body_.substr(out_sent_ - of_head)).swap(out_body_);
     net::Free(out_head_);
     out_sent_ = 0;
-    answer_charge_.Lower(left + ahead);
+    answer_charge_.Lower(left + ahead + more_bytes_);
   }
-  return answer_charge_.Hold(std::min(left, out_body_.size()) + ahead, account_);
+  return answer_charge_.Hold(std::min(left, out_body_.size()) + ahead + more_bytes_, account_);
 }
 
 void Session::OnSent() {
   if (!open()) return;
   net::Free(out_body_);
+  if (more_) return AskForMore();
+  more_bytes_ = 0;
   answer_charge_.Clear();
   if (keep_alive_) return Next();
   if (!unread_ && buffer_.size() == 0) return Close();

@@ -127,6 +127,7 @@ void Pipeline::Dispatch(SubmitRun run) {
       jobs = jobs.subspan(part.items);
     }
   };
+  if (session_.grant() != nullptr) run.request.prefix = session_.grant()->prefix;
   server.context().service.Submit(server.loop(), std::move(run.request), answer.Then(std::move(write)));
 }
 

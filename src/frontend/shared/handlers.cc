@@ -33,7 +33,7 @@ constexpr auto kShow = [](Reply& reply, const auto& value) {
 };
 
 void Change(Call call, IfUnknown if_unknown) {
-  ChangeTopicRequest request{std::move(call.topic), std::move(call.change), if_unknown};
+  ChangeTopicRequest request{std::move(call.topic), std::move(call.change), if_unknown, std::move(call.prefix)};
   call.service.ChangeTopic(call.loop, std::move(request),
                            Answer<ChangedTopic>(std::move(call.reply), [](Reply& reply, const ChangedTopic& changed) {
                              Show(reply.Begin(), changed.topic);
@@ -53,36 +53,60 @@ void ShowTopic(Call call) {
   call.service.ShowTopic(call.loop, std::move(call.topic), Answer<TopicReport>(std::move(call.reply), kShow));
 }
 
-/// A long answer that is written in steps, of which the loop does one in a turn. `step` returns false at the end.
+/// A long answer that is written in steps, of which the loop does one in a turn. `step` returns false at the end; then
+/// `then` runs, or the answer is sent.
 struct LongAnswer {
   Service& service;
   Loop& loop;
   std::unique_ptr<Reply> reply;
-  std::move_only_function<bool()> step;
+  std::move_only_function<bool()> step = {};
+  std::move_only_function<void(const std::shared_ptr<LongAnswer>&)> then = {};
 };
 
 void WriteOn(const std::shared_ptr<LongAnswer>& answer) {
   const auto connection = answer->reply->connection();
   connection->Guard([&] {
-    if (!answer->step()) return answer->reply->Send();
+    if (!answer->step()) {
+      if (auto then = std::exchange(answer->then, nullptr)) return then(answer);
+      return answer->reply->Send();
+    }
     answer->service.InTurn(answer->loop, [answer] { WriteOn(answer); });
   });
 }
 
+void WriteTopics(const std::shared_ptr<LongAnswer>& answer, TopicReports topics, size_t bytes) {
+  Reply& reply = *answer->reply;
+  if (const Status room = reply.MakeRoom(bytes); !room) return reply.Fail(room.error());
+  ValueWriter& out = reply.BeginSingle("topics");
+  out.Array(topics.size());
+  answer->step = [&out, left = std::move(topics)]() mutable {
+    constexpr size_t kEach = 32;
+    for (size_t i = 0; i < kEach && !left.empty(); ++i, left.pop_front()) Show(out, left.front());
+    if (left.empty()) out.EndArray();
+    return !left.empty();
+  };
+  WriteOn(answer);
+}
+
 void ListTopics(Call call) {
+  struct Measured {
+    TopicReports topics;
+    size_t next = 0;
+    size_t bytes = 0;
+  };
   const auto answer = std::make_shared<LongAnswer>(call.service, call.loop, std::move(call.reply));
   const auto begin = [answer](TopicReports& topics) {
-    Reply& reply = *answer->reply;
-    size_t bytes = 0;
-    for (const TopicReport& topic : topics) bytes += BytesMax(topic.figures.topic);
-    if (const Status room = reply.MakeRoom(bytes); !room) return reply.Fail(room.error());
-    ValueWriter& out = reply.BeginSingle("topics");
-    out.Array(topics.size());
-    answer->step = [&out, left = std::move(topics)]() mutable {
-      constexpr size_t kEach = 32;
-      for (size_t i = 0; i < kEach && !left.empty(); ++i, left.pop_front()) Show(out, left.front());
-      if (left.empty()) out.EndArray();
-      return !left.empty();
+    const auto measured = std::make_shared<Measured>(std::move(topics));
+    answer->step = [measured] {
+      constexpr size_t kEach = 2048;
+      const size_t stop = std::min(measured->topics.size(), measured->next + kEach);
+      for (; measured->next < stop; ++measured->next) {
+        measured->bytes += BytesMax(measured->topics[measured->next].figures.topic);
+      }
+      return stop < measured->topics.size();
+    };
+    answer->then = [measured](const std::shared_ptr<LongAnswer>& to) {
+      WriteTopics(to, std::move(measured->topics), measured->bytes);
     };
     WriteOn(answer);
   };

@@ -9,7 +9,7 @@ void ShardStore::Amend(std::string_view name, std::span<const Amendment> amendme
   ApplyAll<&ShardStore::AmendOne>(name, amendments, now, std::move(done));
 }
 
-Amended ShardStore::AmendOne(uint16_t topic, const Amendment& amendment, Moment now) {
+Amended ShardStore::AmendOne(TopicNumber topic, const Amendment& amendment, Moment now) {
   const Index index = tier_.Find(topic, amendment.job);
   if (index == 0) return {AmendOutcome::kUnknown, {}};
   HotJob& hot = tier_.at(index);
@@ -78,7 +78,7 @@ void ShardStore::Count(std::string_view name, std::span<const CountEvent> events
   ApplyAll<&ShardStore::CountOne>(name, events, now, std::move(done));
 }
 
-Counted ShardStore::CountOne(uint16_t topic, const CountEvent& event, Moment now) {
+Counted ShardStore::CountOne(TopicNumber topic, const CountEvent& event, Moment now) {
   const Index index = tier_.Find(topic, event.job);
   if (index == 0) return {CountOutcome::kUnknown, 0};
   HotJob& hot = tier_.at(index);

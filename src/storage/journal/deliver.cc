@@ -15,7 +15,7 @@ constexpr size_t kEarlyMax = 10'000;
 }  // namespace
 
 void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
-  uint16_t number = kNoTopic;
+  TopicNumber number = kNoTopic;
   if (!Ready(name, number, done)) return;
   tier_.MakeDueReady(now, kClaimBudget, [this](Index index) { EraseJob(index); });
   TopicState& topic = tier_.topic(number);
@@ -68,7 +68,7 @@ void ShardStore::Settle(std::string_view name, std::span<const Settlement> settl
   ApplyAll<&ShardStore::SettleOne>(name, settlements, now, std::move(done));
 }
 
-SettleOutcome ShardStore::SettleOne(uint16_t topic, const Settlement& settlement, Moment now) {
+SettleOutcome ShardStore::SettleOne(TopicNumber topic, const Settlement& settlement, Moment now) {
   const uint32_t lease = tier_.LeaseOf(settlement.token, topic);
   if (lease == 0) return SettleOutcome::kStale;
   const Index index = tier_.lease(lease).job;

@@ -4,7 +4,7 @@
 
 namespace tocsin::journal {
 
-HotTier::HotTier(ChunkSource& source)
+HotTier::HotTier(ChunkSource& source, size_t topics)
     : jobs_(source),
       leases_(source),
       bodies_(source),
@@ -12,31 +12,33 @@ HotTier::HotTier(ChunkSource& source)
       by_own_(source),
       steady_({&jobs_}),
       utc_({&jobs_}),
-      expiry_({&leases_}) {}
+      expiry_({&leases_}) {
+  topic_numbers_.reserve(topics);
+}
 
-uint16_t HotTier::FindTopic(std::string_view name) const {
+TopicNumber HotTier::FindTopic(std::string_view name) const {
   const auto found = topic_numbers_.find(name);
   return found == topic_numbers_.end() ? kNoTopic : found->second;
 }
 
-uint16_t HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared) {
-  auto free = std::ranges::find_if(topics_, [](const TopicState& each) { return !each.used && each.jobs == 0; });
-  if (free == topics_.end()) {
-    if (topics_.size() == kNoTopic) return kNoTopic;
-    free = topics_.emplace(topics_.end());
+TopicNumber HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared) {
+  if (free_numbers_.empty()) {
+    free_numbers_.push_back(static_cast<TopicNumber>(topics_.size()));
+    topics_.push_back(std::make_unique<TopicState>());
   }
-  *free = TopicState{};
-  free->settings = settings;
-  free->hash = TableHash(settings.name);
-  free->shared = std::move(shared);
-  free->used = true;
-  const auto number = static_cast<uint16_t>(free - topics_.begin());
+  const TopicNumber number = free_numbers_.back();
+  free_numbers_.pop_back();
+  TopicState& topic = *topics_[number];
+  topic.settings = settings;
+  topic.hash = TableHash(settings.name);
+  topic.shared = std::move(shared);
+  topic.used = true;
   topic_numbers_[settings.name] = number;
   return number;
 }
 
-void HotTier::RetireTopic(uint16_t number) {
-  TopicState& topic = topics_[number];
+void HotTier::RetireTopic(TopicNumber number) {
+  TopicState& topic = *topics_[number];
   topic_numbers_.erase(topic.settings.name);
   topic.used = false;
   // What the jobs hold no longer counts against the capacity of the name, which may be used again.
@@ -47,14 +49,15 @@ void HotTier::RetireTopic(uint16_t number) {
   AddUse(number, admitted, figures.bytes);
 }
 
-void HotTier::RemoveTopic(uint16_t number) {
-  TopicState& topic = topics_[number];
+void HotTier::RemoveTopic(TopicNumber number) {
+  TopicState& topic = *topics_[number];
   TOCSIN_CHECK(topic.jobs == 0);
   if (topic.used) RetireTopic(number);
   topic = TopicState{};
+  free_numbers_.push_back(number);
 }
 
-Index HotTier::Create(uint16_t topic, Uid uid, size_t body_size) {
+Index HotTier::Create(TopicNumber topic, Uid uid, size_t body_size) {
   const BlobArena::Handle body = bodies_.Allocate(body_size);
   if (body == 0) return 0;
   const Index index = jobs_.Allocate();
@@ -80,7 +83,7 @@ uint64_t HotTier::OwnHash(uint64_t topic_hash, std::string_view key, std::string
 std::optional<uint64_t> HotTier::OwnHash(const HotJob& hot) const {
   const BodyId id = DecodeId(BodyOf(hot));
   if (id.own_id.empty()) return std::nullopt;
-  return OwnHash(topics_[hot.topic].hash, id.key, id.own_id);
+  return OwnHash(topics_[hot.topic]->hash, id.key, id.own_id);
 }
 
 bool HotTier::Link(Index index) {
@@ -91,8 +94,8 @@ bool HotTier::Link(Index index) {
     return false;
   }
   hot.flags |= kAdmitted;
-  topics_[hot.topic].figures.bytes += CountedBytes(BodyOf(hot));
-  ++topics_[hot.topic].jobs;
+  topics_[hot.topic]->figures.bytes += CountedBytes(BodyOf(hot));
+  ++topics_[hot.topic]->jobs;
   return true;
 }
 
@@ -105,7 +108,7 @@ void HotTier::Erase(Index index) {
   Detach(index);
   HotJob& hot = jobs_[index];
   Discharge(hot);
-  --topics_[hot.topic].jobs;
+  --topics_[hot.topic]->jobs;
   by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
   if (const auto own = OwnHash(hot)) by_own_.Erase(*own, index);
   if (hot.flags & kHasDetails) {
@@ -117,14 +120,14 @@ void HotTier::Erase(Index index) {
 }
 
 uint64_t& HotTier::GaugeOf(const HotJob& hot) {
-  TopicFigures& figures = topics_[hot.topic].figures;
+  TopicFigures& figures = topics_[hot.topic]->figures;
   if (hot.state == State::kScheduled) return figures.scheduled;
   return hot.state == State::kLeased ? figures.leased : figures.dead;
 }
 
-bool HotTier::TakeRoom(uint16_t number, uint64_t jobs, uint64_t bytes) {
-  const Topic& settings = topics_[number].settings;
-  SharedUse& shared = *topics_[number].shared;
+bool HotTier::TakeRoom(TopicNumber number, uint64_t jobs, uint64_t bytes) {
+  const Topic& settings = topics_[number]->settings;
+  SharedUse& shared = *topics_[number]->shared;
   // Add first and compare afterwards, so that two shards cannot both pass the limit.
   const uint64_t jobs_after = shared.jobs.fetch_add(jobs, std::memory_order_relaxed) + jobs;
   const uint64_t bytes_after = shared.bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -134,21 +137,21 @@ bool HotTier::TakeRoom(uint16_t number, uint64_t jobs, uint64_t bytes) {
   return fits;
 }
 
-void HotTier::GiveBack(uint16_t topic, uint64_t jobs, uint64_t bytes) {
-  topics_[topic].shared->jobs.fetch_sub(jobs, std::memory_order_relaxed);
-  topics_[topic].shared->bytes.fetch_sub(bytes, std::memory_order_relaxed);
+void HotTier::GiveBack(TopicNumber topic, uint64_t jobs, uint64_t bytes) {
+  topics_[topic]->shared->jobs.fetch_sub(jobs, std::memory_order_relaxed);
+  topics_[topic]->shared->bytes.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-void HotTier::AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes) {
-  topics_[topic].shared->jobs.fetch_add(jobs, std::memory_order_relaxed);
-  topics_[topic].shared->bytes.fetch_add(bytes, std::memory_order_relaxed);
+void HotTier::AddUse(TopicNumber topic, uint64_t jobs, uint64_t bytes) {
+  topics_[topic]->shared->jobs.fetch_add(jobs, std::memory_order_relaxed);
+  topics_[topic]->shared->bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void HotTier::Discharge(HotJob& hot) {
   if ((hot.flags & kAdmitted) == 0) return;
   hot.flags &= static_cast<uint8_t>(~kAdmitted);
   const size_t bytes = CountedBytes(BodyOf(hot));
-  topics_[hot.topic].figures.bytes -= bytes;
+  topics_[hot.topic]->figures.bytes -= bytes;
   GiveBack(hot.topic, 1, bytes);
 }
 
@@ -156,7 +159,7 @@ void HotTier::Detach(Index index) {
   HotJob& hot = jobs_[index];
   if ((hot.flags & kPlaced) == 0) return;
   hot.flags &= static_cast<uint8_t>(~kPlaced);
-  TopicState& topic = topics_[hot.topic];
+  TopicState& topic = *topics_[hot.topic];
   switch (hot.state) {
     case State::kScheduled:
       if (hot.flags & kReady) {
@@ -218,7 +221,7 @@ void HotTier::HoldBack(Moment now) {
 void HotTier::MakeReady(Index index) {
   HotJob& hot = jobs_[index];
   hot.flags |= kReady;
-  TopicState& topic = topics_[hot.topic];
+  TopicState& topic = *topics_[hot.topic];
   if ((hot.flags & kOnSteady) == 0) ready_utc_ = std::max(ready_utc_, hot.due());
   ++topic.figures.ready;
   Announce(hot.topic);
@@ -226,8 +229,8 @@ void HotTier::MakeReady(Index index) {
   out_of_turn_ += topic.ready.Insert(Items<HotJob>{&jobs_}, order, index) ? 1 : 0;
 }
 
-void HotTier::Announce(uint16_t topic) {
-  if (std::exchange(topics_[topic].announced, true)) return;
+void HotTier::Announce(TopicNumber topic) {
+  if (std::exchange(topics_[topic]->announced, true)) return;
   announced_.push_back(topic);
 }
 
@@ -235,7 +238,7 @@ void HotTier::MakeDead(Index index) {
   HotJob& hot = jobs_[index];
   hot.state = State::kDead;
   hot.flags |= kPlaced;
-  topics_[hot.topic].dead.PushBack(Items<HotJob>{&jobs_}, index);
+  topics_[hot.topic]->dead.PushBack(Items<HotJob>{&jobs_}, index);
   ++GaugeOf(hot);
 }
 
@@ -281,7 +284,7 @@ bool HotTier::ReplaceBody(Index index, std::string_view body) {
   std::memcpy(bodies_.At(fresh), body.data(), body.size());
   const size_t before = CountedBytes(BodyOf(hot));
   const size_t after = CountedBytes(body);
-  topics_[hot.topic].figures.bytes += after - before;
+  topics_[hot.topic]->figures.bytes += after - before;
   if (after < before) GiveBack(hot.topic, 0, before - after);
   bodies_.Free(hot.body, hot.body_size);
   hot.body = fresh;
@@ -289,7 +292,7 @@ bool HotTier::ReplaceBody(Index index, std::string_view body) {
   return true;
 }
 
-uint32_t HotTier::LeaseOf(const Token& token, uint16_t topic) const {
+uint32_t HotTier::LeaseOf(const Token& token, TopicNumber topic) const {
   if (token.handle == 0 || token.handle >= leases_.end()) return 0;
   const auto index = static_cast<uint32_t>(token.handle);
   const Lease& lease = leases_[index];
@@ -303,13 +306,13 @@ const Details* HotTier::DetailsOf(Index index) const {
   return &details_.at(index);
 }
 
-Index HotTier::FindUid(uint16_t topic, Uid uid) const {
+Index HotTier::FindUid(TopicNumber topic, Uid uid) const {
   return by_uid_.Find(UidHash(topic, uid),
                       [&](Index index) { return jobs_[index].uid == uid && jobs_[index].topic == topic; });
 }
 
-Index HotTier::Find(uint16_t topic, JobRef job) const {
-  const Index own = by_own_.Find(OwnHash(topics_[topic].hash, job.key, job.id), [&](Index index) {
+Index HotTier::Find(TopicNumber topic, JobRef job) const {
+  const Index own = by_own_.Find(OwnHash(topics_[topic]->hash, job.key, job.id), [&](Index index) {
     if (jobs_[index].topic != topic) return false;
     const BodyId id = DecodeId(BodyOf(jobs_[index]));
     return id.own_id == job.id && id.key == job.key;
@@ -330,7 +333,7 @@ size_t HotTier::held_bytes() const {
   // Every job may be leased, and a full memory must not hinder that: its lease counts from the beginning.
   const size_t leases = std::max(leases_.held_bytes() + out_of_turn_ * kTreeBytes, jobs_.live() * sizeof(Lease));
   return bodies_.held_bytes() + jobs_.held_bytes() + leases + by_uid_.held_bytes() + by_own_.held_bytes() +
-         details_bytes_ + utc_.held_bytes();
+         details_bytes_ + utc_.held_bytes() + topic_numbers_.size() * kTopicBytes;
 }
 
 bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {

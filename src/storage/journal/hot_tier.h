@@ -30,7 +30,8 @@
 
 namespace tocsin::journal {
 
-using Index = uint32_t;  // of a HotJob; 0 is none
+using Index = uint32_t;        // of a HotJob; 0 is none
+using TopicNumber = uint32_t;  // of a topic, on one shard
 
 // Flags of a HotJob.
 constexpr uint8_t kOnSteady = 1;
@@ -49,7 +50,7 @@ struct HotJob {
   BlobArena::Handle body = 0;
   uint32_t body_size = 0;
   uint32_t segment = 0;  // holds its latest put; 0: not yet known
-  uint16_t topic = 0;
+  TopicNumber topic = 0;
   uint16_t bucket = kNoBucket;
   uint16_t attempts = 0;  // used up
   uint16_t max_attempts = 0;
@@ -108,38 +109,41 @@ struct TopicState {
   bool used = false;       // false and jobs > 0: dropped, see RetireTopic
 };
 
-constexpr uint16_t kNoTopic = 0xFFFF;
+constexpr TopicNumber kNoTopic = ~TopicNumber{0};
+
+/// What a shard keeps of one topic, here and in the tables above the store.
+constexpr size_t kTopicBytes = 1536;
 
 /// Memory that sparse chunks may waste, with a quarter of what is used, before bodies are moved.
 constexpr size_t kWasteMax = size_t{8} << 20;
 
 class HotTier {
  public:
-  explicit HotTier(ChunkSource& source);
+  /// A table that has room for so many topics from the start: its growth would hold up the shard.
+  explicit HotTier(ChunkSource& source, size_t topics = 0);
 
-  uint16_t FindTopic(std::string_view name) const;
-  /// kNoTopic if there are 65,535 already.
-  uint16_t AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared);
+  TopicNumber FindTopic(std::string_view name) const;
+  TopicNumber AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared);
   /// Frees the name at once. The number and the jobs stay until the jobs are erased and RemoveTopic is called.
-  void RetireTopic(uint16_t number);
+  void RetireTopic(TopicNumber number);
   /// Its jobs have to be gone.
-  void RemoveTopic(uint16_t number);
-  TopicState& topic(uint16_t number) { return topics_[number]; }
-  const TopicState& topic(uint16_t number) const { return topics_[number]; }
+  void RemoveTopic(TopicNumber number);
+  TopicState& topic(TopicNumber number) { return *topics_[number]; }
+  const TopicState& topic(TopicNumber number) const { return *topics_[number]; }
   /// By number; some may not be used.
-  const std::vector<TopicState>& topics() const { return topics_; }
+  const std::vector<std::unique_ptr<TopicState>>& topics() const { return topics_; }
 
   /// A new scheduled job with an uninitialised body; 0 if memory is short. The caller fills it and calls Link.
-  Index Create(uint16_t topic, Uid uid, size_t body_size);
+  Index Create(TopicNumber topic, Uid uid, size_t body_size);
   /// Enters it into the tables once its body is written. The caller has taken room for it. False, and nothing happens,
   /// if memory is short.
   bool Link(Index index);
   /// Takes room in the topic, over all shards; false, and takes none, if its capacity does not allow it. The room goes
   /// back when the job is erased or retained.
-  bool TakeRoom(uint16_t topic, uint64_t jobs, uint64_t bytes);
-  void GiveBack(uint16_t topic, uint64_t jobs, uint64_t bytes);
+  bool TakeRoom(TopicNumber topic, uint64_t jobs, uint64_t bytes);
+  void GiveBack(TopicNumber topic, uint64_t jobs, uint64_t bytes);
   /// Takes room without a check: for jobs that are stored already, and for room that was freed just before.
-  void AddUse(uint16_t topic, uint64_t jobs, uint64_t bytes);
+  void AddUse(TopicNumber topic, uint64_t jobs, uint64_t bytes);
   /// Undoes Create if Link failed.
   void Discard(Index index);
   /// Detaches and removes the job.
@@ -164,13 +168,13 @@ class HotTier {
   const HotJob& at(Index index) const { return jobs_[index]; }
   const Lease& lease(uint32_t index) const { return leases_[index]; }
   /// The lease that a token names, if the token is current; 0 otherwise.
-  uint32_t LeaseOf(const Token& token, uint16_t topic) const;
+  uint32_t LeaseOf(const Token& token, TopicNumber topic) const;
   Index end() const { return jobs_.end(); }
   /// Hands the topic's jobs from `from` on to `take(index)`, which may erase the job, until that returns false or about
   /// `work` places were looked at. Returns where to go on, end() at the end. Every job that is there during the whole
   /// walk is met once.
   template <class Take>
-  Index Walk(uint16_t topic, Index from, size_t work, Take&& take);
+  Index Walk(TopicNumber topic, Index from, size_t work, Take&& take);
   size_t size() const { return jobs_.live(); }
 
   std::string_view BodyOf(const HotJob& hot) const { return {bodies_.At(hot.body), hot.body_size}; }
@@ -181,9 +185,9 @@ class HotTier {
   template <class F>
   const Details& ChangeDetails(Index index, F&& change);
 
-  Index FindUid(uint16_t topic, Uid uid) const;
+  Index FindUid(TopicNumber topic, Uid uid) const;
   /// By own id and key, or by the text of a server id.
-  Index Find(uint16_t topic, JobRef job) const;
+  Index Find(TopicNumber topic, JobRef job) const;
 
   /// Called before the first Schedule. No due time is earlier than these.
   void ResetWheels(Time oldest_steady, Time oldest_utc);
@@ -214,11 +218,11 @@ class HotTier {
   }
 
   /// Reports that the topic has ready jobs, unless it was reported and has not been claimed empty since.
-  void Announce(uint16_t topic);
+  void Announce(TopicNumber topic);
   /// Topics that were announced since the last call.
-  std::vector<uint16_t> TakeAnnounced() { return std::exchange(announced_, {}); }
+  std::vector<TopicNumber> TakeAnnounced() { return std::exchange(announced_, {}); }
 
-  /// All memory that jobs take, or will once they are leased: what the system has given, not what was asked for.
+  /// All memory that topics and jobs take, or will once they are leased: what the system has given, not what was asked for.
   size_t held_bytes() const;
   /// Moves bodies out of chunks that are nearly empty, and gives back memory that was spare for ten seconds; at once if
   /// `pressed`. Looks at about `budget` jobs. True if there is more to do.
@@ -240,7 +244,7 @@ class HotTier {
   static uint64_t OwnHash(uint64_t topic_hash, std::string_view key, std::string_view id);
   /// Of a stored job, if it has an own id.
   std::optional<uint64_t> OwnHash(const HotJob& hot) const;
-  uint64_t UidHash(uint16_t topic, Uid uid) const { return Mix64(uid, topics_[topic].hash); }
+  uint64_t UidHash(TopicNumber topic, Uid uid) const { return Mix64(uid, topics_[topic]->hash); }
   /// Comparable over both timelines.
   std::pair<Time, Uid> OrderOf(Index index) const {
     const HotJob& hot = jobs_[index];
@@ -254,7 +258,7 @@ class HotTier {
   // For each block of jobs a bit for each topic, modulo 64, that has a job there, and perhaps for others: a walk skips
   // blocks without the topic's bit.
   static constexpr uint32_t kBlockShift = 8;
-  static uint64_t MarkOf(uint16_t topic) { return uint64_t{1} << topic % 64; }
+  static uint64_t MarkOf(TopicNumber topic) { return uint64_t{1} << topic % 64; }
   std::vector<uint64_t> marks_;
   BlobArena bodies_;
   IdTable by_uid_;
@@ -266,9 +270,10 @@ class HotTier {
   Time ready_utc_{};     // no ready job of the utc timeline is due later, except those that HoldBack has to look at
   Index hold_next_ = 0;  // the first of them; 0: none
   Wheel<Items<Lease>> expiry_;
-  std::vector<TopicState> topics_;
-  TextMap<uint16_t> topic_numbers_;
-  std::vector<uint16_t> announced_;
+  std::vector<std::unique_ptr<TopicState>> topics_;  // pointers, so that growth moves little
+  std::vector<TopicNumber> free_numbers_;
+  TextMap<TopicNumber> topic_numbers_;
+  std::vector<TopicNumber> announced_;
   size_t out_of_turn_ = 0;  // ready jobs in trees, whose memory is counted apart
   Millis apart_{0};         // utc - steady, at the last MakeDueReady
 
@@ -291,7 +296,7 @@ const Details& HotTier::ChangeDetails(Index index, F&& change) {
 }
 
 template <class Take>
-Index HotTier::Walk(uint16_t topic, Index from, size_t work, Take&& take) {
+Index HotTier::Walk(TopicNumber topic, Index from, size_t work, Take&& take) {
   constexpr size_t kSkipsMax = 64;  // as many skipped blocks cost as much as one job
   size_t skipped = 0;
   while (from < jobs_.end() && work > 0) {

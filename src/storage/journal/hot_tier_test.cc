@@ -19,7 +19,7 @@ double CpuSeconds() {
 double SecondsFor(size_t jobs, const std::function<std::string(size_t)>& id_of) {
   ChunkSource chunks;
   HotTier tier(chunks);
-  const uint16_t topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
+  const TopicNumber topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
   std::vector<std::string> ids;
   for (size_t i = 0; i < jobs; ++i) ids.push_back(id_of(i));
   const double from = CpuSeconds();
@@ -47,10 +47,10 @@ TEST(HotTier, OwnIdsMadeToCollideCostNoMoreThanOthers) {
 struct TwoTopics {
   ChunkSource chunks;
   HotTier tier{chunks};
-  uint16_t many = tier.AddTopic(DefaultTopic("many"), std::make_shared<SharedUse>());
-  uint16_t few = tier.AddTopic(DefaultTopic("few"), std::make_shared<SharedUse>());
+  TopicNumber many = tier.AddTopic(DefaultTopic("many"), std::make_shared<SharedUse>());
+  TopicNumber few = tier.AddTopic(DefaultTopic("few"), std::make_shared<SharedUse>());
 
-  Index Add(uint16_t topic) {
+  Index Add(TopicNumber topic) {
     const NewJob job{.payload = "p"};
     const Index index = tier.Create(topic, ++uid, BodySize(job));
     EncodeBody(job, tier.BodyAt(index));
@@ -59,7 +59,7 @@ struct TwoTopics {
     return index;
   }
   /// Walks to the end with so much work in each call; the jobs met, and the number of calls.
-  std::pair<std::vector<Index>, size_t> WalkAll(uint16_t topic, size_t work) {
+  std::pair<std::vector<Index>, size_t> WalkAll(TopicNumber topic, size_t work) {
     std::vector<Index> met;
     size_t calls = 0;
     for (Index at = 1; at < tier.end(); ++calls) {
@@ -121,7 +121,7 @@ TEST(HotTier, AfterAStepBackNoCallPutsBackManyJobs) {
   constexpr Time kDue{Millis(1'000'000)};
   ChunkSource chunks;
   HotTier tier(chunks);
-  const uint16_t topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
+  const TopicNumber topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
   const NewJob job{.payload = "p"};
   for (size_t i = 0; i < kJobs; ++i) {
     const Index index = tier.Create(topic, i + 1, BodySize(job));
@@ -159,6 +159,22 @@ TEST(HotTier, AfterAStepBackNoCallPutsBackManyJobs) {
   while (look(kDue + Millis(1'000))) {
   }
   EXPECT_EQ(ready(), kJobs);
+}
+
+TEST(HotTier, AHundredThousandTopicsAreMadeAndDroppedQuickly) {
+  ChunkSource chunks;
+  HotTier tier(chunks);
+  const auto shared = std::make_shared<SharedUse>();
+  constexpr size_t kTopics = 100'000;
+  const double from = CpuSeconds();
+  for (size_t i = 0; i < kTopics; ++i) EXPECT_EQ(tier.AddTopic(DefaultTopic(fmt::format("t{}", i)), shared), i);
+  for (size_t i = 0; i < kTopics; i += 2) tier.RemoveTopic(static_cast<TopicNumber>(i));
+  for (size_t i = 0; i < kTopics; i += 2) {
+    EXPECT_LT(tier.AddTopic(DefaultTopic(fmt::format("again{}", i)), shared), kTopics) << "numbers are used again";
+  }
+  EXPECT_LT(CpuSeconds() - from, 10);  // quadratic, it took minutes
+  EXPECT_EQ(tier.topic(tier.FindTopic("t99999")).settings.name, "t99999");
+  EXPECT_EQ(tier.FindTopic("t99998"), kNoTopic);
 }
 
 }  // namespace

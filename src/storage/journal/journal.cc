@@ -69,15 +69,18 @@ Status Journal::Begin(const JournalEnd& end) {
 
 Appended Journal::Append(uint32_t lane, std::string records, Moment now,
                          const std::function<void(std::string&)>& prologue) {
-  const std::scoped_lock lock(mutex_);
-  apart_ms_ = (now.utc - now.steady).count();
   std::string first;
-  if (lane_segment_[lane] != segment_) prologue(first);
-  if (offset_ + first.size() + records.size() + kCloseRoom > options_.segment_bytes) {
-    Rotate();
-    if (first.empty()) prologue(first);
-    TOCSIN_CHECK(offset_ + first.size() + records.size() + kCloseRoom <= options_.segment_bytes);
+  const auto fits = [&] { return offset_ + first.size() + records.size() + kCloseRoom <= options_.segment_bytes; };
+  std::unique_lock lock(mutex_);
+  if (lane_segment_[lane] != segment_ || !fits()) {
+    // With many topics this takes a millisecond: the other lanes must not wait for it.
+    lock.unlock();
+    prologue(first);
+    lock.lock();
   }
+  apart_ms_ = (now.utc - now.steady).count();
+  if (!fits()) Rotate();
+  TOCSIN_CHECK(fits());
   lane_segment_[lane] = segment_;
   if (!first.empty()) AppendBatch(std::move(first));
   AppendBatch(std::move(records));

@@ -101,6 +101,7 @@ class Journal {
 
   uint32_t generation() const { return generation_; }
   uint64_t segment_bytes() const { return options_.segment_bytes; }
+  uint32_t lanes() const { return options_.lanes; }
   /// From the oldest segment that a lane needs to the last one.
   uint64_t span_bytes() const { return (last_segment() - first_needed() + 1) * options_.segment_bytes; }
   uint64_t last_segment() const { return segment_.load(std::memory_order_relaxed); }

@@ -83,7 +83,7 @@ void NodeStore::Observe(metrics::Registry& metrics) {
     show(Kind::kGauge, "tocsin_journal_pending_bytes", "Bytes that wait for the committer.", journal_->pending_bytes());
     show(Kind::kGauge, "tocsin_journal_full",
          "1 while the disk is full, or no file can be opened, and no jobs are accepted.", journal_->has_room() ? 0 : 1);
-    show(Kind::kGauge, "tocsin_memory_jobs_bytes", "Memory that jobs take.", use_.memory_bytes);
+    show(Kind::kGauge, "tocsin_memory_jobs_bytes", "Memory that jobs and topics take.", use_.memory_bytes);
   });
 }
 

@@ -14,6 +14,7 @@ struct Options {
   Millis sync_interval{50};           // of Durability::kInterval
   uint64_t segment_bytes = 64 << 20;  // of a new folder; an existing one keeps its own
   uint64_t memory_limit_bytes = 0;    // 0: none
+  size_t topics = 0;                  // the tables have room for so many from the start
   bool begin_anew = false;            // also in a folder that held a journal whose segments are all gone
 };
 
@@ -41,9 +42,11 @@ class NodeStore {
   uint64_t jobs_recovered() const { return jobs_recovered_; }
   /// What memory_limit is compared with.
   uint64_t memory_bytes() const { return use_.memory_bytes; }
+  /// Of topics, that it keeps.
+  size_t names() const { return use_.topics(); }
 
  private:
-  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes) {}
+  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes, options.topics) {}
 
   std::unique_ptr<FolderLock> lock_;
   NodeUse use_;

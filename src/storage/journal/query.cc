@@ -73,7 +73,7 @@ bool HasAny(SweepKind kind, const TopicState& topic) {
 }  // namespace
 
 std::optional<TopicFigures> ShardStore::FindFigures(std::string_view topic) const {
-  const uint16_t number = tier_.FindTopic(topic);
+  const TopicNumber number = tier_.FindTopic(topic);
   return number == kNoTopic ? std::nullopt : std::optional(FiguresOf(tier_.topic(number)));
 }
 
@@ -85,7 +85,7 @@ TopicsPage ShardStore::TopicsFrom(std::string_view cursor, size_t limit) const {
   // Numbers that are not in use count too, so that a page never takes long.
   const size_t stop = std::min(topics.size(), at + limit);
   for (; at < stop; ++at) {
-    if (topics[at].used) page.topics.push_back(FiguresOf(topics[at]));
+    if (topics[at]->used) page.topics.push_back(FiguresOf(*topics[at]));
   }
   if (at < topics.size()) page.cursor = std::to_string(at);
   return page;
@@ -142,7 +142,7 @@ JobBatch ShardStore::ViewAll(std::span<const Index> jobs, Moment now) const {
 }
 
 void ShardStore::Find(std::string_view name, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
-  uint16_t topic = kNoTopic;
+  TopicNumber topic = kNoTopic;
   if (!Ready(name, topic, done)) return;
   std::vector<Index> found;
   found.reserve(jobs.size());
@@ -152,7 +152,7 @@ void ShardStore::Find(std::string_view name, std::span<const JobRef> jobs, Momen
 
 void ShardStore::List(std::string_view name, State state, std::string_view cursor, size_t limit, Moment now,
                       Done<Page> done) {
-  uint16_t topic = kNoTopic;
+  TopicNumber topic = kNoTopic;
   if (!Ready(name, topic, done)) return;
   Index at = 1;
   if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
@@ -174,7 +174,7 @@ void ShardStore::List(std::string_view name, State state, std::string_view curso
 
 void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
                        Done<Swept> done) {
-  uint16_t topic = kNoTopic;
+  TopicNumber topic = kNoTopic;
   if (!Ready(name, topic, done)) return;
   Index at = 1;
   if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));

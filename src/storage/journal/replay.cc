@@ -6,7 +6,7 @@
 namespace tocsin::journal {
 namespace {
 
-constexpr uint32_t kLaneTopicsMax = 0xFFFF;
+constexpr uint32_t kLaneTopicsMax = 200'000;  // no program writes a higher number
 
 template <class F>
 struct OnlyTopics final : EntryVisitor {
@@ -54,7 +54,7 @@ bool Replay::Record(const RecordHeader& header, std::string_view body, uint64_t 
 }
 
 const Replay::LaneTopic* Replay::TopicOf(uint32_t number) {
-  if (number < lane_->size() && !(*lane_)[number].name.empty()) return &(*lane_)[number];
+  if (number < lane_->size() && IsCurrent((*lane_)[number])) return &(*lane_)[number];
   const auto found = noted_.find({generation_, lane_number_, number});
   if (found == noted_.end()) return nullptr;
   const auto next = std::ranges::upper_bound(found->second, lsn_, {}, &Noted::lsn);
@@ -135,36 +135,31 @@ void Replay::OnTopic(uint32_t number, const Topic& topic) {
   if (number >= kLaneTopicsMax) return;
   if (lane_->size() <= number) lane_->resize(number + 1);
   LaneTopic& known = (*lane_)[number];
+  // Every prologue names every topic, nearly always as the one before.
+  if (known.name == topic.name && known.version == topic.version && IsCurrent(known)) return;
   known.name = topic.name;
+  known.version = topic.version;
   known.home = Placement{static_cast<uint32_t>(shards_.size())}.HomeOf(topic.name);
   known.numbers.clear();
   for (const auto& shard : shards_) {
     // Lanes write a change one after the other: the newest settings hold, whichever lane wrote last.
-    const uint16_t there = shard->tier().FindTopic(topic.name);
+    const TopicNumber there = shard->tier().FindTopic(topic.name);
     const bool newer = there == kNoTopic || shard->tier().topic(there).settings.version <= topic.version;
     known.numbers.push_back(newer ? shard->EnsureTopic(topic) : there);
-    if (known.numbers.back() == kNoTopic) {  // more topics than possible: no program wrote such a record
-      known = {};
-      return;
-    }
   }
+  const TopicNumber first = known.numbers.front();
+  if (lives_.size() <= first) lives_.resize(first + 1);
+  known.life = lives_[first];
 }
 
 void Replay::OnDropTopic(uint32_t number) {
   const LaneTopic* topic = TopicOf(number);
-  if (topic == nullptr) return;
+  if (topic == nullptr) return;  // another lane's drop came first
+  // Other lanes may have numbers for it until their own drop comes: they are not current any more.
+  ++lives_[topic->numbers.front()];
   for (const auto& shard : shards_) {
-    const uint16_t there = shard->tier().FindTopic(topic->name);
-    if (there == kNoTopic) continue;  // another lane's drop came first
-    shard->DropTopicJobs(there);
-    shard->tier().RemoveTopic(there);
-  }
-  // Other lanes may have numbers for it until their own drop comes.
-  const std::string name = topic->name;
-  for (auto& [lane, topics] : lanes_) {
-    for (LaneTopic& each : topics) {
-      if (each.name == name) each = {};
-    }
+    const TopicNumber there = shard->tier().FindTopic(topic->name);
+    if (there != kNoTopic) shard->RemoveTopic(there);
   }
 }
 

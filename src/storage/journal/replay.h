@@ -27,7 +27,7 @@ class Replay final : private EntryVisitor {
  private:
   struct Job {
     ShardStore* shard = nullptr;
-    uint16_t topic = kNoTopic;
+    TopicNumber topic = kNoTopic;
     Index index = 0;
   };
 
@@ -42,9 +42,14 @@ class Replay final : private EntryVisitor {
   /// A topic of the current lane, as each shard numbers it.
   struct LaneTopic {
     std::string name;
+    uint64_t version = 0;
     uint32_t home = 0;
-    std::vector<uint16_t> numbers;
+    std::vector<TopicNumber> numbers;
+    uint64_t life = 0;  // as in lives_: another one means that the topic was dropped since
   };
+  bool IsCurrent(const LaneTopic& topic) const {
+    return !topic.name.empty() && lives_[topic.numbers.front()] == topic.life;
+  }
   const LaneTopic* TopicOf(uint32_t number);
   Job Find(uint32_t topic, Uid uid);
 
@@ -60,6 +65,7 @@ class Replay final : private EntryVisitor {
   Lsn lsn_ = 0;
   std::map<uint16_t, std::vector<LaneTopic>> lanes_;  // of the current generation
   std::vector<LaneTopic>* lane_ = nullptr;
+  std::vector<uint64_t> lives_;  // how often each number of the first shard was given back
   Moment moment_;
   uint64_t segment_ = 0;
 };

@@ -1,6 +1,8 @@
 // ShardStore: topics, upkeep, and helpers of the other parts (submit.cc, deliver.cc, amend.cc, query.cc).
 #include "storage/journal/shard_store.h"
 
+#include <limits>
+
 namespace tocsin::journal {
 namespace {
 
@@ -21,15 +23,6 @@ size_t PutBytes(const HotJob& hot, const Details* details) {
   return hot.body_size + kPutOverhead + (details == nullptr ? 0 : details->put_bytes);
 }
 
-/// An upper bound for the size of a topic in a prologue.
-size_t BytesOf(const Topic& topic) {
-  constexpr size_t kSettingsMax = 96;  // encoded, without the texts
-  constexpr size_t kSizesMax = 4;      // of a setting's name and value
-  size_t bytes = topic.name.size() + kSettingsMax + topic.delivery.sink.size();
-  for (const auto& [name, value] : topic.delivery.settings) bytes += kSizesMax + name.size() + value.size();
-  return bytes;
-}
-
 }  // namespace
 
 std::shared_ptr<SharedUse> NodeUse::OfTopic(const std::string& name) {
@@ -39,17 +32,40 @@ std::shared_ptr<SharedUse> NodeUse::OfTopic(const std::string& name) {
   return use;
 }
 
-uint16_t ShardStore::EnsureTopic(const Topic& settings) {
-  const uint16_t number = tier_.FindTopic(settings.name);
-  if (number == kNoTopic) return tier_.AddTopic(settings, node_.OfTopic(settings.name));
-  tier_.topic(number).settings = settings;
+void NodeUse::Dropped(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  const auto at = topics_.find(name);
+  if (at != topics_.end() && at->second.expired()) topics_.erase(at);
+}
+
+size_t NodeUse::topics() const {
+  const std::scoped_lock lock(mutex_);
+  return topics_.size();
+}
+
+TopicNumber ShardStore::EnsureTopic(const Topic& settings) {
+  TopicNumber number = tier_.FindTopic(settings.name);
+  if (number == kNoTopic) {
+    number = tier_.AddTopic(settings, node_.OfTopic(settings.name));
+  } else {
+    tier_.topic(number).settings = settings;
+  }
+  topic_texts_.Update(tier_, number);
   return number;
 }
 
-void ShardStore::DropTopicJobs(uint16_t topic) {
-  for (Index index = 1; index < tier_.end() && tier_.topic(topic).jobs > 0; ++index) {
-    if (!tier_.at(index).IsFree() && tier_.at(index).topic == topic) EraseJob(index);
+void ShardStore::RemoveTopic(TopicNumber topic) {
+  const TopicState& state = tier_.topic(topic);
+  if (state.jobs > 0) {
+    tier_.Walk(topic, 1, std::numeric_limits<size_t>::max(), [&](Index index) {
+      EraseJob(index);
+      return state.jobs > 0;
+    });
   }
+  const std::string name = state.settings.name;
+  tier_.RemoveTopic(topic);
+  topic_texts_.Update(tier_, topic);
+  node_.Dropped(name);
 }
 
 void ShardStore::PutIn(Index index, uint64_t segment) {
@@ -110,7 +126,7 @@ void ShardStore::Attach(Journal& journal, Moment now) {
         }
         unplaced_puts_.clear();
       });
-  journal.NotePrologue(shard_, TopicsBytes());
+  journal.NotePrologue(shard_, topic_texts_.bytes());
   // The lane's first record in this generation: its prologue gives the topics their numbers.
   lane_->Begin(now);
   EncodeUids(lane_->Out(), last_uid_);
@@ -119,10 +135,20 @@ void ShardStore::Attach(Journal& journal, Moment now) {
 
 void ShardStore::WritePrologue(std::string& out) const {
   EncodeUids(out, last_uid_);
-  for (uint32_t number = 0; const TopicState& topic : tier_.topics()) {
-    if (topic.used) EncodeTopic(out, number, topic.settings);
-    ++number;
+  topic_texts_.AppendTo(out);
+}
+
+bool ShardStore::HasRoomFor(const Topic& topic, TopicNumber known) const {
+  if (known != kNoTopic) {
+    std::string before;
+    std::string after;
+    EncodeTopic(before, known, tier_.topic(known).settings);
+    EncodeTopic(after, known, topic);
+    if (after.size() <= before.size()) return true;
   }
+  // The prologues of all lanes take up half of a segment at most.
+  const Journal& journal = lane_->journal();
+  return topic_texts_.bytes() <= journal.segment_bytes() / std::max<uint64_t>(4, uint64_t{2} * journal.lanes());
 }
 
 void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
@@ -130,34 +156,27 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (!lane_->journal().has_room_for_changes()) {
     return done(Fail(Code::kStorageFull, "the disk is full; the topic was not changed"));
   }
-  const uint16_t known = tier_.FindTopic(topic.name);
-  const size_t before = known == kNoTopic ? 0 : BytesOf(tier_.topic(known).settings);
-  if (BytesOf(topic) > before && TopicsBytes() > lane_->journal().segment_bytes() / 4) {
+  const TopicNumber known = tier_.FindTopic(topic.name);
+  if (!HasRoomFor(topic, known)) {
     return done(
         FailField(Code::kOverCapacity, "topic", "there are more topics than journal.segment_size has room for"));
   }
-  const bool resumed = known != kNoTopic && tier_.topic(known).settings.paused && !topic.paused;
-  const uint16_t number = EnsureTopic(topic);
-  if (number == kNoTopic) {
-    return done(
-        FailField(Code::kOverCapacity, "topic", "there are {} topics already, the most there can be", kNoTopic));
+  if (known == kNoTopic && !node_.MemoryLeft(kTopicBytes)) {
+    return done(FailField(Code::kOverCapacity, "topic", "memory_limit leaves no room for another topic"));
   }
+  const bool resumed = known != kNoTopic && tier_.topic(known).settings.paused && !topic.paused;
+  const TopicNumber number = EnsureTopic(topic);
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
-  lane_->journal().NotePrologue(shard_, TopicsBytes());
+  lane_->journal().NotePrologue(shard_, topic_texts_.bytes());
   EncodeTopic(lane_->Out(), number, topic);
   lane_->Append();
+  ReportMemory();
   lane_->Reply(std::move(done), {});
-}
-
-size_t ShardStore::TopicsBytes() const {
-  size_t bytes = 0;
-  for (const TopicState& topic : tier_.topics()) bytes += topic.used ? BytesOf(topic.settings) : 0;
-  return bytes;
 }
 
 void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
   if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
-  const uint16_t number = tier_.FindTopic(topic);
+  const TopicNumber number = tier_.FindTopic(topic);
   if (number != kNoTopic) {
     if (!lane_->journal().has_room_for_ends()) {
       return done(Fail(Code::kStorageFull, "the disk is full; the topic was not dropped"));
@@ -165,12 +184,15 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
     EncodeDropTopic(lane_->Out(), number);
     lane_->Append();
     tier_.RetireTopic(number);
+    topic_texts_.Update(tier_, number);
+    node_.Dropped(std::string(topic));
     if (tier_.topic(number).jobs == 0) {
       tier_.RemoveTopic(number);
     } else {
       dropped_.push_back(number);  // Advance erases its jobs, and writes nothing for them
     }
-    lane_->journal().NotePrologue(shard_, TopicsBytes());
+    lane_->journal().NotePrologue(shard_, topic_texts_.bytes());
+    ReportMemory();
   }
   lane_->Reply(std::move(done), {});
 }
@@ -178,7 +200,7 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
 bool ShardStore::EraseDropped(size_t budget) {
   if (dropped_.empty()) return false;
   constexpr size_t kLookMax = 8192;  // as in a sweep
-  const uint16_t number = dropped_.front();
+  const TopicNumber number = dropped_.front();
   size_t erased = 0;
   drop_next_ = tier_.Walk(number, drop_next_, kLookMax, [&](Index index) {
     EraseJob(index);
@@ -275,7 +297,7 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   advanced.more |= tier_.TidyMemory(now, budget, node_.MemoryPressed());
   lane_->Append();
   lane_->journal().KeepTime(now);
-  for (const uint16_t number : tier_.TakeAnnounced()) {
+  for (const TopicNumber number : tier_.TakeAnnounced()) {
     TopicState& topic = tier_.topic(number);
     if (!topic.used) continue;
     // A paused topic is announced when it is resumed.

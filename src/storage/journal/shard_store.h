@@ -10,15 +10,24 @@
 #include "spi/store.h"
 #include "storage/journal/hot_tier.h"
 #include "storage/journal/lane.h"
+#include "storage/journal/topic_texts.h"
 
 namespace tocsin::journal {
 
 /// What the shards of a node share.
 class NodeUse {
  public:
-  explicit NodeUse(uint64_t memory_limit_bytes) : memory_limit_bytes_(memory_limit_bytes) {}
+  /// `topics`: the tables have room for so many from the start.
+  explicit NodeUse(uint64_t memory_limit_bytes, size_t topics = 0)
+      : topics_max(topics), memory_limit_bytes_(memory_limit_bytes) {
+    topics_.reserve(topics);
+  }
 
   std::shared_ptr<SharedUse> OfTopic(const std::string& name);
+  /// A shard has dropped the topic: forgets its name if it was the last.
+  void Dropped(const std::string& name);
+  /// Names that it keeps.
+  size_t topics() const;
 
   bool MemoryLeft(size_t bytes) const {
     return memory_limit_bytes_ == 0 || memory_bytes.load(std::memory_order_relaxed) + bytes <= memory_limit_bytes_;
@@ -27,13 +36,14 @@ class NodeUse {
   /// Little is left: spare memory is better given back than kept.
   bool MemoryPressed() const { return !MemoryLeft(memory_limit_bytes_ / 8); }
 
+  const size_t topics_max;
   std::atomic<uint64_t> memory_bytes = 0;  // of all hot tiers, as last reported
   std::atomic<uint64_t> put_bytes = 0;     // of the latest puts of all jobs in the journal
   ChunkSource chunks;                      // memory of the hot tiers
 
  private:
   const uint64_t memory_limit_bytes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   TextMap<std::weak_ptr<SharedUse>> topics_;
 };
 
@@ -102,12 +112,13 @@ inline void SetTrigger(HotJob& hot, Trigger trigger) {
 
 class ShardStore final : public Store {
  public:
-  ShardStore(NodeUse& node, uint32_t shard) : node_(node), shard_(shard), tier_(node.chunks) {}
+  ShardStore(NodeUse& node, uint32_t shard) : node_(node), shard_(shard), tier_(node.chunks, node.topics_max) {}
 
   // For recovery, before Attach: jobs are put into the tables but not placed.
   HotTier& tier() { return tier_; }
-  uint16_t EnsureTopic(const Topic& settings);
-  void DropTopicJobs(uint16_t topic);
+  TopicNumber EnsureTopic(const Topic& settings);
+  /// The topic and its jobs.
+  void RemoveTopic(TopicNumber topic);
   /// The job's latest put is in `segment`.
   void PutIn(Index index, uint64_t segment);
   /// The job's latest put is no longer needed. Called before the job changes or goes.
@@ -145,23 +156,23 @@ class ShardStore final : public Store {
  private:
   /// Finds the topic; otherwise answers `done` and returns false.
   template <class T>
-  bool Ready(std::string_view name, uint16_t& topic, Done<T>& done);
+  bool Ready(std::string_view name, TopicNumber& topic, Done<T>& done);
   /// Applies kOne to each item, and answers the outcomes when what was written may be acknowledged.
   template <auto kOne, class Item, class Outcome>
   void ApplyAll(std::string_view name, std::span<const Item> items, Moment now, Done<std::vector<Outcome>> done);
 
-  Submitted SubmitOne(uint16_t topic, const NewJob& job, Moment now);
+  Submitted SubmitOne(TopicNumber topic, const NewJob& job, Moment now);
   std::optional<SubmitOutcome> SubmitAgain(const NewJob& job, Index stored) const;
   SubmitOutcome Refusal(size_t bytes) const;
   /// 0 if memory is short.
-  Index MakeJob(uint16_t topic, const NewJob& job, Moment now);
+  Index MakeJob(TopicNumber topic, const NewJob& job, Moment now);
   /// For what such a settlement writes.
   bool HasRoom(SettleKind kind);
-  SettleOutcome SettleOne(uint16_t topic, const Settlement& settlement, Moment now);
-  Amended AmendOne(uint16_t topic, const Amendment& amendment, Moment now);
+  SettleOutcome SettleOne(TopicNumber topic, const Settlement& settlement, Moment now);
+  Amended AmendOne(TopicNumber topic, const Amendment& amendment, Moment now);
   /// After kDone the caller writes the put.
   AmendOutcome ReplacePayload(Index index, std::string_view payload, Moment now);
-  Counted CountOne(uint16_t topic, const CountEvent& event, Moment now);
+  Counted CountOne(TopicNumber topic, const CountEvent& event, Moment now);
 
   /// Ends a failed attempt: the job is scheduled again after its back-off, or dead. True if dead.
   bool FailAttempt(Index index, const Settlement& how, Moment now);
@@ -183,25 +194,26 @@ class ShardStore final : public Store {
   bool Upkeep(Moment now, size_t budget);
   void CopyForward(Moment now, size_t budget);
   void WritePrologue(std::string& out) const;
-  /// An upper bound for the size of the topics in a prologue.
-  size_t TopicsBytes() const;
+  /// Whether a prologue may grow by the topic. `known`: its number, or kNoTopic.
+  bool HasRoomFor(const Topic& topic, TopicNumber known) const;
 
   NodeUse& node_;
   const uint32_t shard_;
   HotTier tier_;
+  TopicTexts topic_texts_;
   UidSource uids_;
   Uid last_uid_ = 0;    // the highest one that was given out
   uint64_t fence_ = 0;  // of the last lease: generation << 40 | count
   SegmentJobs puts_;
   std::vector<Index> unplaced_puts_;  // written by the current call; their segment is not yet known
   std::unique_ptr<Lane> lane_;
-  std::deque<uint16_t> dropped_;  // topics whose jobs are still to be erased; the journal has dropped them already
-  Index drop_next_ = 1;           // where to look for the next job of the first of them
+  std::deque<TopicNumber> dropped_;  // topics whose jobs are still to be erased; the journal has dropped them already
+  Index drop_next_ = 1;              // where to look for the next job of the first of them
   uint64_t memory_reported_ = 0;
 };
 
 template <class T>
-bool ShardStore::Ready(std::string_view name, uint16_t& topic, Done<T>& done) {
+bool ShardStore::Ready(std::string_view name, TopicNumber& topic, Done<T>& done) {
   if (lane_->failed()) {
     done(std::unexpected(lane_->journal().error()));
     return false;
@@ -215,7 +227,7 @@ bool ShardStore::Ready(std::string_view name, uint16_t& topic, Done<T>& done) {
 template <auto kOne, class Item, class Outcome>
 void ShardStore::ApplyAll(std::string_view name, std::span<const Item> items, Moment now,
                           Done<std::vector<Outcome>> done) {
-  uint16_t topic = kNoTopic;
+  TopicNumber topic = kNoTopic;
   if (!Ready(name, topic, done)) return;
   lane_->Begin(now);
   std::vector<Outcome> outcomes;

@@ -154,6 +154,31 @@ TEST_F(LargeJobsTest, ATurnCopiesAMebibyteForward) {
   EXPECT_LT(advance_bytes_max_, (1 << 20) + 2 * kLarge);
 }
 
+TEST_F(SpaceTest, NamesOfDroppedTopicsAreForgotten) {
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string name = fmt::format("{:0>200}", i);
+    node_.store().PutTopic(DefaultTopic(name), [](Status) {});
+    node_.store().DropTopic(name, [](Status) {});
+    if (i % 100 == 0) Settle();
+    ASSERT_LE(node_.node().names(), 1U) << "of t";
+    ASSERT_LE(node_.disk().BytesUsed(), Allowed()) << "round " << i;
+  }
+  Settle();
+  ASSERT_TRUE(node_.CloseAndOpen());
+  EXPECT_EQ(node_.store().Topics().size(), 1U);
+  EXPECT_EQ(node_.node().names(), 1U);
+  // As many more, so that what the first ones left would be carried on.
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string name = fmt::format("{:1>200}", i);
+    node_.store().PutTopic(DefaultTopic(name), [](Status) {});
+    node_.store().DropTopic(name, [](Status) {});
+    if (i % 100 == 0) Settle();
+  }
+  Settle();
+  EXPECT_LE(node_.disk().BytesUsed(), Allowed());
+  EXPECT_EQ(node_.node().names(), 1U);
+}
+
 TEST_F(SpaceTest, WhatHasEndedGivesItsSpaceBack) {
   Submit(20'000, Millis(0));
   const uint64_t before = node_.disk().BytesUsed();

@@ -39,7 +39,7 @@ std::optional<SubmitOutcome> ShardStore::SubmitAgain(const NewJob& job, Index st
   return same ? SubmitOutcome::kDuplicate : SubmitOutcome::kConflict;
 }
 
-Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
+Submitted ShardStore::SubmitOne(TopicNumber topic, const NewJob& job, Moment now) {
   const auto answer = [&](SubmitOutcome outcome, Index index) {
     return Submitted{outcome, tier_.at(index).uid, ShownDue(index, now)};
   };
@@ -74,7 +74,7 @@ Submitted ShardStore::SubmitOne(uint16_t topic, const NewJob& job, Moment now) {
   return answer(SubmitOutcome::kAccepted, index);
 }
 
-Index ShardStore::MakeJob(uint16_t topic, const NewJob& job, Moment now) {
+Index ShardStore::MakeJob(TopicNumber topic, const NewJob& job, Moment now) {
   const Topic& settings = tier_.topic(topic).settings;
   last_uid_ = uids_.Next(now.steady, job.slot);
   const size_t size = BodySize(job);

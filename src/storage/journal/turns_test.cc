@@ -258,5 +258,49 @@ TEST_F(TurnsTest, ABatchThatReplacesItsOwnJobs) {
   EXPECT_LE(longest_, kTurnMax);
 }
 
+TEST(ManyTopicsTest, TheyAreMadeKeptAndDroppedInShortTurns) {
+  constexpr size_t kTopics = 20'000;
+  Options options = SimNode::SmallOptions();
+  options.shards = 2;
+  options.segment_bytes = 8 << 20;
+  options.topics = kTopics;
+  SimNode node(options);
+  ASSERT_TRUE(node.Open());
+  std::chrono::nanoseconds longest{0};
+  const auto turn = [&](const std::function<void()>& work) {
+    const auto begun = CpuTime();
+    work();
+    longest = std::max(longest, CpuTime() - begun);
+  };
+  const auto name = [](size_t i) { return fmt::format("topic-{}", i); };
+  const auto ok = [](Result<void> result) { ASSERT_TRUE(result); };
+  for (size_t i = 0; i < kTopics; ++i) {
+    for (uint32_t shard = 0; shard < 2; ++shard) {
+      turn([&] { node.store(shard).PutTopic(DefaultTopic(name(i)), ok); });
+    }
+    if (i % 1000 == 0) node.Pump();
+  }
+  // Each segment begins with all of them.
+  const std::string payload(1 << 20, 'x');
+  const uint64_t before = node.node().journal().last_segment();
+  for (int i = 0; node.node().journal().last_segment() < before + 2; ++i) {
+    ASSERT_LT(i, 100);
+    const NewJob job{.delay = std::chrono::hours(1), .payload = payload};
+    turn([&] { node.store(0).Submit(name(7), {&job, 1}, node.clock().Now(), [](const auto&) {}); });
+    node.Pump();
+  }
+  for (size_t i = 0; i < kTopics; i += 2) {
+    for (uint32_t shard = 0; shard < 2; ++shard) turn([&] { node.store(shard).DropTopic(name(i), ok); });
+    if (i % 1000 == 0) node.Pump();
+  }
+  EXPECT_LE(longest, kTurnMax);
+  const auto begun = CpuTime();
+  ASSERT_TRUE(node.CloseAndOpen());
+  EXPECT_LE(CpuTime() - begun, std::chrono::seconds(30)) << "not quadratic";
+  for (uint32_t shard = 0; shard < 2; ++shard) EXPECT_EQ(node.store(shard).Topics().size(), kTopics / 2);
+  EXPECT_EQ(node.node().names(), kTopics / 2);
+  EXPECT_GT(node.store(0).FindFigures(name(7))->recovered + node.store(1).FindFigures(name(7))->recovered, 5U);
+}
+
 }  // namespace
 }  // namespace tocsin::journal

@@ -55,12 +55,13 @@ class RedisNodes : public testing::Test {
     topic_.slots = 1;
   }
 
-  std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller) {
+  std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller,
+                                 uint64_t topics = 0) {
     Options options;
     options.endpoints = {{"127.0.0.1", Server().port()}};
     return std::make_unique<TestNode>(io_, options,
                                       clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_,
-                                      metrics_, StoreOptions{.node = name, .clock = clock});
+                                      metrics_, StoreOptions{.node = name, .clock = clock, .topics = topics});
   }
 
   template <class T>

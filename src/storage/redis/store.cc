@@ -276,8 +276,10 @@ void RedisStore::PutTopic(const Topic& topic, Done<void> done) {
   Command command(Lua<"put_topic">(), 2, keys_.topics);
   command.Add(keys_.topics_version).Add(keys_.channel).Add(topic.name);
   command.Add(EncodeTopic(topic)).Add(EncodeBirth(known == nullptr ? 0 : known->topic.birth));
+  command.Add(static_cast<int64_t>(options_.topics));
   Send(std::move(command), [this, name = topic.name, done = std::move(done)](Result<Reply> reply) mutable {
     if (!reply) return done(std::unexpected(std::move(reply).error()));
+    if (reply->root()[0].integer() < 0) return done(TooManyTopics(options_.topics));
     const auto stored = DecodeTopic(name, reply->root()[1].text());
     if (!stored) return done(std::unexpected(stored.error()));
     KeepTopic(*stored);

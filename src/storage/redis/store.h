@@ -27,6 +27,7 @@ struct StoreOptions {
   uint32_t shard = 0;
   uint32_t shards = 1;  // divides kGroups
   ClockSource clock = ClockSource::kRedis;
+  uint64_t topics = 0;  // the most that there may be, over all nodes; 0: no limit
 };
 
 class RedisStore final : public Store, public SharedStore {

@@ -47,6 +47,26 @@ class RedisTopics : public RedisNodes {
   }
 };
 
+TEST_F(RedisTopics, ThereAreSoManyOverAllNodes) {
+  const auto a = Node("a", ClockSource::kCaller, 3);
+  const auto b = Node("b", ClockSource::kCaller, 3);
+  topic_.version = 1;
+  const auto put = [&](TestNode& node, std::string name) {
+    topic_.name = std::move(name);
+    return Put(node, topic_);
+  };
+  EXPECT_TRUE(put(*a, "one"));
+  EXPECT_TRUE(put(*b, "two"));
+  EXPECT_TRUE(put(*a, "orders"));
+  const auto refused = put(*b, "four");  // this node has not heard of the others
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kOverCapacity);
+  EXPECT_EQ(Server().Ask({"HLEN", "{tocsin}topics"})->integer, 3);
+  EXPECT_TRUE(put(*b, "one")) << "one that is there is taken";
+  ASSERT_TRUE(Drop(*a));
+  EXPECT_TRUE(put(*b, "four"));
+}
+
 TEST_F(RedisTopics, ABoundedTopicThatIsMadeAgainTakesJobs) {
   const auto a = Node("a");
   topic_.capacity_jobs = 8;
