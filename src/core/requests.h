@@ -115,8 +115,8 @@ struct TopicReport {
   Lateness lateness;
 };
 
-/// Topics by name, each summed over the shards. A deque, because one step after the other adds to it and takes away.
-using TopicReports = std::deque<TopicReport>;
+/// Takes the topics of a list one after the other, by name, each summed over the shards. An error ends the list.
+using TakeTopic = std::move_only_function<Status(TopicReport)>;
 
 /// All topics together.
 struct Totals {

@@ -215,11 +215,11 @@ void Service::ShowTopic(Loop& caller, std::string topic, Done<TopicReport> done)
   reporter_->One(origin, std::move(topic), std::move(*call));
 }
 
-void Service::Topics(Loop& caller, std::string prefix, Done<TopicReports> done) {
+void Service::Topics(Loop& caller, std::string prefix, TakeTopic take, Done<void> done) {
   auto call = Admit(caller, done);
   if (!call) return;
   Shard& origin = *call->caller;
-  reporter_->All(origin, std::move(prefix), std::move(*call));
+  reporter_->All(origin, std::move(prefix), std::move(take), std::move(*call));
 }
 
 void Service::Total(Loop& caller, Done<Totals> done) {

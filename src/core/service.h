@@ -71,8 +71,8 @@ class Service {
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
   /// kTopicNotFound if it is unknown.
   void ShowTopic(Loop& caller, std::string topic, Done<TopicReport> done);
-  /// Those whose names begin with `prefix`.
-  void Topics(Loop& caller, std::string prefix, Done<TopicReports> done);
+  /// Those whose names begin with `prefix`. An error of `take` is the answer.
+  void Topics(Loop& caller, std::string prefix, TakeTopic take, Done<void> done);
   void Total(Loop& caller, Done<Totals> done);
   /// Runs `step` on the caller's loop when it is its turn: for answers that take long to write (Shard::InTurn).
   void InTurn(Loop& caller, Task step);

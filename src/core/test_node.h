@@ -319,13 +319,23 @@ class TestNode {
     if (!*reply.got) return std::unexpected(std::move(reply.got->error()));
     return std::move((*reply.got)->topic);
   }
-  std::vector<TopicFigures> Topics() {
-    Reply<TopicReports> reply;
-    service->Topics(at(0), "", reply.Catch());
-    Run();
+  struct TopicList {
+    void Ask(TestNode& node, size_t shard, std::string prefix = {}) {
+      const auto take = [this](TopicReport report) {
+        figures.push_back(std::move(report.figures));
+        return Status();
+      };
+      node.service->Topics(node.at(shard), std::move(prefix), take, reply.Catch());
+    }
     std::vector<TopicFigures> figures;
-    for (TopicReport& topic : reply.got->value()) figures.push_back(std::move(topic.figures));
-    return figures;
+    Reply<void> reply;
+  };
+  std::vector<TopicFigures> Topics() {
+    TopicList list;
+    list.Ask(*this, 0);
+    Run();
+    EXPECT_TRUE(list.reply.got->has_value());
+    return std::move(list.figures);
   }
   bool Stop() {
     bool stopped = false;

@@ -34,8 +34,8 @@ TopicReport ReportOf(Shard& origin, TopicFigures figures) {
 struct TopicReporter::Walk {
   Shard& origin;
   std::string prefix;
-  std::move_only_function<void(TopicFigures)> take;
-  Task end;
+  std::move_only_function<Status(TopicFigures)> take;
+  std::move_only_function<void(Status)> end;
   std::string after = {};  // the last name of the step before
 };
 
@@ -77,22 +77,23 @@ void TopicReporter::Next(std::shared_ptr<Walk> walk) {
   Shard& here = walk->origin;
   here.InTurn([this, &here, walk = std::move(walk)]() mutable {
     auto names = here.topics().NamesAfter(walk->prefix, walk->after, kWalkTopics);
-    if (names.empty()) return walk->end();
+    if (names.empty()) return walk->end({});
     walk->after = names.back();
     Read(here, std::move(names), [this, walk = std::move(walk)](Result<std::vector<TopicFigures>> read) mutable {
       for (TopicFigures& figures : *read) {
-        if (!figures.topic.name.empty()) walk->take(std::move(figures));  // otherwise dropped meanwhile
+        if (figures.topic.name.empty()) continue;  // dropped meanwhile
+        if (Status taken = walk->take(std::move(figures)); !taken) return walk->end(std::move(taken));
       }
       Next(std::move(walk));
     });
   });
 }
 
-void TopicReporter::All(Shard& origin, std::string prefix, Done<TopicReports> done) {
-  const auto reports = std::make_shared<TopicReports>();
-  auto take = [&origin, reports](TopicFigures figures) { reports->push_back(ReportOf(origin, std::move(figures))); };
-  auto end = [reports, done = std::move(done)]() mutable { done(std::move(*reports)); };
-  Next(std::make_shared<Walk>(origin, std::move(prefix), std::move(take), std::move(end)));
+void TopicReporter::All(Shard& origin, std::string prefix, TakeTopic take, Done<void> done) {
+  auto report = [&origin, take = std::move(take)](TopicFigures figures) mutable {
+    return take(ReportOf(origin, std::move(figures)));
+  };
+  Next(std::make_shared<Walk>(origin, std::move(prefix), std::move(report), std::move(done)));
 }
 
 void TopicReporter::Total(Shard& origin, Done<Totals> done) {
@@ -116,8 +117,9 @@ void TopicReporter::StartTotals(Shard& origin) {
     Add(adding->totals.figures, figures);
     const metrics::Histogram* const histogram = HistogramOf(origin, figures);
     if (histogram != nullptr && adding->added.insert(histogram).second) adding->lateness.Add(histogram->Read());
+    return Status();
   };
-  auto end = [this, &origin, &waiting, adding] {
+  auto end = [this, &origin, &waiting, adding](const Status&) {
     adding->totals.lateness = LatenessOf(adding->lateness);
     waiting.walking = false;
     // Started before the answers: after the last of them the shard may be quiet.

@@ -22,8 +22,8 @@ class TopicReporter {
 
   /// kTopicNotFound if no store has it.
   void One(Shard& origin, std::string topic, Done<TopicReport> done);
-  /// Those whose names begin with `prefix`.
-  void All(Shard& origin, std::string prefix, Done<TopicReports> done);
+  /// Those whose names begin with `prefix`. An error of `take` ends the walk, and is the answer.
+  void All(Shard& origin, std::string prefix, TakeTopic take, Done<void> done);
   void Total(Shard& origin, Done<Totals> done);
 
  private:

@@ -59,20 +59,34 @@ TEST_P(TopicReportsTest, OneTopicCostsOneLookInEachStore) {
 }
 
 TEST_P(TopicReportsTest, AListHasTheTopicsOfThePrefixByName) {
-  TestNode::Reply<TopicReports> reply;
-  node.service->Topics(node.at(1), "t012", reply.Catch());
+  TestNode::TopicList list;
+  list.Ask(node, 1, "t012");
   EXPECT_LE(LongestTurn(), 64U);
-  ASSERT_EQ(reply.got->value().size(), 10U);
-  EXPECT_EQ(reply.got->value()[3].figures.topic.name, "t0123");
+  ASSERT_EQ(list.figures.size(), 10U);
+  EXPECT_EQ(list.figures[3].topic.name, "t0123");
   EXPECT_EQ(node.Topics().size(), kTopics);
+}
+
+TEST_P(TopicReportsTest, AListEndsWhereItsCallerWantsNoMore) {
+  size_t taken = 0;
+  TestNode::Reply<void> reply;
+  const auto take = [&](const TopicReport&) -> Status {
+    if (++taken < 10) return {};
+    return Fail(Code::kOverloaded, "enough");
+  };
+  node.service->Topics(node.at(0), "", take, reply.Catch());
+  LongestTurn();
+  EXPECT_EQ(reply.got->error().message, "enough");
+  EXPECT_EQ(taken, 10U);
+  for (const auto& store : node.stores) EXPECT_LE(store->looks, 64U);
 }
 
 TEST_P(TopicReportsTest, AScanForLostWakeUpsWaitsForNoLists) {
   node.clock.Advance(Millis(1000));
   FaultyStore& store = *node.stores[0];
   while (store.walked == 0) ASSERT_TRUE(node.loops[0]->RunOne());
-  TestNode::Reply<TopicReports> lists[50];
-  for (auto& list : lists) node.service->Topics(node.at(0), "", list.Catch());
+  TestNode::TopicList lists[50];
+  for (auto& list : lists) list.Ask(node, 0);
   const size_t topics = store.Topics().size();
   size_t turns = 0;
   for (Reset(); store.walked < topics - 256; ++turns) ASSERT_TRUE(node.loops[0]->RunOne());
@@ -83,14 +97,14 @@ TEST_P(TopicReportsTest, AScanForLostWakeUpsWaitsForNoLists) {
 TEST_P(TopicReportsTest, CallersShareTheWalkForTheTotalsAndNoTurnIsLong) {
   std::vector<TestNode::Reply<Totals>> replies(50);
   for (auto& reply : replies) node.service->Total(node.at(0), reply.Catch());
-  TestNode::Reply<TopicReports> lists[5];
-  for (auto& list : lists) node.service->Topics(node.at(0), "", list.Catch());
+  TestNode::TopicList lists[5];
+  for (auto& list : lists) list.Ask(node, 0);
   EXPECT_LE(LongestTurn(), 64U) << "also if several walks are under way";
   for (auto& reply : replies) {
     EXPECT_EQ(reply.got->value().topics, kTopics);
     EXPECT_EQ(reply.got->value().figures.accepted, kTopics);
   }
-  for (auto& list : lists) EXPECT_EQ(list.got->value().size(), kTopics);
+  for (auto& list : lists) EXPECT_EQ(list.figures.size(), kTopics);
   for (const auto& store : node.stores)
     EXPECT_EQ(store->looks, (1 + 1 + 5) * kTopics) << "one walk, and one for the rest";
 }

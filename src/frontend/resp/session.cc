@@ -17,7 +17,7 @@ constexpr size_t kUnsentMax = 1 << 20;
 constexpr size_t kSlotsMax = 1024;
 constexpr size_t kUnsentStep = 16 << 10;  // in which replies are charged
 constexpr size_t kInFlightMax = 4 << 20;  // bytes of commands that are not answered
-constexpr size_t kStepsUntimed = 256;     // commands of one run that are begun without a look at the clock
+constexpr size_t kArgsUntimed = 1'024;    // arguments of gathered commands that are begun without a look at the clock
 constexpr size_t kTailMax = 16 << 10;
 constexpr size_t kShortTail = 2 << 10;  // the same if the budget is full: below Budget::kHeldBytes with all they need
 constexpr size_t kShortStep = 512;
@@ -259,18 +259,18 @@ void Session::OnHalfClosed() {
 
 void Session::Process() {
   stalled_ = false;
-  size_t steps = 0;
+  size_t args = 0;  // of the commands since the last look at the clock
   if (!chunk_ && !MakeRoomToRead()) return Refuse(server_.NoRoom());
   const Bytes of_chunk = ChunkPool::Share(chunk_);
   {
     std::optional<Service::Bundle> bundle;
     while (begin_ < end_) {
-      const bool timed = steps > 0 && (!pipeline_.gathering() || steps % kStepsUntimed == 0);
+      const bool timed = args > 0 && (!pipeline_.gathering() || args >= kArgsUntimed);
       if (!CanBegin() || (timed && server_.TurnIsOver())) {
         stalled_ = true;
         break;
       }
-      ++steps;
+      if (timed) args = 0;
       const auto step = parser_.Parse({chunk_->data.get() + begin_, end_ - begin_}, Limits());
       if (step == FrameParser::Step::kMore) {
         if (IsShortOfRoom() && ReceiveMore()) continue;
@@ -291,6 +291,7 @@ void Session::Process() {
         stalled_ = true;
         break;
       }
+      args += std::max<size_t>(1, parser_.args().size());
       pipeline_.Begun(parser_.size());
       if (text) pipeline_.Flush();
       begin_ += parser_.size();

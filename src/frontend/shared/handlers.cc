@@ -53,66 +53,52 @@ void ShowTopic(Call call) {
   call.service.ShowTopic(call.loop, std::move(call.topic), Answer<TopicReport>(std::move(call.reply), kShow));
 }
 
-/// A long answer that is written in steps, of which the loop does one in a turn. `step` returns false at the end; then
-/// `then` runs, or the answer is sent.
+/// A long answer that is written in steps, of which the loop does one in a turn. `step` returns false at the end.
 struct LongAnswer {
   Service& service;
   Loop& loop;
   std::unique_ptr<Reply> reply;
   std::move_only_function<bool()> step = {};
-  std::move_only_function<void(const std::shared_ptr<LongAnswer>&)> then = {};
 };
 
 void WriteOn(const std::shared_ptr<LongAnswer>& answer) {
   const auto connection = answer->reply->connection();
   connection->Guard([&] {
-    if (!answer->step()) {
-      if (auto then = std::exchange(answer->then, nullptr)) return then(answer);
-      return answer->reply->Send();
-    }
+    if (!answer->step()) return answer->reply->Send();
     answer->service.InTurn(answer->loop, [answer] { WriteOn(answer); });
   });
 }
 
-void WriteTopics(const std::shared_ptr<LongAnswer>& answer, TopicReports topics, size_t bytes) {
-  Reply& reply = *answer->reply;
-  if (const Status room = reply.MakeRoom(bytes); !room) return reply.Fail(room.error());
-  ValueWriter& out = reply.BeginSingle("topics");
-  out.Array(topics.size());
-  answer->step = [&out, left = std::move(topics)]() mutable {
-    constexpr size_t kEach = 32;
-    for (size_t i = 0; i < kEach && !left.empty(); ++i, left.pop_front()) Show(out, left.front());
-    if (left.empty()) out.EndArray();
-    return !left.empty();
-  };
-  WriteOn(answer);
-}
-
 void ListTopics(Call call) {
-  struct Measured {
-    TopicReports topics;
-    size_t next = 0;
-    size_t bytes = 0;
+  struct List {
+    std::deque<TopicReport> topics;  // one step after the other adds to it, or takes away
+    size_t bytes = 0;                // of the answer
   };
   const auto answer = std::make_shared<LongAnswer>(call.service, call.loop, std::move(call.reply));
-  const auto begin = [answer](TopicReports& topics) {
-    const auto measured = std::make_shared<Measured>(std::move(topics));
-    answer->step = [measured] {
-      constexpr size_t kEach = 2048;
-      const size_t stop = std::min(measured->topics.size(), measured->next + kEach);
-      for (; measured->next < stop; ++measured->next) {
-        measured->bytes += BytesMax(measured->topics[measured->next].figures.topic);
+  const auto list = std::make_shared<List>();
+  auto take = [answer, list](TopicReport topic) -> Status {
+    if (!answer->reply->connection()->open()) return Fail(Code::kUnavailable, "the client has gone");
+    list->bytes += BytesMax(topic.figures.topic);
+    TOCSIN_TRY(answer->reply->MakeRoom(list->bytes));
+    list->topics.push_back(std::move(topic));
+    return {};
+  };
+  const auto write = [answer, list] {
+    ValueWriter& out = answer->reply->BeginSingle("topics");
+    out.Array(list->topics.size());
+    answer->step = [&out, list] {
+      constexpr size_t kEach = 32;
+      for (size_t i = 0; i < kEach && !list->topics.empty(); ++i, list->topics.pop_front()) {
+        Show(out, list->topics.front());
       }
-      return stop < measured->topics.size();
-    };
-    answer->then = [measured](const std::shared_ptr<LongAnswer>& to) {
-      WriteTopics(to, std::move(measured->topics), measured->bytes);
+      if (list->topics.empty()) out.EndArray();
+      return !list->topics.empty();
     };
     WriteOn(answer);
   };
-  call.service.Topics(call.loop, std::move(call.prefix), [answer, begin](Result<TopicReports> topics) {
+  call.service.Topics(call.loop, std::move(call.prefix), std::move(take), [answer, write](const Result<void>& all) {
     const auto connection = answer->reply->connection();
-    connection->Guard([&] { topics ? begin(*topics) : answer->reply->Fail(topics.error()); });
+    connection->Guard([&] { all ? write() : answer->reply->Fail(all.error()); });
   });
 }
 
