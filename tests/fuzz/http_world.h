@@ -45,7 +45,7 @@ class World {
   Service service_;
   const Router& router_;
   net::Budget budget_;
-  Worker scraper_{"scraper", 4};
+  Worker scraper_{"scraper"};
   Server server_;
   std::vector<std::unique_ptr<fuzz::Client>> clients_;
 };
