@@ -21,8 +21,8 @@ constexpr size_t kArgsUntimed = 1'024;    // arguments of gathered commands that
 constexpr size_t kTailMax = 16 << 10;
 constexpr size_t kShortTail = 2 << 10;  // the same if the budget is full: below Budget::kHeldBytes with all they need
 constexpr size_t kShortStep = 512;
-constexpr size_t kAheadMax = 64 << 10;            // bytes read after a command that holds
-constexpr size_t kUnauthenticatedMax = 16 << 10;  // bytes of a command
+constexpr size_t kAheadMax = 64 << 10;           // bytes read after a command that holds
+constexpr size_t kUnauthenticatedMax = 2 << 10;  // bytes of a command, of those read ahead, and of replies
 constexpr size_t kUnauthenticatedArguments = 64;
 constexpr size_t kOptionsMax = 128;  // arguments other than jobs or tokens
 constexpr size_t kNameMax = 128;
@@ -206,8 +206,8 @@ bool Session::MakeRoomToRead() {
 
 size_t Session::ReadMax() const {
   const size_t size = end_ - begin_;
-  // Unauthenticated connections get no more of the budget than a tail.
-  if (IsUnauthenticated()) return kTailMax - std::min(kTailMax - 1, size);
+  // Unauthenticated connections get nothing of the budget.
+  if (IsUnauthenticated()) return std::max(kUnauthenticatedMax, size + 1) - size;
   if (!IsShortOfRoom()) return SIZE_MAX;
   // The rest waits in the socket, except for that of a command that is incomplete.
   const size_t needed = stalled_ ? kShortTail : std::max(kShortTail, parser_.needed());
@@ -476,7 +476,8 @@ bool Session::HoldReplies() {
     out_.substr(sent_).swap(out_);
     sent_ = 0;
   }
-  return answer_charge_.Hold(Unsent(), account_) && HoldRest();
+  const size_t unsent = Unsent();
+  return (unsent <= net::Budget::kHeldBytes || answer_charge_.Hold(unsent, account_)) && HoldRest();
 }
 
 void Session::WaitToWrite() {
