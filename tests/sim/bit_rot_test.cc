@@ -128,15 +128,15 @@ TEST_P(BitRot, RepairSavesTheRest) {
       ++repairs;
       // Of a segment whose header is damaged nothing is lost: its records say where they stand.
       ASSERT_GE(saved, offset < kBlock ? kJobs : kJobs - kJobsPerRecord) << file << " at " << offset;
-      // Damage that hides what follows it in the same record makes the report count too few.
-      ASSERT_LE(lost_, kJobs - saved + kJobsPerRecord) << file << " at " << offset;
+      // Damage that hides what follows it in the same record makes the report count too few, but never too many.
+      ASSERT_LE(lost_, kJobs - saved) << file << " at " << offset;
       exact += lost_ == kJobs - saved ? 1 : 0;
       least = std::min<uint64_t>(least, saved);
     }
   }
   EXPECT_GT(repairs, 10);
-  EXPECT_GT(exact, repairs / 2) << "how many jobs were lost is reported";
-  std::cout << fmt::format("{} repairs, at least {} of {} jobs saved\n", repairs, least, kJobs);
+  EXPECT_GE(exact * 4, repairs * 3) << "how many jobs were lost is reported";
+  std::cout << fmt::format("{} repairs, {} exact, at least {} of {} jobs saved\n", repairs, exact, least, kJobs);
 }
 
 TEST_P(BitRot, CutOffFilesAreNoticed) {
