@@ -18,7 +18,8 @@ bool Charge::Reach(size_t bytes, const Account& account, size_t small) {
   if (bytes > budget_.bytes_max_ && may_be_oversized_) return ReachOversized(bytes);
   const size_t more = bytes - std::min(bytes, bytes_);
   const size_t before = budget_.bytes_.fetch_add(more, std::memory_order_relaxed);
-  if (!is_small) {
+  const bool too_many = bytes > Budget::kHeldBytes && before + more > budget_.bytes_max_ / 4 * 5;
+  if (!is_small || too_many) {
     const Account& payer = account_ ? account_ : account;
     if (!Fits(bytes, before - bytes_, payer)) {
       budget_.bytes_.fetch_sub(more, std::memory_order_relaxed);

@@ -5,10 +5,10 @@
 //
 // Invariants: the charges are at most `bytes_max` in all, plus small ones, plus one answer that is larger than
 // `bytes_max`, which could never be sent otherwise. Small charges are never refused: acks, cancels and health checks go
-// on while others wait. What the server works on is small up to kSmallBytes. What waits for a client, such as an
-// unfinished request or an answer that is not read, is small only up to kHeldBytes: thousands of clients may let the
-// server wait. Requests leave a quarter of the budget to answers: refusing an answer is worse, because its work is
-// done.
+// on while others wait. What the server works on is small up to kSmallBytes, unless all charges together are more than
+// five quarters of `bytes_max`. What waits for a client, such as an unfinished request or an answer that is not read,
+// is small only up to kHeldBytes: thousands of clients may let the server wait. Requests leave a quarter of the budget
+// to answers: refusing an answer is worse, because its work is done.
 //
 // Shares: a request has a quarter of the budget and an answer an eighth. A larger one passes only while the others take
 // up no more than half. An access token has a quarter of what its charge may use; beyond that it leaves a quarter to

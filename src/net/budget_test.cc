@@ -51,6 +51,19 @@ TEST(Budget, OfWhatWaitsForAClientOnlyLittleIsSmall) {
   EXPECT_EQ(budget.bytes(), 15 * kSmall);
 }
 
+TEST(Budget, SmallChargesDoNotAddUpToMuchMoreThanAll) {
+  metrics::Registry metrics;
+  Budget budget(16 * kSmall, metrics);
+  std::vector<std::unique_ptr<Charge>> charges;
+  const auto reach = [&](size_t bytes) {
+    return charges.emplace_back(std::make_unique<Charge>(budget, Charge::For::kRequest))->Reach(bytes);
+  };
+  for (size_t i = 0; i < 20; ++i) EXPECT_TRUE(reach(kSmall)) << i;
+  EXPECT_FALSE(reach(kSmall));
+  EXPECT_TRUE(reach(Budget::kHeldBytes));
+  EXPECT_EQ(budget.bytes(), 20 * kSmall + Budget::kHeldBytes);
+}
+
 TEST(Budget, ALargeAnswerLeavesHalfToTheOthers) {
   metrics::Registry metrics;
   Budget budget(64 * kSmall, metrics);

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import DEADLINE_S
+from conftest import DEADLINE_S, ack, reserve
 from test_limits import request
 from test_resp_wire import rss_bytes
 from test_slow_readers import fill, slow_readers
@@ -18,9 +18,8 @@ pytestmark = pytest.mark.alone
 
 MIB = 1 << 20
 BUDGET = 64 * MIB  # of a memory limit of 512 MiB
+KEPT = 32 * MIB  # by malloc, for the threads of the two shards, of what was given back
 RESERVES = 40
-EACH = 4
-PAYLOAD = "x" * 1_000_000
 TRIES = 3  # what else the machine does makes turns long, too
 
 
@@ -70,13 +69,15 @@ def read_all(wires, sample):
     return [bytes(answer) for answer in answers.values()]
 
 
-def test_parked_reserves_of_large_jobs_stay_within_the_budget(start, client):
-    server = start("--memory-limit", "512MiB", "--shards", "2")
-    url = server.topic("t")
-    assert client.put(url, json={"paused": True}).status_code in (200, 201)
-    for _ in range(RESERVES * EACH // 10):
-        assert client.post(url + "/jobs", json={"jobs": [{"payload": PAYLOAD}] * 10}).status_code == 201
-    with parked(server, "t", RESERVES, {"max": EACH, "wait_ms": 120_000, "lease_ms": 600_000}) as wires:
+# The system keeps 2.5 MB of an answer that nobody reads: larger ones stay in the server, and others have to wait.
+@pytest.mark.parametrize("megabytes, each, some_wait", [(1, 4, False), (4, 1, True)])
+def test_parked_reserves_of_large_jobs_stay_within_the_budget(start, client, megabytes, each, some_wait):
+    server = start("--memory-limit", "512MiB", "--shards", "2", "--limits-payload-size", "4MiB")
+    url, payload, all_jobs = server.topic("t"), "x" * (megabytes * 1_000_000), RESERVES * each
+    assert client.put(url, json={"paused": True}).status_code == 201
+    for _ in range(all_jobs // 2):
+        assert client.post(url + "/jobs", json={"jobs": [{"payload": payload}] * 2}).status_code == 201
+    with parked(server, "t", RESERVES, {"max": each, "wait_ms": 60_000, "lease_ms": 600_000}) as wires:
         await_at_least(client, server, "tocsin_http_parked", RESERVES)
         before, most = rss_bytes(server), 0
 
@@ -86,27 +87,24 @@ def test_parked_reserves_of_large_jobs_stay_within_the_budget(start, client):
 
         assert client.post(url + "/resume").status_code == 200
         await_at_least(client, server, "tocsin_transfer_memory_bytes", BUDGET // 2)
-        for _ in range(20):  # nobody reads: the answers fill the budget, and the other reserves stay parked
+        for _ in range(20):
             sample()
             assert metric(client, server, "tocsin_transfer_memory_bytes") <= BUDGET + RESERVES * (64 << 10)
-        assert metric(client, server, "tocsin_http_parked") > 0
+        assert not some_wait or metric(client, server, "tocsin_http_parked") > 0
         answers = read_all(wires, sample)
     assert {answer[:12] for answer in answers} == {b"HTTP/1.1 200"}
     jobs = [job for answer in answers for job in json.loads(answer.partition(b"\r\n\r\n")[2])["jobs"]]
-    while len(jobs) < RESERVES * EACH:  # a reserve takes what it has room for
-        answer = client.post(url + "/reserve", json={"max": EACH, "wait_ms": 1000})
-        assert answer.status_code == 200 and answer.json()["jobs"], f"{len(jobs)} jobs: {answer.text[:200]}"
-        jobs += answer.json()["jobs"]
+    while len(jobs) < all_jobs:  # a reserve takes what it has room for
+        jobs += reserve(client, server, max=each, wait_ms=10_000)
         sample()
-    print(f"RSS grew by {(most - before) / MIB:.0f} MiB, of {BUDGET // MIB}")
-    assert most - before < BUDGET
-    assert len({job["id"] for job in jobs}) == RESERVES * EACH
+    print(f"RSS grew by {(most - before) / MIB:.0f} MiB beside a budget of {BUDGET // MIB}")
+    assert most - before < BUDGET + KEPT
+    assert len({job["id"] for job in jobs}) == all_jobs
     assert {job["attempt"] for job in jobs} == {1}
-    assert all(job["payload"] == PAYLOAD for job in jobs)
-    results = client.post(url + "/ack", json={"tokens": [job["token"] for job in jobs]}).json()["results"]
-    assert {result["outcome"] for result in results} == {"ok"}
+    assert all(job["payload"] == payload for job in jobs)
+    assert set(ack(client, server, *jobs)) == {"ok"}
     figures = client.get(url).json()["figures"]
-    assert figures["delivered"] == figures["acked"] == RESERVES * EACH, "nothing was claimed and given back"
+    assert figures["delivered"] == figures["acked"] == all_jobs, "nothing was claimed and given back"
 
 
 def turns_beside_many_jobs(server, client):
