@@ -112,9 +112,10 @@ void HotTier::Erase(Index index) {
   by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
   if (const auto own = OwnHash(hot)) by_own_.Erase(*own, index);
   if (hot.flags & kHasDetails) {
-    const auto details = details_.find(index);
+    auto& part = details_[index >> kDetailsShift];
+    const auto details = part.find(index);
     details_bytes_ -= details->second.bytes;
-    details_.erase(details);
+    part.erase(details);
   }
   Discard(index);
 }
@@ -303,7 +304,7 @@ uint32_t HotTier::LeaseOf(const Token& token, TopicNumber topic) const {
 
 const Details* HotTier::DetailsOf(Index index) const {
   if ((jobs_[index].flags & kHasDetails) == 0) return nullptr;
-  return &details_.at(index);
+  return &details_[index >> kDetailsShift].at(index);
 }
 
 Index HotTier::FindUid(TopicNumber topic, Uid uid) const {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <unordered_map>
 
 #include "base/hash.h"
@@ -263,7 +264,9 @@ class HotTier {
   BlobArena bodies_;
   IdTable by_uid_;
   IdTable by_own_;
-  std::unordered_map<Index, Details> details_;
+  // One table for every 4096 jobs: when a hash table grows, all its entries move in one turn.
+  static constexpr uint32_t kDetailsShift = 12;
+  std::deque<std::unordered_map<Index, Details>> details_;
   size_t details_bytes_ = 0;
   Wheel<Items<HotJob>> steady_;
   WallWheel<Items<HotJob>> utc_;
@@ -287,7 +290,9 @@ class HotTier {
 template <class F>
 const Details& HotTier::ChangeDetails(Index index, F&& change) {
   jobs_[index].flags |= kHasDetails;
-  Details& details = details_[index];
+  const size_t part = index >> kDetailsShift;
+  if (part >= details_.size()) details_.resize(part + 1);
+  Details& details = details_[part][index];
   details_bytes_ -= details.bytes;
   change(details);
   details.bytes = details.MemoryBytes();

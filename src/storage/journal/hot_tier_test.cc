@@ -43,6 +43,24 @@ TEST(HotTier, OwnIdsMadeToCollideCostNoMoreThanOthers) {
   EXPECT_LT(chosen, 10 * usual + 0.1);
 }
 
+TEST(HotTier, NoSingleReasonCostsMuchHoweverManyThereAre) {
+  constexpr size_t kJobs = 400'000;
+  ChunkSource chunks;
+  HotTier tier(chunks);
+  const uint16_t topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
+  double longest = 0;
+  for (size_t i = 0; i < kJobs; ++i) {
+    const NewJob job{.payload = "p"};
+    const Index index = tier.Create(topic, i + 1, BodySize(job));
+    EncodeBody(job, tier.BodyAt(index));
+    const double from = CpuSeconds();
+    tier.ChangeDetails(index, [](Details& details) { details.reason = "no"; });
+    longest = std::max(longest, CpuSeconds() - from);
+  }
+  for (Index index = 1; index < tier.end(); ++index) ASSERT_EQ(tier.DetailsOf(index)->reason, "no");
+  EXPECT_LT(longest, 0.01);
+}
+
 /// Two topics in one tier.
 struct TwoTopics {
   ChunkSource chunks;
