@@ -165,8 +165,8 @@ struct Scraping {
   bool last = false;
 };
 
-constexpr size_t kScrapesMax =
-    4;  // that wait for their beginning: it takes long, and Prometheus asks every few seconds
+// That wait for their beginning: it takes long, and Prometheus asks only every few seconds.
+constexpr size_t kScrapesMax = 4;
 
 void NextPiece(const std::shared_ptr<Scraping>& scraping, Worker::Done done) {
   const bool begins = !scraping->begun;

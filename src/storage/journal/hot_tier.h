@@ -223,7 +223,8 @@ class HotTier {
   /// Topics that were announced since the last call.
   std::vector<TopicNumber> TakeAnnounced() { return std::exchange(announced_, {}); }
 
-  /// All memory that topics and jobs take, or will once they are leased: what the system has given, not what was asked for.
+  /// All memory that topics and jobs take, or will once they are leased: what the system has given, not what was asked
+  /// for.
   size_t held_bytes() const;
   /// Moves bodies out of chunks that are nearly empty, and gives back memory that was spare for ten seconds; at once if
   /// `pressed`. Looks at about `budget` jobs. True if there is more to do.

@@ -47,7 +47,7 @@ TEST(HotTier, NoSingleReasonCostsMuchHoweverManyThereAre) {
   constexpr size_t kJobs = 400'000;
   ChunkSource chunks;
   HotTier tier(chunks);
-  const uint16_t topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
+  const TopicNumber topic = tier.AddTopic(DefaultTopic("t"), std::make_shared<SharedUse>());
   double longest = 0;
   for (size_t i = 0; i < kJobs; ++i) {
     const NewJob job{.payload = "p"};
