@@ -158,6 +158,11 @@ class Scraped:
         values = re.findall(rb"^" + name.encode() + rb"\{[^}]*\} (\S+)$", self.text, re.MULTILINE)
         return len(values), sum(map(float, values))
 
+    def long_turns(self):
+        """Those that computed: others waited for a processor, which the test itself uses."""
+        turns = rb'^tocsin_shard_long_turns_total\{[^}]*cause="cpu"\} (\S+)$'
+        return sum(map(float, re.findall(turns, self.text, re.MULTILINE)))
+
 
 def fill_at_once(server, commands, connections=200):
     """A connection waits for each topic that it creates: many do it at the same time."""
@@ -191,7 +196,6 @@ MIB = 1 << 20
 LIMIT_MIB = 512
 PLAN = LIMIT_MIB * MIB * 9 // 8 + 200 * MIB
 TRIES = 3  # what else the machine does makes turns long, too
-LONG_TURNS = 2  # a known gap (docs/reliability.md): none should be
 
 
 def try_a_hundred_thousand(start, client, folder):
@@ -207,7 +211,7 @@ def try_a_hundred_thousand(start, client, folder):
     use_topics(server, names[::100])
     Scraped(client, server)
     scraped = Scraped(client, server)
-    _, long_before = scraped.sum_of("tocsin_shard_long_turns_total")
+    long_before = scraped.long_turns()
     assert server.stop() == 0
 
     begin = time.monotonic()
@@ -221,7 +225,7 @@ def try_a_hundred_thousand(start, client, folder):
         assert time.monotonic() < end, scraped.sum_of("tocsin_jobs_scheduled")
     use_topics(server, names[::100])
     scraped = Scraped(client, server)
-    _, long_after = scraped.sum_of("tocsin_shard_long_turns_total")
+    long_after = scraped.long_turns()
     longest = max(map(float, re.findall(rb"^tocsin_shard_turn_seconds_max\{.*\} (\S+)$", scraped.text, re.MULTILINE)))
     print(f"created in {created_s:.1f} s, started in {started_s:.1f} s, {len(scraped.text) / MIB:.0f} MiB scraped at "
           f"{scraped.rss / MIB:.0f} MiB of memory, long turns {long_before:.0f} and {long_after:.0f}, "
@@ -236,6 +240,6 @@ def try_a_hundred_thousand(start, client, folder):
 @pytest.mark.alone
 def test_a_hundred_thousand_topics(start, client, tmp_path):
     for i in range(TRIES):
-        if try_a_hundred_thousand(start, client, tmp_path / str(i)) <= LONG_TURNS:
+        if try_a_hundred_thousand(start, client, tmp_path / str(i)) == 0:
             return
     raise AssertionError("turns of a shard took more than 5 ms")
