@@ -184,7 +184,8 @@ void NextPiece(const std::shared_ptr<Scraping>& scraping, Worker::Done done) {
 
 Status ShowMetrics(Call& call) {
   const auto scraping = std::make_shared<Scraping>(call.loop, call.context.scraper, call.context.metrics);
-  if (call.session.TakesGzip() && call.answer.MakeRoom(kPackingBytes)) scraping->gzip = std::make_unique<PackStream>();
+  // Its memory is charged with the first piece: the figures that a scrape shows do not contain what it takes itself.
+  if (call.session.TakesGzip()) scraping->gzip = std::make_unique<PackStream>();
   if (scraping->gzip && !scraping->gzip->usable()) scraping->gzip.reset();
   auto send = [scraping](Answer& answer, const Status& status) {
     if (!status) return answer.Fail(status.error());
