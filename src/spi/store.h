@@ -101,9 +101,6 @@ class ClaimRoom {
   virtual void Lower(size_t jobs, size_t bytes) = 0;
 };
 
-/// A claim ends with about this many bytes of jobs: the shard copies and encodes them in one turn.
-constexpr size_t kClaimBytesMax = 2 << 20;
-
 /// The most that a claim may take. A number alone is a number of jobs.
 struct ClaimMax {
   ClaimMax(size_t the_jobs, ClaimRoom* the_room = nullptr)  // NOLINT(google-explicit-constructor)

@@ -13,7 +13,7 @@ from test_limits import request
 PAYLOAD = "x" * 1_000_000
 JOBS = 80
 # In the answers of so many jobs each, the readers take up what there is, down to the last of the 64 MiB.
-TAKEN = [3] * 21 + [1] * 6
+TAKEN = [16, 16, 16, 16, 8, 7, 7, 7, 7, 7, 4, 4, 2, 2, 1, 1, 1]
 
 
 def fill(client, server, topic):

@@ -7,6 +7,8 @@ namespace {
 
 /// How many due jobs a claim makes ready first, if Advance has not: enough for any batch.
 constexpr size_t kClaimBudget = 20'000;
+/// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
+constexpr size_t kClaimBytes = 16 << 20;
 /// A claim passes over at most this many jobs that are not due any more because the clock was set back.
 constexpr size_t kEarlyMax = 10'000;
 
@@ -31,7 +33,7 @@ void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment
       if (cramped) return false;
       claimed.push_back(at);
       if (hot.next != 0) __builtin_prefetch(tier_.BodyAt(tier_.at(hot.next)));
-      return claimed.size() < max.jobs && bytes < kClaimBytesMax;
+      return claimed.size() < max.jobs && bytes < kClaimBytes;
     });
   }
   const Time deadline = now.steady + (lease > Millis(0) ? lease : topic.settings.lease);

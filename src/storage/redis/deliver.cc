@@ -8,6 +8,7 @@
 namespace tocsin::redis {
 namespace {
 
+constexpr size_t kClaimBytesMax = 16 << 20;  // what one call gives back at most
 constexpr size_t kAskBytesMin = 16 << 10;    // of records, in one answer
 constexpr uint32_t kNoSlot = UINT32_MAX;
 // The lowest bit of a token's fence is set for a lease that is not its job's first. The scripts compare the rest.
