@@ -136,9 +136,8 @@ void Replay::OnTopic(uint32_t number, const Topic& topic) {
   if (lane_->size() <= number) lane_->resize(number + 1);
   LaneTopic& known = (*lane_)[number];
   // Every prologue names every topic, nearly always as the one before.
-  if (known.name == topic.name && known.version == topic.version && IsCurrent(known)) return;
+  if (IsCurrent(known) && shards_.front()->tier().topic(known.numbers.front()).settings == topic) return;
   known.name = topic.name;
-  known.version = topic.version;
   known.home = Placement{static_cast<uint32_t>(shards_.size())}.HomeOf(topic.name);
   known.numbers.clear();
   for (const auto& shard : shards_) {

@@ -42,7 +42,6 @@ class Replay final : private EntryVisitor {
   /// A topic of the current lane, as each shard numbers it.
   struct LaneTopic {
     std::string name;
-    uint64_t version = 0;
     uint32_t home = 0;
     std::vector<TopicNumber> numbers;
     uint64_t life = 0;  // as in lives_: another one means that the topic was dropped since
