@@ -141,9 +141,9 @@ void Journal::Release(uint32_t lane, uint64_t first_needed) {
 void Journal::NotePrologue(uint32_t lane, uint64_t bytes) {
   const std::scoped_lock lock(mutex_);
   lane_prologue_[lane] = bytes + kPrologueOverhead;
-  // Twice: a start may write some of them into the rest of a segment, and all of them into the next.
+  // For two starts: each may write some of them into the rest of a segment, and all of them into the next.
   const uint64_t prologues = std::reduce(lane_prologue_.begin(), lane_prologue_.end());
-  start_bytes_ = std::max(options_.segment_bytes / 16, 2 * prologues);
+  start_bytes_ = std::max(options_.segment_bytes / 16, 4 * prologues);
   // The reserve has as much for other records.
   segments_->SetReserve(1 + 2 * start_bytes_ / options_.segment_bytes);
   make_.notify_one();
