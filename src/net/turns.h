@@ -27,8 +27,8 @@ class Turns {
   /// While it lives, `turns` measures what the calling thread does.
   class Measuring {
    public:
-    explicit Measuring(Turns& turns) { current_ = &turns; }
-    ~Measuring() { current_ = nullptr; }
+    explicit Measuring(Turns& turns) { current = &turns; }
+    ~Measuring() { current = nullptr; }
     Measuring(const Measuring&) = delete;
     Measuring& operator=(const Measuring&) = delete;
   };
@@ -41,7 +41,7 @@ class Turns {
   void NoteLong(IoTime now, std::chrono::nanoseconds took);
 
   /// Of the calling thread; null: not measured, or a turn is under way.
-  static inline constinit thread_local Turns* current_ = nullptr;
+  static inline constinit thread_local Turns* current = nullptr;
 
   const size_t shard_;
   const std::shared_ptr<metrics::Gauge> longest_;
@@ -60,13 +60,13 @@ class Turns {
 /// another is a part of it.
 class Turn {
  public:
-  Turn() : turns_(std::exchange(Turns::current_, nullptr)) {
+  Turn() : turns_(std::exchange(Turns::current, nullptr)) {
     if (turns_ != nullptr) turns_->Begin();
   }
   ~Turn() {
     if (turns_ == nullptr) return;
     turns_->End();
-    Turns::current_ = turns_;
+    Turns::current = turns_;
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
