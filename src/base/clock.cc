@@ -68,14 +68,20 @@ Moment RealClock::Now() const {
   const int64_t wall_us = read_(CLOCK_REALTIME);
   const int64_t wall_ms = wall_us / kUsPerMs;
   int64_t apart_us = apart_us_.load(std::memory_order_relaxed);
-  if (std::abs(steady_us - wall_us - apart_us) > kNoiseUs) apart_us = LookAgain();
+  int64_t latest_us = INT64_MAX;
+  if (std::abs(steady_us - wall_us - apart_us) > kNoiseUs) {
+    apart_us = LookAgain();
+    latest_us = SteadyUs();
+  }
   // Until somebody steps the clock by a fraction of a ms the timelines are whole milliseconds apart, whatever passes
   // between the two readings. Count from the wall clock's milliseconds: otherwise a due time that is shown as UTC would
   // be a ms off every other time.
   const int64_t shift_us = shift_us_.load(std::memory_order_relaxed);
   const int64_t apart_ms = RoundToMs(apart_us);
   const bool together = apart_us + shift_us == apart_ms * kUsPerMs;
-  const int64_t steady_ms = together ? wall_ms + apart_ms : (steady_us + shift_us) / kUsPerMs;
+  int64_t steady_ms = together ? wall_ms + apart_ms : (steady_us + shift_us) / kUsPerMs;
+  // The wall clock may have been read before the step that LookAgain has seen.
+  if (latest_us != INT64_MAX) steady_ms = std::min(steady_ms, (latest_us + shift_us + kNoiseUs) / kUsPerMs);
   return {FromMs(wall_ms), FromMs(RaiseTo(steady_ms_floor_, steady_ms))};
 }
 

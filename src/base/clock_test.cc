@@ -132,18 +132,34 @@ struct Machine {
   static inline int64_t now_us;
   static inline int64_t wall_ahead_us;
   static inline int64_t delay_us;  // once
+  static inline int64_t step_us;   // of the wall clock, after its next reading
 
   static void Reset() {
     now_us = 5'000'000'000;
     wall_ahead_us = 1'800'000'000'000'000;
-    delay_us = 0;
+    delay_us = step_us = 0;
   }
   static int64_t Read(clockid_t id) {
     const int64_t read_us = id == CLOCK_BOOTTIME ? now_us : now_us + wall_ahead_us;
     now_us += std::exchange(delay_us, 0);
+    if (id == CLOCK_REALTIME) wall_ahead_us += std::exchange(step_us, 0);
     return read_us;
   }
 };
+
+TEST(RealClock, AStepBetweenTwoReadingsMovesNoDelay) {
+  constexpr int64_t kHour = 3'600'000'000;
+  for (const int64_t step_us : {-kHour, kHour}) {
+    Machine::Reset();
+    const RealClock clock(Machine::Read);
+    const Time before = clock.Now().steady;
+    Machine::delay_us = 50;  // so that the clock looks again, after the step
+    Machine::step_us = step_us;
+    EXPECT_LE(clock.Now().steady - before, Millis(1)) << step_us;
+    Machine::now_us += 5'000;
+    EXPECT_NEAR(static_cast<double>((clock.Now().steady - before).count()), 5, 1) << step_us;
+  }
+}
 
 TEST(RealClock, NoDelayIsShorterWhateverHappensToTheClocksFractions) {
   std::mt19937_64 random(11);

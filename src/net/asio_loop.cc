@@ -57,6 +57,7 @@ void AsioLoop::Drain() {
 }
 
 void AsioLoop::RunTasks() {
+  const Turn turn;
   goes_on_ = false;
   const TimePoint end = clock_.IoNow() + kTurnTime;
   while (first_ != nullptr) {

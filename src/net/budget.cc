@@ -60,7 +60,8 @@ void Charge::Force(size_t bytes) {
   } else {
     budget_.bytes_.fetch_add(bytes - bytes_, std::memory_order_relaxed);
   }
-  bytes_ = granted_ = bytes;
+  if (granted_ > 0) granted_ = bytes;
+  bytes_ = bytes;
 }
 
 void Charge::Absorb(Charge& other) {

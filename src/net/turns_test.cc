@@ -88,6 +88,13 @@ TEST_F(TurnsTest, ManyShortTasksAreNoLongTurn) {
   EXPECT_EQ(Long("cpu"), 0U);
 }
 
+TEST_F(TurnsTest, ALongTaskBehindOthersIsCounted) {
+  loop_.Post([] { Compute(Millis(2)); });  // the others run in another go
+  loop_.Post([] { Compute(kTooLong); });
+  Poll();
+  EXPECT_EQ(Long("cpu"), 1U);
+}
+
 TEST_F(TurnsTest, WhatOtherTurnsComputedDoesNotCount) {
   for (int i = 0; i < 10; ++i) {
     boost::asio::post(loop_.io(), [] {

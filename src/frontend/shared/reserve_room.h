@@ -20,8 +20,8 @@ class ReserveRoom final : public ClaimRoom {
 
   bool Reach(size_t jobs, size_t bytes) override {
     const size_t needed = BytesOf(jobs, bytes);
-    // The budget never refuses a small answer, and the connection charges it: most reserves take nothing here.
-    if (needed <= net::Budget::kSmallBytes || needed <= charge_.bytes()) return true;
+    // The budget never refuses so little, and the connection charges it: many reserves take nothing here.
+    if (needed <= net::Budget::kHeldBytes || needed <= charge_.bytes()) return true;
     // A step ahead, because jobs come one by one.
     return charge_.Reach(needed + net::Budget::kSmallBytes, account_) || charge_.Reach(needed, account_);
   }

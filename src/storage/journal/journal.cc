@@ -187,7 +187,8 @@ bool Journal::Commit() {
     return false;
   }
   if (gave_up_) {
-    Halt({Code::kStorageFull, "the disk is full: the change was not stored", {}});
+    // Some of a large call may be written.
+    Halt({Code::kUnavailable, "the server stops while the disk is full: whether the change is stored is unknown", {}});
     return false;
   }
   {
@@ -387,7 +388,7 @@ Status Journal::Close() {
   SealRest();
   Sync();
   if (!failed()) return {};
-  if (error().code != Code::kStorageFull) return std::unexpected(error());
+  if (!gave_up_) return std::unexpected(error());
   LogWarn("the disk is full: the last changes were not stored, and nobody was told that they are");
   return {};
 }
