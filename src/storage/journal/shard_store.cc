@@ -19,6 +19,12 @@ constexpr size_t kCopyBytes = 1 << 20;
 constexpr size_t kPutOverhead = 24;      // of a put without the body, about
 constexpr size_t kDetailsOverhead = 24;  // of the details in a put
 
+/// Of the details in a put that is written now.
+uint32_t BytesOf(const Details& details) {
+  return static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
+}
+
+/// Of a put as it was written.
 size_t PutBytes(const HotJob& hot, const Details* details) {
   return hot.body_size + kPutOverhead + (details == nullptr ? 0 : details->put_bytes);
 }
@@ -73,10 +79,7 @@ void ShardStore::PutIn(Index index, uint64_t segment) {
   hot.segment = static_cast<uint32_t>(segment);
   puts_.Add(segment, index);
   if (hot.flags & kHasDetails) {
-    tier_.ChangeDetails(index, [](Details& details) {
-      details.put_bytes =
-          static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
-    });
+    tier_.ChangeDetails(index, [](Details& details) { details.put_bytes = BytesOf(details); });
   }
   node_.put_bytes.fetch_add(PutBytes(hot, tier_.DetailsOf(index)), std::memory_order_relaxed);
 }
@@ -354,7 +357,8 @@ void ShardStore::CopyForward(Moment now, size_t budget) {
       EraseJob(index);
       continue;
     }
-    bytes += PutBytes(hot, tier_.DetailsOf(index));
+    const Details* const details = tier_.DetailsOf(index);
+    bytes += hot.body_size + kPutOverhead + (details == nullptr ? 0 : BytesOf(*details));
     ForgetPut(index);
     WritePut(lane_->Out(), index, now);
   }
