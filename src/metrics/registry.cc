@@ -290,7 +290,7 @@ void Registry::Rendering::End() {
 }
 
 bool Registry::Rendering::Next(std::string& out) {
-  constexpr size_t kPieceBytes = 32 << 10;
+  constexpr size_t kPieceBytes = 256 << 10;  // one piece, unless there are hundreds of topics
   for (const size_t enough = out.size() + kPieceBytes; out.size() < enough;) {
     if (!Step(out)) {
       End();

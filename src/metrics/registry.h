@@ -102,7 +102,7 @@ class Registry {
     Rendering(const Rendering&) = delete;
     Rendering& operator=(const Rendering&) = delete;
 
-    /// Appends some 32 KiB, or the rest. False at the end. Slow with thousands of series (base/worker.h).
+    /// Appends some 256 KiB, or the rest. False at the end. Slow with thousands of series (base/worker.h).
     bool Next(std::string& out);
 
    private:
