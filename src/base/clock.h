@@ -40,7 +40,7 @@ class Clock {
   /// Called once at start, before anything reads Now(). In the same boot the steady timeline goes on exactly. After a
   /// reboot only the wall clock tells how long it took; if it went back, no time has passed, so that delays end late.
   virtual void Restore(const ClockPast& past) = 0;
-  /// The same until the process ends, but for fractions of a millisecond.
+  /// It stays the same until the process ends, except for fractions of a millisecond.
   virtual BootMark Mark() const = 0;
 };
 

@@ -69,7 +69,7 @@ def read_all(wires, sample):
     return [bytes(answer) for answer in answers.values()]
 
 
-# The system keeps 2.5 MB of an answer that nobody reads: larger ones stay in the server, and others have to wait.
+# The kernel buffers 2.5 MB of an unread answer. The rest of a larger one stays in the server, and other reserves wait.
 @pytest.mark.parametrize("megabytes, each, some_wait", [(1, 4, False), (4, 1, True)])
 def test_parked_reserves_of_large_jobs_stay_within_the_budget(start, client, megabytes, each, some_wait):
     server = start("--memory-limit", "512MiB", "--shards", "2", "--limits-payload-size", "4MiB")

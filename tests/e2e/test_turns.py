@@ -30,7 +30,7 @@ def submit_batches(server, topic, jobs, *when, payload="p"):
 
 
 def beside_each_other(*calls):
-    """Repeats each call on a thread of its own for LOAD_S; how often each ran."""
+    """Repeats each call for LOAD_S, each on its own thread. Returns how often each ran."""
     end, ran, failed = time.monotonic() + LOAD_S, [0] * len(calls), []
 
     def repeat(i, call):
