@@ -1,10 +1,11 @@
 # Every target first installs the Debian packages that it needs and that are missing. The work is done in tools/.
-.PHONY: help run cluster build test torture torture-cluster turns bench bench-full format lint docs clean
+.PHONY: help run cluster build package test torture torture-cluster turns bench bench-full format lint docs clean
 
 help:
 	@echo "make run      build the server and serve on the embedded store (ARGS=\"--http-listen ...\" for options)"
 	@echo "make cluster  three nodes on a Redis Cluster and ZooKeeper, all on this machine, until Ctrl-C"
 	@echo "make build    the programs, in build/release/bin/: tocsind (server) and tocsin (command line)"
+	@echo "make package  the Debian packages, in build/package/, from the programs of make build (REVISION=2 for another build of a version)"
 	@echo "make test     all tests: unit and contract (ASan, UBSan), short fuzzing, concurrency (TSan), end to end"
 	@echo "make torture  kill -9, 200 times on each of two set-ups, among other faults too, and what else takes long (about 20 minutes)"
 	@echo "make torture-cluster  kills, stops and cuts nodes, Redis and ZooKeeper under load (MINUTES=5 each of four, SEED=n)"
@@ -27,8 +28,12 @@ build:
 	@tools/install.sh build
 	@tools/build.sh release tocsind tocsin
 
+package: build
+	@tools/install.sh package
+	@REVISION="$(REVISION)" tools/package.sh
+
 test:
-	@tools/install.sh build test
+	@tools/install.sh build package test
 	@tools/test.sh
 
 torture:

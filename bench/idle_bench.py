@@ -93,9 +93,11 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         command = [f"{args.bin}/tocsind", "--data-dir", f"{folder}/data", "--http-listen", "127.0.0.1:0"]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
-            url = next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
+            address = next(word for line in server.stderr for word in line.split() if word.startswith("http="))
+            threading.Thread(target=server.stderr.read, daemon=True).start()  # so that its log never waits for us
+            url = "http://" + address.removeprefix("http=")
             with httpx.Client(base_url=url, timeout=60) as client:
                 empty = resident_bytes(server.pid)
                 rate = submit_pending(client, args.pending)

@@ -100,10 +100,11 @@ def _pushes(names, drain_s, steady_s):
 def _short(names):
     loaded = [subjects.BY_NAME[name] for name in
               ("tocsin-resp", "tocsin-http", "redis-hash-always", "redis-hash-everysec", "beanstalkd-f1000") if name in names]
-    on_redis, two, recipe, bullmq, graphile, rabbitmq = (
+    on_redis, two, replica, recipe, bullmq, graphile, rabbitmq = (
         [subjects.BY_NAME[name]] if name in names else [] for name in
-        (subjects.ON_REDIS["everysec"], subjects.TWO_NODES, "redis-slot-everysec", "bullmq-everysec", "graphile", "rabbitmq"))
-    yield from (drain(subject, 5) for subject in loaded + on_redis + two + recipe + bullmq + graphile + rabbitmq)
+        (subjects.ON_REDIS["everysec"], subjects.TWO_NODES, subjects.WITH_REPLICA, "redis-slot-everysec", "bullmq-everysec",
+         "graphile", "rabbitmq"))
+    yield from (drain(subject, 5) for subject in loaded + on_redis + two + replica + recipe + bullmq + graphile + rabbitmq)
     yield from (life(subject, 8, SHORT) for subject in loaded + on_redis + bullmq)
     yield from (steady(subject, 20_000, 8) for subject in loaded + on_redis)
     yield from (single(subject, 4) for subject in loaded if subject.name != "beanstalkd-f1000")

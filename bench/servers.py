@@ -3,6 +3,7 @@ stopped, and can be killed and started again on the same data."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -78,11 +79,10 @@ class Tocsind(Server):
         return ["--data-dir", self.folder / "data", "--durability", "fsync"]
 
     def ready(self):
-        lines = self.process.log.read_text(errors="replace").splitlines()
-        if not any(line.startswith("Ready") for line in lines):
+        line = re.search(r" ready http=(?P<http>\S+) resp=(?P<resp>\S+)", self.process.log.read_text(errors="replace"))
+        if not line:
             return False
-        words = [line.split() for line in lines]
-        self.doors = {line[0]: line[1].removeprefix("http://") for line in words if line and line[0] in ("http", "resp")}
+        self.doors = line.groupdict()
         body = b'{"max":1}'
         request = b"POST /v1/topics/ready/reserve HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         return procs.ask(int(self.doors["http"].rsplit(":", 1)[1]), request % (len(body), body)).startswith(b"HTTP/1.1 ")
@@ -115,33 +115,56 @@ class Redis(Server):
         return procs.ask(self.port, b"PING\r\n").startswith(b"+PONG")
 
 
+class Replica(Redis):
+    """Follows a Redis. Ready when it has all that its master had."""
+
+    def __init__(self, folder, sync, master):
+        super().__init__(folder, sync)
+        self.master = master
+
+    def command(self):
+        return [*super().command(), "--replicaof", f"127.0.0.1 {self.master.port}"]
+
+    def ready(self):
+        return b"master_link_status:up" in procs.ask(self.port, b"INFO replication\r\n")
+
+
 class Node(Tocsind):
     """A tocsind that shares a Redis with others."""
 
-    def __init__(self, folder, programs, redis_port):
+    def __init__(self, folder, programs, redis_port, flags=()):
         super().__init__(folder, programs)
         self.redis_port = redis_port
+        self.flags = flags
 
     def store(self):
-        return ["--store", "redis", "--redis-endpoints", f"127.0.0.1:{self.redis_port}", "--node-name", self.folder.name]
+        return ["--store", "redis", "--redis-endpoints", f"127.0.0.1:{self.redis_port}", "--node-name", self.folder.name, *self.flags]
 
 
 class TocsinOnRedis:
     """Nodes of tocsind and the redis-server that they share, which is set as the recipe's. To the runner it is a Server."""
 
-    def __init__(self, folder, programs, sync, nodes):
+    def __init__(self, folder, programs, sync, nodes, replica=False):
         self.folder = pathlib.Path(folder)
         self.redis = Redis(self.folder / "redis", sync)
-        self.nodes = [Node(self.folder / f"node-{number}", programs, self.redis.port) for number in range(1, nodes + 1)]
+        self.replicas = [Replica(self.folder / "replica", sync, self.redis)] if replica else []
+        flags = self.waiting(replica)
+        self.nodes = [Node(self.folder / f"node-{number}", programs, self.redis.port, flags) for number in range(1, nodes + 1)]
 
     @staticmethod
-    def describe(sync, nodes):
+    def waiting(replica):
+        return ["--redis-wait-replicas", "1"] if replica else []
+
+    @classmethod
+    def describe(cls, sync, nodes, replica=False):
         many = "" if nodes == 1 else f"{nodes} x "
-        return f"{many}tocsind --store redis --shards 1, else as delivered, on {Redis.describe(sync)}"
+        flags = "".join(f" {flag}" for flag in cls.waiting(replica))
+        with_replica = ", and a replica" if replica else ""
+        return f"{many}tocsind --store redis --shards 1{flags}, else as delivered, on {Redis.describe(sync)}{with_replica}"
 
     def start(self, limit_s=START_S):
         try:
-            for server in (self.redis, *self.nodes):
+            for server in (self.redis, *self.replicas, *self.nodes):
                 server.start(limit_s)
         except BaseException:
             self.kill()
@@ -159,11 +182,11 @@ class TocsinOnRedis:
         return {**nodes, "redis-server": self.redis.process.pid}
 
     def stop(self):
-        for server in (*self.nodes, self.redis):
+        for server in (*self.nodes, *self.replicas, self.redis):
             server.stop()
 
     def kill(self):
-        for server in (*self.nodes, self.redis):
+        for server in (*self.nodes, *self.replicas, self.redis):
             server.kill()
 
 

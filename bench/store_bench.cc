@@ -147,7 +147,7 @@ class Bench {
   }
 
   void ClaimAndAck() {
-    node_->store(0).Claim(kTopic, arguments_.batch, Millis(30'000), clock_.Now(), [this](Result<JobBatch> batch) {
+    node_->store(0).Claim(kTopic, {arguments_.batch}, Millis(30'000), clock_.Now(), [this](Result<JobBatch> batch) {
       if (!batch) Die(batch.error().message);
       if (batch->jobs.empty()) return;
       settlements_.clear();

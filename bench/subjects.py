@@ -14,6 +14,7 @@ PROGRAMS = pathlib.Path(os.environ.get("TOCSIN_BIN_DIR", ROOT / "build/release/b
 OURS = ("tocsin-resp", "tocsin-http")  # on the embedded store
 ON_REDIS = {sync: f"tocsin-redis-{sync}" for sync in ("always", "everysec")}
 TWO_NODES = "tocsin-redis-two"
+WITH_REPLICA = "tocsin-redis-replica"  # which has everything before it is answered
 RECIPE_CONSUMERS = 4  # of the recipe (bench/load/redis.cc), and so of what is compared with it
 WEBHOOK_BATCH = 100
 PUSHED = {sink: f"tocsin-push-{sink}" for sink in ("kafka", "rabbitmq", "rabbitmq-ram", "webhook", "webhook-batch")}
@@ -53,7 +54,7 @@ class Subject:
 
     @property
     def on_redis(self):
-        return self.name == TWO_NODES or self.name in ON_REDIS.values()
+        return self.name in (TWO_NODES, WITH_REPLICA, *ON_REDIS.values())
 
 
 def _tocsin(door, submit, drain, life):
@@ -61,11 +62,12 @@ def _tocsin(door, submit, drain, life):
                    f"tocsin-{door}", lambda folder: servers.Tocsind(folder, PROGRAMS), "tocsin", submit, drain, life, door)
 
 
-def _tocsin_on_redis(name, sync, nodes, submit, drain, life):
+def _tocsin_on_redis(name, sync, nodes, submit, drain, life, replica=False):
     told = {"always": "fsync"}.get(sync, sync)
-    title = f"Tocsin on Redis{', two nodes' if nodes == 2 else ''}, {sync}"
-    return Subject(name, title, told, servers.TocsinOnRedis.describe(sync, nodes), "load_bench", "tocsin-resp",
-                   lambda folder: servers.TocsinOnRedis(folder, PROGRAMS, sync, nodes), "tocsin-redis", submit, drain, life, "resp",
+    title = f"Tocsin on Redis{', two nodes' if nodes == 2 else ''}, {sync}{', waits for a replica' if replica else ''}"
+    return Subject(name, title, told, servers.TocsinOnRedis.describe(sync, nodes, replica), "load_bench", "tocsin-resp",
+                   lambda folder: servers.TocsinOnRedis(folder, PROGRAMS, sync, nodes, replica), "tocsin-redis", submit, drain,
+                   life, "resp",
                    note="CPU, memory and bytes written are of tocsind and redis-server together", consumers=RECIPE_CONSUMERS)
 
 
@@ -115,6 +117,7 @@ SUBJECTS = [
     _tocsin_on_redis(ON_REDIS["always"], "always", 1, 120_000, 90_000, 50_000),
     _tocsin_on_redis(ON_REDIS["everysec"], "everysec", 1, 140_000, 110_000, 60_000),
     _tocsin_on_redis(TWO_NODES, "everysec", 2, 140_000, 110_000, 60_000),
+    _tocsin_on_redis(WITH_REPLICA, "everysec", 1, 100_000, 80_000, 40_000, replica=True),
     _pushed("kafka", "Kafka", receivers.Kafka.settings, receivers.Kafka, 200_000),
     _pushed("rabbitmq", "RabbitMQ, lazy queue", receivers.RabbitMq.describe(True), _rabbitmq(True), 20_000),
     _pushed("rabbitmq-ram", "RabbitMQ, queue in memory", receivers.RabbitMq.describe(False), _rabbitmq(False), 12_000),

@@ -38,5 +38,18 @@ install_servers || echo "The peers that are missing will be skipped."
 # Other sources of Node bring npm with it, and Debian's package would be in their way.
 command -v npm >/dev/null || tools/install.sh bench-node || echo "The peers with Node clients will be skipped."
 tools/kafka_jars.sh || true # it says why; push to Kafka is skipped with that reason
-tools/build.sh release tocsind load_bench push_bench
+tools/build.sh release tocsind load_bench nodes_bench push_bench
+case ${1:-} in
+short)
+  /usr/bin/python3 bench/redis_costs.py --nodes 1,4,16 --slots 1,64 || echo "What a job costs Redis was not measured."
+  build/release/bin/nodes_bench --idle-s 3 || echo "A hundred nodes were not simulated."
+  ;;
+full)
+  /usr/bin/python3 bench/redis_costs.py || echo "What a job costs Redis was not measured."
+  for groups in 64 1024 4096; do
+    build/release/bin/nodes_bench --groups $groups || echo "A hundred nodes were not simulated."
+  done
+  /usr/bin/python3 bench/operate_bench.py || echo "The lateness beside operations was not measured."
+  ;;
+esac
 exec /usr/bin/python3 bench/run.py "$@"

@@ -53,8 +53,12 @@ build() { # phase
 build_ahead() { # phase...
   local phase commands=true
   for phase in "$@"; do commands+=" && tools/build.sh $(targets_of "$phase")"; done
-  setsid chrt --idle 0 ionice -c 3 sh -c "$commands" >"$results/build-ahead.log" 2>&1 &
+  # A process group, so that it can be stopped as a whole; no session, because the kernel may share the processor out by sessions
+  # first (autogroup), and the idle class would count only inside it.
+  set -m
+  chrt --idle 0 ionice -c 3 sh -c "$commands" >"$results/build-ahead.log" 2>&1 &
   ahead=$!
+  set +m
 }
 
 run_ctest() { # folder, name of the report, further arguments

@@ -1,10 +1,12 @@
 #include "server_process.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +16,8 @@ namespace {
 
 [[noreturn]] void Become(const std::string& program, std::vector<std::string> arguments, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);  // on a terminal it would greet us
   arguments.insert(arguments.begin(), program);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -38,34 +41,35 @@ ServerProcess::ServerProcess(const std::string& program, std::filesystem::path f
   if (pid_ < 0) Die("cannot fork: {}", std::strerror(errno));
   if (pid_ == 0) Become(program, std::move(arguments), ends[1]);
   close(ends[1]);
-  output_ = ends[0];
-  ReadBanner(output_);
+  log_ = ends[0];
+  AwaitReady();
+  passes_on_ = std::jthread([this] {
+    char chunk[512];
+    for (ssize_t got = 0; (got = read(log_, chunk, sizeof(chunk))) > 0;) {
+      std::fwrite(chunk, 1, static_cast<size_t>(got), stderr);
+    }
+  });
 }
 
 ServerProcess::~ServerProcess() {
   kill(pid_, SIGTERM);
   waitpid(pid_, nullptr, 0);
-  close(output_);
+  passes_on_.join();
+  close(log_);
   std::filesystem::remove_all(folder_);
 }
 
-void ServerProcess::ReadBanner(int fd) {
-  std::string banner;
-  while (banner.find("\nReady") == std::string::npos) {
+void ServerProcess::AwaitReady() {
+  std::string log;
+  size_t ready = 0;
+  while ((ready = log.find(" ready http=")) == std::string::npos || log.find('\n', ready) == std::string::npos) {
     char chunk[512];
-    const ssize_t got = read(fd, chunk, sizeof(chunk));
-    if (got <= 0) Die("the server did not start");
-    banner.append(chunk, static_cast<size_t>(got));
+    const ssize_t got = read(log_, chunk, sizeof(chunk));
+    if (got <= 0) Die("the server did not start: {}", log);
+    log.append(chunk, static_cast<size_t>(got));
   }
-  std::istringstream lines(banner);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string first;
-    std::string second;
-    words >> first >> second;
-    if (first == "http") endpoint_ = ParseUrl(second);
-  }
-  if (endpoint_.port == 0) Die("the server's banner names no http address");
+  const size_t begin = ready + std::strlen(" ready http=");
+  endpoint_ = ParseUrl("http://" + log.substr(begin, log.find(' ', begin) - begin));
 }
 
 double ServerProcess::CpuSeconds() const {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/types.h>
@@ -25,11 +26,13 @@ class ServerProcess {
   double CpuSeconds() const;
 
  private:
-  void ReadBanner(int fd);
+  /// Reads its log until it is ready.
+  void AwaitReady();
 
   const std::filesystem::path folder_;
   pid_t pid_ = 0;
-  int output_ = -1;
+  int log_ = -1;
+  std::jthread passes_on_;  // its log, so that it never waits for us
   Endpoint endpoint_;
 };
 

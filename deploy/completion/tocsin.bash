@@ -4,40 +4,50 @@
 # The words that may follow the words of a command so far.
 _tocsin_words() {
   case $1 in
-    '') echo 'submit get list amend fire count cancel worker reserve ack nack extend topics topic dead stats cluster watch clock export import token demo journal docs' ;;
+    '') echo 'submit get list tally amend fire count cancel worker reserve ack nack extend leases lease topics topic dead operate operations operation stats cluster alerts watch load health clock export import token demo journal docs' ;;
     clock) echo 'advance' ;;
-    dead) echo 'list redrive purge' ;;
+    dead) echo 'list redrive remove purge' ;;
     journal) echo 'verify repair' ;;
+    lease) echo 'revoke' ;;
+    operation) echo 'get stop' ;;
     token) echo 'create list revoke' ;;
     topic) echo 'get set test pause resume purge drop' ;;
-    'docs') echo 'cli man bash zsh' ;;
+    'docs') echo 'cli man bash zsh fish' ;;
   esac
 }
 
 # The flags of a command.
 _tocsin_flags() {
   case $1 in
-    'submit') echo '--id --key --in --at --file --header --trigger --count --attempts --on-conflict' ;;
+    'submit') echo '--id --key --in --at --past --file --header --trigger --count --attempts --on-conflict' ;;
     'get') echo '--key' ;;
-    'list') echo '--state --limit --all --reason' ;;
-    'amend') echo '--key --in --at --file' ;;
+    'list') echo '--limit --all --state --ids --id-prefix --key --header --payload --reason --reason-is --holder --due-from --due-to --created-from --created-to --died-from --died-to --attempts-min --attempts-max --sort' ;;
+    'tally') echo '--state --ids --id-prefix --key --header --payload --reason --reason-is --holder --due-from --due-to --created-from --created-to --died-from --died-to --attempts-min --attempts-max --by --by-header' ;;
+    'amend') echo '--key --in --at --past --file --attempt' ;;
     'fire') echo '--key' ;;
     'count') echo '--key --event --by' ;;
     'cancel') echo '--key' ;;
-    'worker') echo '--concurrency --lease --wait --retry-in --max-jobs --once' ;;
-    'reserve') echo '--max --wait --lease --ack' ;;
+    'worker') echo '--concurrency --lease --wait --consumer --retry-in --max-jobs --once' ;;
+    'reserve') echo '--max --wait --lease --consumer --ack' ;;
     'nack') echo '--in --dead --reason' ;;
     'extend') echo '--lease' ;;
-    'topic set') echo '--slots --capacity-jobs --capacity-bytes --lease --attempts --backoff --backoff-max --count --retention --paused --sink --in-flight --rate --url --secret --sink-timeout --batch --retry-4xx --kafka-topic --kafka-key --exchange --routing-key' ;;
+    'leases') echo '--limit --all --holder' ;;
+    'lease revoke') echo '--key --attempt' ;;
+    'topics') echo '--limit --offset --filter --sort --order' ;;
+    'topic set') echo '--slots --capacity-jobs --capacity-bytes --lease --attempts --backoff --backoff-max --count --retention --paused --alert-due-jobs --alert-late --alert-stalled --alert-attempts --alert-push-failures --alert-dead-jobs --alert-future-jobs --alerts-off --sink --in-flight --rate --url --secret --sink-timeout --outage --batch --final-statuses --retry-4xx --kafka-topic --kafka-key --exchange --routing-key' ;;
     'topic purge') echo '--yes' ;;
     'topic drop') echo '--yes' ;;
-    'dead list') echo '--limit --all --reason' ;;
+    'dead list') echo '--limit --all --ids --id-prefix --key --header --payload --reason --reason-is --holder --due-from --due-to --created-from --created-to --died-from --died-to --attempts-min --attempts-max --sort' ;;
+    'dead redrive') echo '--yes --key' ;;
+    'dead remove') echo '--key' ;;
     'dead purge') echo '--yes' ;;
+    'operate') echo '--state --ids --id-prefix --key --header --payload --reason --reason-is --holder --due-from --due-to --created-from --created-to --died-from --died-to --attempts-min --attempts-max --all --dry-run --shift --to --over --attempts --rate --matched-max --yes --no-wait' ;;
     'cluster') echo '--groups' ;;
     'watch') echo '--interval --count' ;;
-    'clock advance') echo '--by' ;;
+    'load') echo '--from --to --step --by --next' ;;
+    'clock advance') echo '--by --to' ;;
     'export') echo '--all --state --output --resume' ;;
-    'import') echo '--topic --batch' ;;
+    'import') echo '--topic --as-new --batch' ;;
     'token create') echo '--file --name --scope --topic-prefix' ;;
     'token list') echo '--file' ;;
     'token revoke') echo '--file' ;;
@@ -48,18 +58,29 @@ _tocsin_flags() {
 # What compgen offers as the value of a command's flag.
 _tocsin_values() {
   case "$1 $2" in
+    'submit --past') echo "-W 'refuse fire'" ;;
     'submit --file') echo "-f" ;;
     'submit --trigger') echo "-W 'time count either'" ;;
     'submit --on-conflict') echo "-W 'reject replace keep'" ;;
-    'list --state') echo "-W 'scheduled leased dead done cancelled'" ;;
+    'list --state') echo "-W 'scheduled leased dead done cancelled ready'" ;;
+    'list --sort') echo "-W 'none due created'" ;;
+    'tally --state') echo "-W 'scheduled leased dead done cancelled ready'" ;;
+    'tally --by') echo "-W 'nothing state reason key header minute'" ;;
+    'amend --past') echo "-W 'refuse fire'" ;;
     'amend --file') echo "-f" ;;
+    'topics --sort') echo "-W 'name ready scheduled leased dead bytes accepted delivered lateness'" ;;
+    'topics --order') echo "-W 'asc desc'" ;;
     'topic set --paused') echo "-W 'yes no'" ;;
+    'topic set --alerts-off') echo "-W 'yes no'" ;;
     'topic set --sink') echo "-W 'pull webhook kafka rabbitmq'" ;;
     'topic set --retry-4xx') echo "-W 'yes no'" ;;
+    'dead list --sort') echo "-W 'none due created'" ;;
+    'operate --state') echo "-W 'scheduled leased dead done cancelled ready'" ;;
+    'load --by') echo "-W 'all topic'" ;;
     'export --state') echo "-W 'scheduled leased dead done cancelled'" ;;
     'export --output') echo "-f" ;;
     'token create --file') echo "-f" ;;
-    'token create --scope') echo "-W 'submit consume admin'" ;;
+    'token create --scope') echo "-W 'submit consume admin observe'" ;;
     'token list --file') echo "-f" ;;
     'token revoke --file') echo "-f" ;;
     'journal repair --output') echo "-d" ;;
@@ -83,7 +104,7 @@ _tocsin() {
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
-      --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+      --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--capacity-bytes|--capacity-jobs|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
         [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
         ((i++))
         ;;
@@ -91,14 +112,14 @@ _tocsin() {
       *)
         case $command in
           '') command=$word ;;
-          clock|dead|journal|token|topic) command="$command $word" ;;
+          clock|dead|journal|lease|operation|token|topic) command="$command $word" ;;
         esac
         ;;
     esac
   done
   COMPREPLY=()
   case $previous in
-    --at|--attempts|--backoff|--backoff-max|--batch|--by|--capacity-bytes|--capacity-jobs|--concurrency|--count|--event|--exchange|--file|--header|--id|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--max|--max-jobs|--name|--on-conflict|--output|--paused|--rate|--reason|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--sink|--sink-timeout|--slots|--state|--timeout|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+    --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--capacity-bytes|--capacity-jobs|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return

@@ -25,12 +25,17 @@ std::string Calls() {
   return text;
 }
 
-/// Those whose name begins with `family`; all others if it is empty.
+/// The table of docs/resp.md that a command is in.
+std::string_view FamilyOf(std::string_view command) {
+  if (command.starts_with("TOPIC.")) return "TOPIC.";
+  const bool of_jobs = command.starts_with("JOB.") || command.starts_with("LEASE.") || command.starts_with("DEAD.");
+  return of_jobs ? "JOB." : "";
+}
+
 std::string Commands(std::string_view family) {
   std::string text;
   for (const Verb& verb : Verbs()) {
-    const bool is_other = !verb.command.starts_with("JOB.") && !verb.command.starts_with("TOPIC.");
-    if (verb.command.empty() || !(family.empty() ? is_other : verb.command.starts_with(family))) continue;
+    if (verb.command.empty() || FamilyOf(verb.command) != family) continue;
     const std::string syntax = SyntaxOf(verb).text;
     text += fmt::format("- `{}{}{}`\n  {}. Reply: {}.\n", verb.command, syntax.empty() ? "" : " ", syntax, verb.summary,
                         verb.reply);
@@ -41,8 +46,9 @@ std::string Commands(std::string_view family) {
 std::string_view TypeOf(FieldKind kind) {
   if (IsNumber(kind)) return "integer";
   if (kind == FieldKind::kFlag) return "true or false";
+  if (kind == FieldKind::kPayload) return "string, or other JSON";
   if (kind == FieldKind::kHeaders) return "object of strings";
-  return kind == FieldKind::kTokens ? "array of strings" : "string";
+  return kind == FieldKind::kTokens || kind == FieldKind::kNames ? "array of strings" : "string";
 }
 
 std::string RangeOf(int64_t min, int64_t max) {
@@ -62,7 +68,9 @@ std::string Fields(const Verb& verb) {
   const bool has_body = std::ranges::any_of(verb.fields, [](const Field& field) { return field.in == In::kBody; });
   for (const Field& field : verb.fields) {
     if (field.in == In::kResp) continue;
-    const std::string_view where = has_body && field.in == In::kQuery ? ", in the query" : "";
+    const std::string_view where = verb.InWhere(field)                  ? ", in `where`"
+                                   : has_body && field.in == In::kQuery ? ", in the query"
+                                                                        : "";
     std::string fallback(field.required ? "required" : field.fallback);
     std::erase(fallback, '"');
     text += fmt::format("| `{}` | {}{} | {} | {} | {} |\n", field.name, TypeOf(field.kind), where, RangeOf(field),

@@ -13,25 +13,54 @@
 
 #include "base/result.h"
 #include "model/job.h"
+#include "model/selector.h"
 
 namespace tocsin::api {
+
+enum class LoadBy : uint8_t { kAll, kTopic };
 
 struct Arguments {
   NewJob job;  // its id and key also name the job that a call is about; its due time and payload are those below
   std::optional<int64_t> delay_ms;
   std::optional<int64_t> due_ms;
+  PastDue past = PastDue::kRefuse;
   std::optional<std::string_view> payload;
   std::string_view event;
   std::optional<int64_t> by;
   std::optional<int64_t> max;
   std::optional<int64_t> wait_ms;
   std::optional<int64_t> lease_ms;
+  std::string_view consumer;
+  std::string_view access_token;
+  std::string_view filter;
+  std::string_view topic_sort;
+  std::string_view order;
+  std::optional<int64_t> offset;
+  std::string_view kinds;
+  std::string_view topics;
   bool dead = false;
   std::string_view reason;
-  State state = State::kScheduled;
+  Selector where;
+  Sort sort = Sort::kNone;
+  TallyBy by_what = TallyBy::kNothing;
+  std::string_view by_header;
+  std::string_view action;
+  bool all = false;
+  bool dry_run = false;
+  std::optional<int64_t> to_ms;
+  std::optional<int64_t> over_ms;
+  std::optional<int64_t> shift_ms;
+  std::optional<int64_t> max_attempts;
+  std::optional<int64_t> rate;
+  std::optional<int64_t> matched_max;
+  std::optional<int64_t> attempt;
   std::optional<int64_t> limit;
   std::string_view cursor;
   std::optional<int64_t> advance_ms;
+  std::optional<int64_t> advance_to_ms;
+  std::optional<int64_t> from_ms;
+  std::optional<int64_t> step_ms;
+  LoadBy load_by = LoadBy::kAll;
 };
 
 enum class FieldKind : uint8_t {
@@ -47,9 +76,14 @@ enum class FieldKind : uint8_t {
   kBase64,  // the payload, for wires that know only text
   kHeaders,
   kTokens,  // delivery tokens; each door reads them itself
+  kNames,   // texts with commas between them, or an array in JSON; each one of `choices` if there are any
 };
 
-enum class In : uint8_t { kBody, kQuery, kResp /* only there */ };
+/// `kWhere`: a part of a selector, in the query of a GET and in the object `where` of a body.
+enum class In : uint8_t { kBody, kQuery, kWhere, kResp /* only there */ };
+
+using SetText = void (*)(Selector& to, std::string_view text);
+using SetNumber = void (*)(Selector& to, int64_t number);
 
 struct Field {
   std::string_view name;  // in JSON and in a query
@@ -64,10 +98,13 @@ struct Field {
   std::string_view flag = {};  // of the command line; empty: none, or a positional argument
   In in = In::kBody;
   bool required = false;
+  bool fixed = false;          // a positional argument of RESP, though not required elsewhere
   bool excludes_next = false;  // at most one of this field and the next is given
   std::variant<std::monostate, std::string_view NewJob::*, uint32_t NewJob::*, Trigger NewJob::*, OnConflict NewJob::*,
+               bool Restored::*, uint32_t Restored::*, std::string_view Restored::*, Time Restored::*,
                std::string_view Arguments::*, std::optional<std::string_view> Arguments::*,
-               std::optional<int64_t> Arguments::*, State Arguments::*, bool Arguments::*>
+               std::optional<int64_t> Arguments::*, Sort Arguments::*, TallyBy Arguments::*, PastDue Arguments::*,
+               LoadBy Arguments::*, bool Arguments::*, std::string Selector::*, SetText, SetNumber>
       member = {};
 };
 
@@ -82,6 +119,8 @@ Status PutNumber(const Field& field, Wire wire, int64_t value, Arguments& to);
 Status PutText(const Field& field, Wire wire, std::string_view text, Arguments& to);
 void PutFlag(const Field& field, bool value, Arguments& to);
 bool IsNumber(FieldKind kind);
+/// Whether it tells the past of a copy of a job.
+bool IsOfCopy(const Field& field);
 
 /// What no single field shows: two that exclude each other are given, or a required one is missing. Tokens are the
 /// door's to check.

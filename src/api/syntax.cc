@@ -49,7 +49,8 @@ std::string SettingUsage(std::string_view name) {
 }  // namespace
 
 bool IsFixed(const Field& field) {
-  return field.in != In::kQuery && field.word.empty() && (field.required || field.kind == FieldKind::kPayload);
+  return field.in != In::kQuery && field.word.empty() &&
+         (field.required || field.fixed || field.kind == FieldKind::kPayload);
 }
 
 size_t ValuesOf(const Field& field) {
@@ -111,6 +112,7 @@ Syntax SyntaxOf(const Verb& verb) {
     syntax.args_max += 2 * SettingNames().size();
   }
   if (many) syntax.args_max = kAnyNumber;
+  if (syntax.text.starts_with(' ')) syntax.text.erase(0, 1);  // there are words only
   return syntax;
 }
 

@@ -27,6 +27,10 @@ enum class VerbId : uint8_t {
   kFireJob,
   kCountJob,
   kListJobs,
+  kTallyJobs,
+  kListLeases,
+  kListAllLeases,
+  kRevokeLease,
   kPutTopic,
   kShowTopic,
   kDropTopic,
@@ -37,13 +41,31 @@ enum class VerbId : uint8_t {
   kPurgeTopic,
   kRedriveDead,
   kPurgeDead,
+  kOperate,
+  kListOperations,
+  kShowOperation,
+  kStopOperation,
+  kRedriveJob,
+  kRemoveDeadJob,
+  kShowTopicLoad,
+  kShowLoad,
+  kListAlerts,
   kShowStats,
   kShowCluster,
   kAdvanceClock,
   kShowOpenApi,
+  kShowRoot,
   kShowHealth,
   kShowReady,
   kShowMetrics,
+  kBeginSession,
+  kShowSession,
+  kEndSession,
+  kShowEvents,
+  kShowHistory,
+  kShowTopicHistory,
+  kShowLateness,
+  kListDeliveries,
 };
 
 /// The answer of HTTP to a call that worked.
@@ -75,6 +97,9 @@ struct Verb {
   bool Changes() const { return Method() != "GET"; }
   /// Of HTTP: POST, PUT and PATCH.
   bool TakesBody() const { return http.starts_with('P'); }
+  /// Whether the field is in the query, or in the object `where` of the body.
+  bool InQuery(const Field& field) const { return field.in == In::kQuery || (field.in == In::kWhere && !TakesBody()); }
+  bool InWhere(const Field& field) const { return field.in == In::kWhere && TakesBody(); }
   /// Whether the answer says what became of it.
   bool AnswersOutcome() const { return (HasId() && Changes()) || id == VerbId::kDropTopic || id == VerbId::kTestTopic; }
 };

@@ -16,12 +16,17 @@ bool IsAllowed(const Grant& grant, Access needed, std::string_view topic) {
       return grant.Allows(Scope::kSubmit, topic);
     case Access::kConsume:
       return grant.Allows(Scope::kConsume, topic);
-    case Access::kSubmitOrConsume:
-      return grant.Allows(Scope::kSubmit, topic) || grant.Allows(Scope::kConsume, topic);
+    case Access::kShowJob:
+      return grant.Allows(Scope::kSubmit, topic) || grant.Allows(Scope::kConsume, topic) ||
+             grant.Allows(Scope::kObserve, topic);
+    case Access::kTopicObserve:
+      return grant.Allows(Scope::kObserve, topic);
     case Access::kTopicAdmin:
       return grant.Allows(Scope::kAdmin, topic);
     case Access::kListTopics:
-      return grant.scopes.Has(Scope::kAdmin);
+      return grant.scopes.Has(Scope::kObserve);
+    case Access::kNodeObserve:
+      return grant.AllowsAll(Scope::kObserve);
     case Access::kNodeAdmin:
       return grant.AllowsAll(Scope::kAdmin);
   }
@@ -29,18 +34,31 @@ bool IsAllowed(const Grant& grant, Access needed, std::string_view topic) {
 }
 
 // In the order of Access.
-constexpr std::string_view kAccessScopes[] = {"none",  "any",   "submit",           "consume", "submit or consume",
-                                              "admin", "admin", "admin, all topics"};
+constexpr std::string_view kAccessScopes[] = {"none",
+                                              "any",
+                                              "submit",
+                                              "consume",
+                                              "submit, consume or observe",
+                                              "observe",
+                                              "admin",
+                                              "observe",
+                                              "observe, all topics",
+                                              "admin, all topics"};
 static_assert(static_cast<size_t>(Access::kNodeAdmin) + 1 == std::size(kAccessScopes));
 
 /// What `needed` asks for, for an access that not everybody has.
 std::string Needs(Access needed, std::string_view topic) {
-  if (needed == Access::kListTopics) return "admin";
+  if (needed == Access::kListTopics) return "observe";
+  if (needed == Access::kNodeObserve) return "observe for all topics (no topic prefix)";
   if (needed == Access::kNodeAdmin) return "admin for all topics (no topic prefix)";
   return fmt::format("{} and a topic prefix with which '{}' begins", ScopeOf(needed), Shown(topic));
 }
 
 }  // namespace
+
+bool SeesPayloads(const Grant& grant, Access access) {
+  return grant.scopes.Has(Scope::kConsume) || (access == Access::kShowJob && grant.scopes.Has(Scope::kSubmit));
+}
 
 std::string_view ScopeOf(Access access) { return kAccessScopes[static_cast<size_t>(access)]; }
 
@@ -53,7 +71,7 @@ std::optional<Scope> ParseScope(std::string_view name) {
 std::string ScopeSet::Text() const {
   std::string text;
   for (size_t i = 0; i < kScopeNames.size(); ++i) {
-    if ((bits_ & Bit(static_cast<Scope>(i))) == 0) continue;
+    if (!HasItself(static_cast<Scope>(i))) continue;
     if (!text.empty()) text += ',';
     text += kScopeNames[i];
   }

@@ -15,17 +15,20 @@
 
 namespace tocsin::auth {
 
-enum class Scope : uint8_t { kSubmit, kConsume, kAdmin };
+enum class Scope : uint8_t { kSubmit, kConsume, kAdmin, kObserve };
 
-constexpr std::array<std::string_view, 3> kScopeNames{"submit", "consume", "admin"};
+/// In the order of Scope.
+constexpr std::array<std::string_view, 4> kScopeNames{"submit", "consume", "admin", "observe"};
 
 std::optional<Scope> ParseScope(std::string_view name);
 
-/// kAdmin includes the other two.
+/// kAdmin includes the others.
 class ScopeSet {
  public:
   void Add(Scope scope) { bits_ |= Bit(scope); }
   bool Has(Scope scope) const { return (bits_ & (Bit(scope) | Bit(Scope::kAdmin))) != 0; }
+  /// Also without what kAdmin includes.
+  bool HasItself(Scope scope) const { return (bits_ & Bit(scope)) != 0; }
   bool empty() const { return bits_ == 0; }
   /// "submit,consume"
   std::string Text() const;
@@ -50,15 +53,21 @@ struct Grant {
 };
 
 enum class Access : uint8_t {
-  kOpen,             // anyone
-  kKnown,            // any access token
-  kSubmit,           // on the topic
-  kConsume,          // on the topic
-  kSubmitOrConsume,  // on the topic
-  kTopicAdmin,       // on the topic
-  kListTopics,       // admin; the answer has only the topics of the grant's prefix
-  kNodeAdmin,        // admin of all topics
+  kOpen,          // anyone
+  kKnown,         // any access token
+  kSubmit,        // on the topic
+  kConsume,       // on the topic
+  kShowJob,       // submit, consume or observe, on the topic
+  kTopicObserve,  // on the topic
+  kTopicAdmin,    // on the topic
+  kListTopics,    // observe; the answer has only the topics of the grant's prefix
+  kNodeObserve,   // observe of all topics
+  kNodeAdmin,     // admin of all topics
 };
+
+/// Whether a call that `access` allows may show payloads to the bearer. To observe is to see everything else; a
+/// producer sees the payload of a job that it names.
+bool SeesPayloads(const Grant& grant, Access access);
 
 /// The scope that a call needs, as the documents name it.
 std::string_view ScopeOf(Access access);

@@ -11,10 +11,10 @@ ScopeSet Of(std::initializer_list<Scope> scopes) {
   return set;
 }
 
-TEST(Grant, AdminIncludesTheOtherTwoAndTheyIncludeNothing) {
+TEST(Grant, AdminIncludesTheOthersAndTheyIncludeNothing) {
   const Grant admin{.name = "a", .scopes = Of({Scope::kAdmin})};
   const Grant submit{.name = "s", .scopes = Of({Scope::kSubmit})};
-  for (const Scope scope : {Scope::kSubmit, Scope::kConsume, Scope::kAdmin}) {
+  for (const Scope scope : {Scope::kSubmit, Scope::kConsume, Scope::kAdmin, Scope::kObserve}) {
     EXPECT_TRUE(admin.Allows(scope, "t"));
     EXPECT_EQ(submit.Allows(scope, "t"), scope == Scope::kSubmit);
   }
@@ -36,6 +36,18 @@ TEST(Grant, ScopesHaveNames) {
   for (const std::string_view name : kScopeNames) EXPECT_EQ(Of({*ParseScope(name)}).Text(), name);
   EXPECT_FALSE(ParseScope("Submit"));
   EXPECT_FALSE(ParseScope(""));
+}
+
+TEST(Grant, PayloadsAreForConsumersAndForProducersThatNameTheJob) {
+  const auto sees = [](Scope scope, Access access) {
+    return SeesPayloads(Grant{.name = "g", .scopes = Of({scope})}, access);
+  };
+  for (const Access access : {Access::kShowJob, Access::kTopicObserve}) {
+    EXPECT_TRUE(sees(Scope::kAdmin, access));
+    EXPECT_TRUE(sees(Scope::kConsume, access));
+    EXPECT_FALSE(sees(Scope::kObserve, access));
+    EXPECT_EQ(sees(Scope::kSubmit, access), access == Access::kShowJob);
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <openssl/sha.h>
 
 #include "auth/private_file.h"
+#include "base/comma_list.h"
 #include "base/text.h"
 
 namespace tocsin::auth {
@@ -68,9 +69,7 @@ Status ValidateGrant(const Grant& grant) {
 
 Result<ScopeSet> ParseScopes(std::string_view text) {
   ScopeSet scopes;
-  while (!text.empty()) {
-    const std::string_view name = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), name.size() + 1));
+  for (const std::string_view name : CommaList(text)) {
     const auto scope = ParseScope(name);
     if (!scope) return Fail(Code::kInvalidArgument, "unknown scope \"{}\"{}", name, DidYouMean(name, kScopeNames));
     scopes.Add(*scope);

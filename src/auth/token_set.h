@@ -23,6 +23,7 @@ class TokenSet {
   /// What the bearer of this access token may do; null if it is not known. Valid as long as the set.
   const Grant* Find(std::string_view bearer) const;
   size_t size() const { return records_.size(); }
+  const std::vector<TokenRecord>& records() const { return records_; }
 
  private:
   const std::vector<TokenRecord> records_;

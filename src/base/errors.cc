@@ -13,8 +13,10 @@ constexpr std::array kRows{
              "The request has a field that this call does not know; the message names the nearest known one."},
     ErrorRow{Code::kUnauthenticated, "unauthenticated", 401, "NOAUTH", "UNAUTHENTICATED", false,
              "The call needs a token, and has none or one that is not known; see `tocsin token create`."},
-    ErrorRow{Code::kForbidden, "forbidden", 403, "NOPERM", "PERMISSION_DENIED", false,
-             "The token is known, but lacks a scope or the topic; the message says what would be needed."},
+    ErrorRow{
+        Code::kForbidden, "forbidden", 403, "NOPERM", "PERMISSION_DENIED", false,
+        "The token is known, but lacks a scope or the topic; the message says what would be needed. Or a web page of "
+        "another site caused the call."},
     ErrorRow{Code::kTooLarge, "too_large", 413, "TOOLARGE", "INVALID_ARGUMENT", false,
              "A payload, a header or the whole request is over its size limit."},
     ErrorRow{Code::kTopicNotFound, "topic_not_found", 404, "NOTOPIC", "NOT_FOUND", false,

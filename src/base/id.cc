@@ -8,6 +8,7 @@ namespace {
 constexpr int64_t kEpochMs = 1'577'836'800'000;  // 2020-01-01T00:00:00Z
 constexpr std::string_view kDigits = "0123456789abcdefghjkmnpqrstvwxyz";
 constexpr size_t kTextSize = 14;
+constexpr uint32_t kSequenceBits = 12;
 
 }  // namespace
 
@@ -16,6 +17,8 @@ std::string UidText(Uid uid) {
   for (size_t i = kTextSize; i-- > 1; uid >>= 5) text[i] = kDigits[uid & 31];
   return text;
 }
+
+Time CreatedAt(Uid uid) { return FromMs(kEpochMs + static_cast<int64_t>(uid >> (kSlotBits + kSequenceBits))); }
 
 std::optional<Uid> ParseUid(std::string_view text) {
   if (text.size() != kTextSize || text[0] != 'j') return std::nullopt;
@@ -30,7 +33,7 @@ std::optional<Uid> ParseUid(std::string_view text) {
 }
 
 Uid UidSource::Next(Time now, uint32_t slot) {
-  const auto floor = static_cast<uint64_t>(std::max<int64_t>(0, ToMs(now) - kEpochMs)) << 12;
+  const auto floor = static_cast<uint64_t>(std::max<int64_t>(0, ToMs(now) - kEpochMs)) << kSequenceBits;
   last_ = std::max(last_ + 1, floor);
   return last_ << kSlotBits | slot;
 }

@@ -20,6 +20,8 @@ constexpr uint32_t kSlotsMax = 1U << kSlotBits;
 constexpr uint32_t SlotOf(Uid uid) { return static_cast<uint32_t>(uid & (kSlotsMax - 1)); }
 
 std::string UidText(Uid uid);
+/// When the id was given out, on the steady timeline. A little later if many were given out at once.
+Time CreatedAt(Uid uid);
 /// Nothing if `text` does not have the form of a server id.
 std::optional<Uid> ParseUid(std::string_view text);
 

@@ -21,6 +21,14 @@ TEST(Id, TextRoundTripsAndSortsAsTheNumber) {
   EXPECT_EQ(UidText(0), "j0000000000000");
 }
 
+TEST(Id, TellsWhenItWasGivenOut) {
+  UidSource source;
+  for (const Time now : {kNow, kNow + Millis(1), kNow + std::chrono::days(3653)}) {
+    EXPECT_EQ(CreatedAt(source.Next(now, 0)), now);
+    EXPECT_EQ(CreatedAt(source.Next(now, kSlotsMax - 1)), now) << "whatever the slot and the sequence";
+  }
+}
+
 TEST(Id, OtherTextsAreNoServerIds) {
   const std::string good = UidText(12345);
   for (const std::string& bad : {std::string(), good.substr(1), good + "0", "k" + good.substr(1), "J" + good.substr(1),

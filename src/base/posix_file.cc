@@ -127,6 +127,20 @@ std::string ReadSmall(int fd) {
   return out.substr(0, out.find('\n'));
 }
 
+std::unexpected<Error> NotAFile(const std::string& path) {
+  return Fail(Code::kIo, "cannot open {}: it is no regular file", path);
+}
+
+/// Ok if it is a regular file. That was opened without blocking, which is of use only to find this out.
+Status CheckOpened(int fd, const std::string& path) {
+  struct stat info{};
+  if (::fstat(fd, &info) < 0) return IoError(errno, "stat", path);
+  if (!S_ISREG(info.st_mode)) return NotAFile(path);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0) return IoError(errno, "open", path);
+  return {};
+}
+
 std::unexpected<Error> InUse(const std::string& folder, const std::string& pid) {
   return Fail(Code::kInUse, "data folder {} is in use by {}", folder, pid.empty() ? "a process" : "process " + pid);
 }
@@ -134,7 +148,8 @@ std::unexpected<Error> InUse(const std::string& folder, const std::string& pid) 
 class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
-    int flags = O_CLOEXEC | (mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
+    // Without O_NONBLOCK the open of a FIFO waits for its other end.
+    int flags = O_CLOEXEC | O_NONBLOCK | (mode == OpenMode::kRead ? O_RDONLY : O_RDWR);
     if (mode == OpenMode::kCreate) flags |= O_CREAT | O_EXCL;
     const bool asked_direct = mode == OpenMode::kWriteDirect;
     bool direct = asked_direct;
@@ -144,8 +159,11 @@ class PosixFileSystem final : public FileSystem {
       direct = false;
       fd = open(0);
     }
+    if (fd < 0 && (errno == ENXIO || errno == EISDIR)) return NotAFile(path);  // a socket or a folder
     if (fd < 0) return IoError(errno, mode == OpenMode::kCreate ? "create" : "open", path);
-    return std::make_unique<PosixFile>(Descriptor(fd), path, asked_direct, direct);
+    Descriptor opened(fd);
+    TOCSIN_TRY(CheckOpened(fd, path));
+    return std::make_unique<PosixFile>(std::move(opened), path, asked_direct, direct);
   }
 
   Result<std::vector<std::string>> List(const std::string& folder) override {
@@ -189,7 +207,7 @@ class PosixFileSystem final : public FileSystem {
     Descriptor dir(Uninterrupted([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
     if (!dir.open()) return IoError(errno, "open folder", folder);
     if (const int error = TryFlock(dir.get()); error == EWOULDBLOCK) {
-      const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
       return InUse(folder, file.open() ? ReadSmall(file.get()) : "");
     } else if (error != 0 && !CannotLockFolders(error)) {
       return IoError(error, "lock", folder);

@@ -45,10 +45,14 @@ template <class Names>
 std::string DidYouMean(std::string_view unknown, const Names& names) {
   constexpr size_t kLongest = 64;  // a longer name is no typing error, and the search takes quadratic time
   if (unknown.size() > kLongest) return "";
+  constexpr size_t kShortest = 3;  // of a name that lacks its end, such as _ms
+  constexpr size_t kEnd = 3;
   std::string_view nearest;
-  size_t least = unknown.size() / 2 + 1;
+  size_t least = (unknown.size() + 1) / 3 + 1;  // so many letters are too many
   for (const std::string_view name : names) {
-    const size_t distance = EditDistance(unknown, name);
+    const bool begins =
+        unknown.size() >= kShortest && name.starts_with(unknown) && name.size() - unknown.size() <= kEnd;
+    const size_t distance = begins ? 1 : EditDistance(unknown, name);
     if (distance >= least) continue;
     least = distance;
     nearest = name;

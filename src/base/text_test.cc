@@ -77,5 +77,18 @@ TEST(AppendPercent, KeepsWhatAPathSegmentMayHold) {
   EXPECT_EQ(DecodePercent(out, false), "/a-B_9.~/? %ü+");
 }
 
+TEST(DidYouMean, NamesWhatIsNearAndNothingElse) {
+  const std::vector<std::string_view> names{"delay_ms", "due_ms", "key", "payload", "on_conflict"};
+  const std::pair<std::string_view, std::string_view> near[] = {
+      {"delay", "delay_ms"}, {"deley_ms", "delay_ms"},    {"payloda", "payload"},
+      {"kei", "key"},        {"conflict", "on_conflict"}, {"on_conflikt", "on_conflict"}};
+  for (const auto& [unknown, meant] : near) {
+    EXPECT_EQ(DidYouMean(unknown, names), "; did you mean \"" + std::string(meant) + "\"?") << unknown;
+  }
+  for (const std::string_view unknown : {"", "k", "when", "colour", "pay_at", "on_", "priority"}) {
+    EXPECT_EQ(DidYouMean(unknown, names), "") << unknown;
+  }
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -13,6 +13,13 @@ void Answer(Loop& loop, Worker::Done done, Status status) {
   loop.Post([done = std::move(done), status = std::move(status)]() mutable { done(std::move(status)); });
 }
 
+Worker::Step Once(Task work) {
+  return [work = std::move(work)]() mutable {
+    work();
+    return true;
+  };
+}
+
 }  // namespace
 
 Worker::~Worker() {
@@ -25,11 +32,27 @@ Worker::~Worker() {
 
 void Worker::Run(Loop& loop, Task work, Done done, size_t waiting_max) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.size() >= waiting_max) {
+  const bool limited = waiting_max != kNoLimit;
+  if (limited && limited_waiting_ >= waiting_max) {
     return Answer(loop, std::move(done),
                   Fail(Code::kOverloaded, "{} requests wait for the thread {} already", waiting_max, name_));
   }
-  waiting_.emplace_back(loop, std::move(work), std::move(done));
+  if (limited) ++limited_waiting_;
+  Enqueue({loop, Once(std::move(work)), std::move(done), limited});
+}
+
+void Worker::RunFirst(Loop& loop, Task work, Done done) {
+  const std::lock_guard lock(mutex_);
+  Enqueue({loop, Once(std::move(work)), std::move(done), false}, true);
+}
+
+void Worker::RunSteps(Loop& loop, Step step, Done done) {
+  const std::lock_guard lock(mutex_);
+  Enqueue({loop, std::move(step), std::move(done), false});
+}
+
+void Worker::Enqueue(Waiting waiting, bool first) {
+  first ? waiting_.push_front(std::move(waiting)) : waiting_.push_back(std::move(waiting));
   changed_.notify_all();
   if (!thread_.joinable()) thread_ = std::jthread([this] { Serve(); });
 }
@@ -43,10 +66,12 @@ void Worker::Serve() {
     if (ended_) return;
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
+    if (next.limited) --limited_waiting_;
     lock.unlock();
-    next.work();
-    Answer(next.loop, std::move(next.done), {});
+    const bool done = next.work();
+    if (done) Answer(next.loop, std::move(next.done), {});
     lock.lock();
+    if (!done) waiting_.push_back(std::move(next));
   }
 }
 

@@ -42,6 +42,55 @@ TEST(Worker, DoesItsWorkInOrderAndElsewhereAndAnswersOnTheLoop) {
   EXPECT_TRUE(elsewhere);
 }
 
+TEST(Worker, WorkThatGivesMemoryBackComesFirst) {
+  ManualLoop loop;
+  Worker worker("worker");
+  std::latch begin(1);
+  std::string order;  // only the worker's thread appends to it until all are done
+  int done = 0;
+  const auto count = [&](const Status& status) {
+    EXPECT_TRUE(status);
+    ++done;
+  };
+  worker.Run(loop, [&] { begin.wait(); }, count);
+  worker.Run(loop, [&] { order += 'a'; }, count);
+  worker.RunFirst(loop, [&] { order += 'b'; }, count);
+  begin.count_down();
+  while (done < 3) {
+    if (!loop.RunOne()) std::this_thread::yield();
+  }
+  EXPECT_EQ(order, "ba");
+}
+
+TEST(Worker, WorkInStepsTakesTurns) {
+  ManualLoop loop;
+  Worker worker("worker");
+  std::latch begin(1);
+  std::string order;  // of steps; only the worker's thread appends to it until all are done
+  int done = 0;
+  const auto steps = [&](char name, int count) {
+    worker.RunSteps(
+        loop,
+        [&order, name, left = count]() mutable {
+          order += name;
+          return --left == 0;
+        },
+        [&](const Status& status) {
+          EXPECT_TRUE(status);
+          ++done;
+        });
+  };
+  worker.Run(loop, [&] { begin.wait(); }, [&](const Status&) { ++done; });
+  steps('a', 4);
+  steps('b', 2);
+  worker.Run(loop, [&] { order += 'c'; }, [&](const Status&) { ++done; });
+  begin.count_down();
+  while (done < 4) {
+    if (!loop.RunOne()) std::this_thread::yield();
+  }
+  EXPECT_EQ(order, "abcabaa");
+}
+
 TEST(Worker, NeedsNoThreadWithoutWork) { const Worker worker("worker"); }
 
 TEST(Worker, ServesManyLoopsAtATime) {
@@ -89,6 +138,7 @@ TEST(Worker, RefusesMoreThanMayWaitAndDropsWhatWaitsAtTheEnd) {
     };
     run();
     working.wait();  // the first is under way, and no longer waits
+    for (size_t i = 0; i < 2 * kWaitingMax; ++i) worker.Run(loop, [] {}, [](const Status&) {});  // have no limit
     for (size_t i = 0; i < kWaitingMax; ++i) run();
     EXPECT_EQ(loop.RunAll(), 0U);
     run();

@@ -67,7 +67,7 @@ class Parser {
 
   Result<Parsed> Run() {
     const bool help_word = !words_.empty() && words_[0] == "help";  // tocsin help submit
-    if (help_word) parsed_.action = Action::kHelp;
+    if (help_word) parsed_.action = JobAction::kHelp;
     Status first;  // the first mistake; not reported to a user who asks for help
     for (at_ = help_word ? 1 : 0; at_ < words_.size(); ++at_) {
       const std::string& word = words_[at_];
@@ -79,12 +79,12 @@ class Parser {
         first = std::move(taken);
       }
     }
-    if (parsed_.action == Action::kHelp) {
+    if (parsed_.action == JobAction::kHelp) {
       if (parsed_.command != nullptr) parsed_.family.clear();
       return std::move(parsed_);
     }
     TOCSIN_TRY(std::move(first));
-    if (parsed_.action == Action::kVersion) return std::move(parsed_);
+    if (parsed_.action == JobAction::kVersion) return std::move(parsed_);
     TOCSIN_TRY(CheckComplete());
     TOCSIN_TRY(TakeFallbacks());
     return std::move(parsed_);
@@ -94,9 +94,9 @@ class Parser {
   Status TakeArgument(const std::string& word) {
     if (flags_ended_ || !IsFlag(word)) return TakePositional(word);
     if (IsHelp(word)) {
-      parsed_.action = Action::kHelp;
+      parsed_.action = JobAction::kHelp;
     } else if (word == "--version") {
-      if (parsed_.action == Action::kRun) parsed_.action = Action::kVersion;
+      if (parsed_.action == JobAction::kRun) parsed_.action = JobAction::kVersion;
     } else {
       return TakeFlag(word);
     }

@@ -47,10 +47,10 @@ struct Grammar {
   Time now;                                                              // for moments such as "tomorrow 09:00"
 };
 
-enum class Action : uint8_t { kRun, kHelp, kVersion };
+enum class JobAction : uint8_t { kRun, kHelp, kVersion };
 
 struct Parsed {
-  Action action = Action::kRun;
+  JobAction action = JobAction::kRun;
   const Command* command = nullptr;  // of kHelp: null if help is for all, or for `family`
   std::string family;                // of kHelp: the first word of some commands, such as topic
   Arguments arguments;

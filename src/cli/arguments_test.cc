@@ -154,21 +154,21 @@ TEST_F(ParseTest, HelpIsHeardAnywhere) {
                                                                  {"--server", "http://x", "submit", "--in", "-h"}}) {
     const auto parsed = Do(words);
     ASSERT_TRUE(parsed) << parsed.error().message;
-    EXPECT_EQ(parsed->action, Action::kHelp);
+    EXPECT_EQ(parsed->action, JobAction::kHelp);
     ASSERT_NE(parsed->command, nullptr);
     EXPECT_EQ(parsed->command->name, "submit");
   }
   for (const std::string value : {"--help", "-h", "--version"}) {  // as a text, they are one
     const auto parsed = Do({"submit", "t", "--header", value});
     ASSERT_TRUE(parsed) << parsed.error().message;
-    EXPECT_EQ(parsed->action, Action::kRun);
+    EXPECT_EQ(parsed->action, JobAction::kRun);
     EXPECT_EQ(parsed->arguments.Text("header"), value);
   }
   EXPECT_EQ(Do({"topic", "--help"}).value().family, "topic");
   EXPECT_EQ(Do({"--help"}).value().command, nullptr);
-  EXPECT_EQ(Do({"help"}).value().action, Action::kHelp);
+  EXPECT_EQ(Do({"help"}).value().action, JobAction::kHelp);
   EXPECT_EQ(Do({"help", "topic"}).value().family, "topic");
-  EXPECT_EQ(Do({"--version"}).value().action, Action::kVersion);
+  EXPECT_EQ(Do({"--version"}).value().action, JobAction::kVersion);
 }
 
 TEST_F(ParseTest, HelpShowsWhatTheTableSays) {

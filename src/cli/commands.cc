@@ -29,6 +29,7 @@ Group Jobs() {
                        .print = [](Context& context, const Arguments&,
                                    const json::object& job) { PrintJob(context.out, job, ServerNow(context)); }}),
           List(),
+          TallyJobs(),
           VerbCommand("amend",
                       {.examples = {{"amend orders order-17 --in 2h", "two hours from now instead"},
                                     {"amend orders order-17 \"pay at once\"", "another payload, due as before"}},
@@ -67,6 +68,8 @@ Group Delivery() {
                                                "ten more minutes for a slow job"}},
                                  .no = kStale,
                                  .list = "results"}),
+          Leases(),
+          LeaseRevoke(),
       }};
 }
 
@@ -103,7 +106,7 @@ Group Topics() {
                                       .examples = {{"topic purge orders --yes", "the jobs are gone for good"}},
                                       .no = kNoTopicOrNo,
                                       .question = "Remove all scheduled and dead jobs of {}?",
-                                      .done = "{purged} jobs are removed; those that consumers have stay"}),
+                                      .done = "{purged|job is|jobs are} removed; those that consumers have stay"}),
           VerbCommand("topic drop", {.details = "Asks first, on a terminal.",
                                      .examples = {{"topic drop orders --yes", "jobs, settings and figures are gone"}},
                                      .no = kNoTopicOrNo,
@@ -115,16 +118,21 @@ Group DeadLetters() {
   return {"Dead letters",
           {
               DeadList(),
-              VerbCommand("dead redrive",
-                          {.examples = {{"dead redrive orders", "after the cause of the failures is mended"}},
-                           .no = kNoTopic,
-                           .done = "{redriven} jobs are due again, with all their attempts"}),
+              DeadRedrive(),
+              DeadRemove(),
               VerbCommand("dead purge", {.details = "Asks first, on a terminal.",
                                          .examples = {{"dead purge orders --yes", "they are gone for good"}},
                                          .no = kNoTopicOrNo,
                                          .question = "Remove all dead letters of {}?",
-                                         .done = "{purged} dead letters are removed"}),
+                                         .done = "{purged|dead letter is|dead letters are} removed"}),
           }};
+}
+
+Group ManyJobs() {
+  return {"Many jobs",
+          {Operate(), Operations(), ShowOperation(),
+           VerbCommand("operation stop", {.examples = {{"operation stop orders k3f7p-12", "it changes no further job"}},
+                                          .no = "there is no such operation or topic"})}};
 }
 
 Group Server() {
@@ -133,10 +141,18 @@ Group Server() {
       {
           Stats(),
           Cluster(),
+          Alerts(),
           Watch(),
+          Load(),
+          VerbCommand("health",
+                      {.details = "Needs no access token. For the health check of a container.",
+                       .examples = {{"health --timeout 2s", "exit status 0: it answers; 3: it does not, within 2 s"}},
+                       .print = [](Context& context, const Arguments&,
+                                   const json::object&) { context.out.Print("the server answers\n"); }}),
           VerbCommand("clock advance",
                       {.details = "When it answers, all jobs that became due can be reserved.",
-                       .examples = {{"clock advance --by 30d", "thirty days later, in a second"}},
+                       .examples = {{"clock advance --by 30d", "thirty days later, in a second"},
+                                    {"clock advance --to 2027-03-01T00:00Z", "the first of March"}},
                        .no = "the server's clock is the real one: only that of tocsind --clock virtual can be moved",
                        .print =
                            [](Context& context, const Arguments&, const json::object& answer) {
@@ -167,6 +183,7 @@ std::vector<Group> MakeGroups() {
       Delivery(),
       Topics(),
       DeadLetters(),
+      ManyJobs(),
       Server(),
       {"Transfer", {Export(), Import()}},
       {"Access tokens", {TokenCreate(), TokenList(), TokenRevoke()}},

@@ -58,11 +58,11 @@ Result<int> RunCommand(const Command& command, const Arguments& arguments, const
 }
 
 Result<int> Run(const Parsed& parsed, const Clock& clock, Output& out) {
-  if (parsed.action == Action::kRun) return RunCommand(*parsed.command, parsed.arguments, clock, out);
-  out.Write(parsed.action == Action::kVersion ? fmt::format("tocsin {}\n", Version())
-            : parsed.command != nullptr       ? CommandHelp(*parsed.command)
-            : parsed.family.empty()           ? HelpText(Groups(), GlobalFlags())
-                                              : FamilyHelp(Groups(), parsed.family));
+  if (parsed.action == JobAction::kRun) return RunCommand(*parsed.command, parsed.arguments, clock, out);
+  out.Write(parsed.action == JobAction::kVersion ? fmt::format("tocsin {}\n", Version())
+            : parsed.command != nullptr          ? CommandHelp(*parsed.command)
+            : parsed.family.empty()              ? HelpText(Groups(), GlobalFlags())
+                                                 : FamilyHelp(Groups(), parsed.family));
   return kExitOk;
 }
 

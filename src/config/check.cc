@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "base/comma_list.h"
 #include "config/options.h"
+#include "config/start_time.h"
 
 namespace tocsin {
 namespace {
@@ -34,6 +36,17 @@ Status CheckDoors(const Config& config) {
                   "`tocsin token create --file F --name me --scope admin` and add `--auth-token-file F`; or bind "
                   "127.0.0.1, localhost or [::1]",
                   address.host);
+  }
+  return {};
+}
+
+Status CheckAllowedHosts(const Config& config) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-._";
+  for (const std::string_view host : CommaList(config.http_allowed_hosts)) {
+    if (!host.empty() && host.find_first_not_of(kAllowed) == std::string_view::npos) continue;
+    return Refuse("http.allowed_hosts",
+                  "has '{}': it takes names in small letters with commas between them, without a port or http://",
+                  host);
   }
   return {};
 }
@@ -69,6 +82,14 @@ Status CheckJournal(const Config& config) {
                 config.journal_segment_size, kPayloadsInSegment, config.limits_payload_size);
 }
 
+Status CheckClock(const Config& config) {
+  if (config.clock_start.empty()) return {};
+  if (config.clock == ClockKind::kReal) return Refuse("clock_start", "is set, but has no effect with clock = real");
+  if (ParseStartTime(config.clock_start)) return {};
+  return Refuse("clock_start",
+                "is not a time of this century such as 2026-12-01T09:00:00Z, nor milliseconds since 1970");
+}
+
 Status CheckSentinel(const Config& config) {
   if (config.redis_mode == RedisMode::kSentinel) {
     if (config.redis_master.empty()) {
@@ -99,6 +120,9 @@ Status CheckRedis(const Config& config) {
                   "jobs are (appendfsync). Leave it out"));
   if (!std::has_single_bit(static_cast<unsigned>(config.shards))) {
     return Refuse("shards", "is {}: with store = redis it takes a power of two from 1 to 64", config.shards);
+  }
+  if (!std::has_single_bit(static_cast<unsigned>(config.redis_groups))) {
+    return Refuse("redis.groups", "is {}: it takes a power of two from 64 to 4096", config.redis_groups);
   }
   if (config.redis_mode == RedisMode::kSingle && config.redis_endpoints.size() != 1) {
     return Refuse("redis.endpoints", "has {} addresses, but redis.mode is single: name one, or another mode",
@@ -167,6 +191,8 @@ Status CheckRabbitmq(const Config& config) {
 }  // namespace
 
 Status CheckTogether(const Config& config) {
+  TOCSIN_TRY(CheckAllowedHosts(config));
+  TOCSIN_TRY(CheckClock(config));
   TOCSIN_TRY(CheckDoors(config));
   if (config.limits_payload_size > config.limits_body_size) {
     return Refuse("limits.payload_size", "is {} bytes, but a body may have only limits.body_size, {} bytes",

@@ -48,6 +48,13 @@ TEST(Check, RedisHasNoUseForOptionsOfTheEmbeddedStore) {
   EXPECT_EQ(OnRedis({"--limits-payload-size", "16MiB"}), "no error") << "a segment need not hold five of them";
 }
 
+TEST(Check, GroupsAreAPowerOfTwo) {
+  EXPECT_EQ(OnRedis({"--redis-groups", "96"}),
+            "redis.groups: redis.groups is 96: it takes a power of two from 64 to 4096");
+  EXPECT_EQ(OnRedis({"--redis-groups", "4096"}), "no error");
+  EXPECT_THAT(OnRedis({"--redis-groups", "32"}), HasSubstr("redis.groups"));
+}
+
 TEST(Check, ShardsOnRedisAreAPowerOfTwo) {
   EXPECT_EQ(OnRedis({"--shards", "3"}), "shards: shards is 3: with store = redis it takes a power of two from 1 to 64");
   EXPECT_EQ(OnRedis({"--shards", "64"}), "no error");

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
+#include "base/log_event.h"
 #include "base/time.h"
 
 namespace tocsin {
 
-// The order of each enum, and of LogLevel, is that of the option's choices in options.cc.
+// The order of each enum, and of LogLevel and LogFormat, is that of the option's choices in options.cc.
 enum class Durability : uint8_t { kFsync, kInterval, kOs };
 enum class ClockKind : uint8_t { kReal, kVirtual };
 enum class StoreKind : uint8_t { kJournal, kRedis };
@@ -37,18 +37,23 @@ struct Config {
   bool begin_anew = false;  // --new; not an option, because it is for one start
   Address http_listen;
   Address resp_listen;
-  int shards = 0;             // resolved: never 0 once loaded
-  uint64_t memory_limit = 0;  // bytes; resolved: never 0 once loaded
+  std::string http_allowed_hosts;  // names with commas between them; empty: none
+  int shards = 0;                  // resolved: never 0 once loaded
+  uint64_t memory_limit = 0;       // bytes; resolved: never 0 once loaded
   ClockKind clock{};
+  std::string clock_start;  // of the virtual clock (config/start_time.h)
   LogLevel log_level{};
-  std::string node_name;  // resolved: never empty once loaded
+  LogFormat log_format{};
+  std::string log_audit_file;  // empty: the log
+  Millis log_slow_sync{};      // 0: never
+  std::string node_name;       // resolved: never empty once loaded
 
   std::string auth_token_file;  // empty: no authentication
   bool auth_allow_unauthenticated = false;
 
   Durability durability{};
   Millis durability_interval{};
-  uint64_t journal_segment_size = 0;  // bytes
+  uint64_t journal_segment_size = 0;  // bytes; resolved: never 0 once loaded, if the store is the journal
 
   RedisMode redis_mode{};
   Addresses redis_endpoints;
@@ -62,7 +67,9 @@ struct Config {
   std::string redis_tls_cert_file;
   std::string redis_tls_key_file;
   std::string redis_prefix;
+  int redis_groups = 0;
   Millis redis_timeout{};
+  int redis_wait_replicas = 0;
   RedisChecks redis_checks{};
 
   CoordinationKind coordination{};
@@ -85,10 +92,25 @@ struct Config {
   std::string secrets_dir;    // empty: secrets come from the environment only
   std::string webhook_allow;  // networks; empty: none
   std::string webhook_ca_file;
+  std::string push_owners;  // rules of model/owners.h; empty: every topic may use everything
 
   std::string rabbitmq_url;  // empty: no RabbitMQ; never with a password
   std::string rabbitmq_password_file;
   std::string rabbitmq_ca_file;
+
+  std::string alerts_webhook_url;     // empty: none is posted
+  std::string alerts_webhook_secret;  // a secret's name; empty: posts are not signed
+  Millis alerts_repeat{};
+  Millis alerts_hold{};
+  int alerts_due_jobs = 0;  // 0, here and below: never
+  Millis alerts_late{};
+  Millis alerts_stalled{};
+  int alerts_attempts = 0;
+  int alerts_push_failures = 0;
+  int alerts_dead_jobs = 0;
+  int alerts_future_jobs = 0;
+  Millis alerts_node_silent{};
+  int alerts_nearly_full = 0;  // per cent
 
   uint64_t limits_payload_size = 0;  // bytes
   uint64_t limits_body_size = 0;     // bytes
@@ -96,6 +118,7 @@ struct Config {
   int limits_batch = 0;
   int limits_topics = 0;
   int limits_topics_per_prefix = 0;
+  int limits_event_streams = 0;
 };
 
 }  // namespace tocsin

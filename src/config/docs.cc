@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/errors.h"
+#include "base/roff.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "config/options.h"
 
@@ -16,7 +18,7 @@ constexpr std::array kCommands{
     Command{"--config", "FILE", "Read options from this TOML file. Also TOCSIN_CONFIG."},
     Command{"--new", "", "Begin without any job if data_dir has lost all its segments; otherwise nothing changes."},
     Command{"--config-check", "", "Check the options, print what is in effect, and exit: 0 if they are valid, else 2."},
-    Command{"--print-docs", "PAGE", "Print a generated page and exit: configuration, errors or sample."},
+    Command{"--print-docs", "PAGE", "Print a generated page and exit: configuration, errors, sample or man."},
     Command{"--version", "", "Print the version and exit."},
     Command{"--help", "", "Print this and exit."},
 };
@@ -96,6 +98,39 @@ Examples:
   tocsind --config /etc/tocsin.toml --config-check  is this file right?
   tocsind --clock virtual --data-dir /tmp/t         for tests: time moves when the test says so
 )";
+}
+
+std::string ManPage() {
+  std::string text =
+      ".\\\" Generated from src/config/options.cc by `make docs`.\n"
+      ".TH TOCSIND 8 \"\" Tocsin \"System Administration\"\n"
+      ".SH NAME\ntocsind \\- the server of Tocsin, a timeout centre\n"
+      ".SH SYNOPSIS\n.B tocsind\n[options]\n"
+      ".SH DESCRIPTION\n"
+      "Takes jobs now and hands each back at an exact later moment, at least once, whatever crashes in between.\n"
+      ".PP\nEach option can be a flag, an environment variable or a key of the TOML file. Flags win over the\n"
+      "environment, and the environment over the file.\n";
+  for (const std::string_view group : Distinct(&Option::group)) {
+    text += fmt::format(".SH {}\n", Capitals(group));
+    for (const Option& option : Options()) {
+      if (option.group != group) continue;
+      text +=
+          fmt::format(".TP\n.BI \"{} \" {}\n{}\n", Roff(FlagOf(option.key)), Roff(TypeOf(option)), Roff(option.doc));
+      if (const std::string bounds = BoundsOf(option); !bounds.empty()) text += Roff(bounds) + ".\n";
+      text += fmt::format("Default: {}. In the file: {}. Variable: {}.\n",
+                          option.fallback.empty() ? "empty" : Roff(option.fallback), Roff(option.key),
+                          Roff(VariableOf(option.key)));
+    }
+  }
+  text += ".SH PROGRAM\n";
+  for (const Command& command : Commands()) {
+    text += fmt::format(".TP\n.BI \"{} \" {}\n{}\n", Roff(command.flag), command.value, Roff(command.doc));
+  }
+  return text +
+         ".SH FILES\n"
+         ".TP\n.I /etc/tocsin/tocsin.toml\nThe configuration of the service tocsin of systemd.\n"
+         ".TP\n.I /var/lib/tocsin/data\nThe jobs of that service, unless the configuration names another folder.\n"
+         ".SH SEE ALSO\n.BR tocsin (1)\n";
 }
 
 std::string ConfigurationMarkdown() {

@@ -1,5 +1,6 @@
 // Texts that are generated from the option table and the error table. tools/generate_docs.sh writes them to
-// docs/configuration.md, docs/errors.md and deploy/tocsin.toml; docs_test.cc fails when a file differs.
+// docs/configuration.md, docs/errors.md, deploy/tocsin.toml and deploy/tocsind.8; docs_test.cc fails when a file
+// differs.
 #pragma once
 
 #include <span>
@@ -21,5 +22,7 @@ std::string VersionText();
 std::string ConfigurationMarkdown();
 std::string ErrorsMarkdown();
 std::string SampleToml();
+/// tocsind(8).
+std::string ManPage();
 
 }  // namespace tocsin

@@ -24,6 +24,7 @@ TEST(Docs, CommittedPagesAreWhatTheTablesSay) {
   EXPECT_EQ(Committed("docs/configuration.md"), ConfigurationMarkdown()) << kRemedy;
   EXPECT_EQ(Committed("docs/errors.md"), ErrorsMarkdown()) << kRemedy;
   EXPECT_EQ(Committed("deploy/tocsin.toml"), SampleToml()) << kRemedy;
+  EXPECT_EQ(Committed("deploy/tocsind.8"), ManPage()) << kRemedy;
 }
 
 TEST(Docs, TheSampleWithEveryLineInUseGivesTheDefaults) {

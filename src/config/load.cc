@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::string_view kVariablePrefix = "TOCSIN_";
 constexpr size_t kFileBytesMax = 64 << 10;
+constexpr uint64_t kSegmentBytes = 64 << 20;
+constexpr uint64_t kSmallSegmentBytes = 4 << 20;  // with a virtual clock: the data folders of tests stay small
 
 /// The command line, in its order.
 struct CommandLine {
@@ -137,14 +139,22 @@ struct Draft {
     }
     if (config.node_name.empty()) config.node_name = machine.host.substr(0, 64);
     if (config.memory_limit == 0) config.memory_limit = (machine.memory_bytes / 10 * 7) >> 20 << 20;  // whole MiB
+    if (config.journal_segment_size == 0 && config.store == StoreKind::kJournal) {
+      config.journal_segment_size = config.clock == ClockKind::kReal
+                                        ? kSegmentBytes
+                                        : std::max(kSmallSegmentBytes, 5 * config.limits_payload_size);
+    }
   }
 
-  /// TOML, so that it can be saved and loaded.
+  /// TOML, so that it can be saved and loaded, except for what is secret.
   std::string Effective() const {
     std::string text = "# The configuration is valid. These values are in effect, each with where it comes from.\n";
     for (size_t i = 0; i < origins.size(); ++i) {
       const Option& option = Options()[i];
-      const std::string line = TomlLine(option, option.key, ShowOption(option, config));
+      const std::string value = ShowOption(option, config);
+      const bool hidden = option.secret && !value.empty();
+      const std::string line =
+          hidden ? fmt::format("# {} is set, and not shown", option.key) : TomlLine(option, option.key, value);
       text += fmt::format("{:<40}  # {}\n", line, origins[i]);
     }
     return text;
@@ -155,8 +165,9 @@ Result<std::string> Docs(const std::string& which) {
   if (which == "configuration") return ConfigurationMarkdown();
   if (which == "errors") return ErrorsMarkdown();
   if (which == "sample") return SampleToml();
+  if (which == "man") return ManPage();
   return FailField(Code::kInvalidArgument, "--print-docs",
-                   "--print-docs: \"{}\" is not configuration, errors or sample", which);
+                   "--print-docs: \"{}\" is not configuration, errors, sample or man", which);
 }
 
 Result<std::string> ReadFile(const std::string& path) {

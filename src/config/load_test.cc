@@ -9,6 +9,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Inputs With(std::vector<std::string> arguments, std::vector<std::pair<std::string, std::string>> environment = {},
             const std::string& file = "") {
@@ -156,6 +157,15 @@ TEST(Load, ConfigCheckPrintsTomlThatGivesTheSameConfig) {
   EXPECT_EQ(again.memory_limit, first->config.memory_limit);
 }
 
+TEST(Load, ConfigCheckShowsNoSecrets) {
+  const Result<Loaded> loaded =
+      LoadConfig(With({"--config-check", "--alerts-webhook-url=https://pager.example/?token=abc123"}));
+  ASSERT_TRUE(loaded);
+  EXPECT_THAT(loaded->text, AllOf(Not(HasSubstr("abc123")), HasSubstr("\n# alerts.webhook_url is set, and not shown")));
+  EXPECT_TRUE(LoadConfig(With({"--config", "t.toml"}, {}, loaded->text)));
+  EXPECT_THAT(LoadConfig(With({"--config-check"}))->text, HasSubstr("\nalerts.webhook_url = \"\""));
+}
+
 TEST(Load, ConfigCheckFailsAsTheServerWould) {
   EXPECT_THAT(ErrorOf(With({"--config-check", "--shards", "x"})), HasSubstr("not a whole number"));
 }
@@ -170,7 +180,7 @@ TEST(Load, HelpNamesEveryFlagWhateverElseIsWrong) {
 TEST(Load, VersionAndDocsPrint) {
   EXPECT_THAT(LoadConfig(With({"--version"})).value().text, testing::StartsWith("tocsind "));
   EXPECT_THAT(LoadConfig(With({"--print-docs", "errors"})).value().text, HasSubstr("# Errors"));
-  EXPECT_THAT(ErrorOf(With({"--print-docs=poem"})), HasSubstr("is not configuration, errors or sample"));
+  EXPECT_THAT(ErrorOf(With({"--print-docs=poem"})), HasSubstr("is not configuration, errors, sample or man"));
 }
 
 TEST(Load, ProcessInputsSplitsWhatMainGets) {

@@ -14,6 +14,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr std::array<std::string_view, 3> kDurabilities{"fsync", "interval", "os"};
 constexpr std::array<std::string_view, 2> kClocks{"real", "virtual"};
 constexpr std::array<std::string_view, 5> kLogLevels{"debug", "info", "warn", "error", "off"};
+constexpr std::array<std::string_view, 2> kLogFormats{"text", "json"};
 
 constexpr std::array<std::string_view, 2> kStores{"journal", "redis"};
 constexpr std::array<std::string_view, 3> kRedisModes{"single", "sentinel", "cluster"};
@@ -34,7 +35,10 @@ constexpr std::string_view kAuth = "Authentication";
 constexpr std::string_view kDurable = "Durability";
 constexpr std::string_view kPush = "Push";
 constexpr std::string_view kRabbitmq = "RabbitMQ";
+constexpr std::string_view kAlerts = "Alerts";
 constexpr std::string_view kLimits = "Limits";
+constexpr int64_t kDayMs = 86'400'000;
+constexpr std::string_view kNoAlert = "never";
 
 template <class T>
 constexpr Option Choice(std::string_view group, std::string_view key, T Config::* member, std::string_view fallback,
@@ -58,6 +62,11 @@ constexpr Option Text(std::string_view group, std::string_view key, std::string 
   return {group, key, member, fallback, min, max, text, "", {}, doc};
 }
 
+constexpr Option Secret(Option option) {
+  option.secret = true;
+  return option;
+}
+
 /// A number, a size or a duration.
 template <class T>
 constexpr Option Quantity(std::string_view group, std::string_view key, T Config::* member, std::string_view fallback,
@@ -74,6 +83,11 @@ constexpr std::array kOptions{
     Plain(kServer, "http.listen", &Config::http_listen, "127.0.0.1:7420",
           "The address of the HTTP API. One that other machines can reach needs auth.token_file. Port 0 takes any free "
           "one; the log names it."),
+    Text(kServer, "http.allowed_hosts", &Config::http_allowed_hosts, "", TextKind::kWord, 1, 4096,
+         "Names under which browsers may reach the server, such as tocsin.example,queue.intern, besides localhost and "
+         "IP "
+         "addresses. Needed if a server on loopback without auth.token_file is behind a proxy for browsers. Empty: no "
+         "others without authentication, any with it."),
     Plain(kServer, "resp.listen", &Config::resp_listen, "127.0.0.1:7421",
           "The address for Redis clients (RESP). One that other machines can reach needs auth.token_file. Port 0 takes "
           "any free one; the log names it."),
@@ -87,8 +101,17 @@ constexpr std::array kOptions{
     Choice(kServer, "clock", &Config::clock, "real", kClocks,
            "A virtual clock stands still until it is advanced through the API, so that a test can be thirty days later "
            "at once. Never for production."),
+    Text(kServer, "clock_start", &Config::clock_start, "", TextKind::kWord, 1, 24,
+         "Where a virtual clock begins in a new data folder: a time in UTC such as 2026-12-01T09:00:00Z, or "
+         "milliseconds since 1970. Empty: 2027-01-15T08:00:00Z."),
     Choice(kServer, "log.level", &Config::log_level, "info", kLogLevels,
            "The least important messages that are still logged."),
+    Choice(kServer, "log.format", &Config::log_format, "text", kLogFormats,
+           "How a line of the log is written: as text, or as an object of JSON."),
+    Plain(kServer, "log.audit_file", &Config::log_audit_file, "",
+          "The file of the audit, which has a line for every act of an administrator; mode 0600. Empty: the log."),
+    Quantity(kServer, "log.slow_sync", &Config::log_slow_sync, "500ms", 0, 60'000,
+             "A sync of the journal that takes longer is logged as slow_disk.", "never"),
     Text(kServer, "node.name", &Config::node_name, "", TextKind::kWord, 1, 64,
          "What this node is called among others. Empty: the name of the machine."),
     Plain(kAuth, "auth.token_file", &Config::auth_token_file, "",
@@ -104,9 +127,10 @@ constexpr std::array kOptions{
            "os: at once, synced when the kernel decides; a crash of the server alone still loses nothing."),
     Quantity(kDurable, "durability_interval", &Config::durability_interval, "50ms", 1, 10'000,
              "The time between two syncs if durability is interval."),
-    Quantity(kDurable, "journal.segment_size", &Config::journal_segment_size, "64MiB", 4 * kMiB, kGiB,
+    Quantity(kDurable, "journal.segment_size", &Config::journal_segment_size, "0", 4 * kMiB, kGiB,
              "The size of one file of the journal, at least five times limits.payload_size. Space is freed in these "
-             "units. A data folder keeps the size that it was made with."),
+             "units. A data folder keeps the size that it was made with.",
+             "64MiB; with a virtual clock five times limits.payload_size"),
     Choice(kRedis, "redis.mode", &Config::redis_mode, "single", kRedisModes,
            "single: one server. sentinel: the master that the sentinels name. cluster: a Redis Cluster."),
     Plain(kRedis, "redis.endpoints", &Config::redis_endpoints, "127.0.0.1:6379",
@@ -130,8 +154,17 @@ constexpr std::array kOptions{
     Plain(kRedis, "redis.tls_key_file", &Config::redis_tls_key_file, "", "The key of redis.tls_cert_file."),
     Text(kRedis, "redis.prefix", &Config::redis_prefix, "tocsin", TextKind::kName, 1, 64,
          "What all keys begin with. Nodes with the same prefix on the same Redis are one queue."),
+    Quantity(
+        kRedis, "redis.groups", &Config::redis_groups, "64", 64, 4096,
+        "In how many parts nodes and masters share the slots of all topics; a power of two. Counts when a prefix is "
+        "first used: Redis keeps the number, and a node with another one uses what Redis has and logs it. Choose "
+        "some 16 for each node, and 4 for each master."),
     Quantity(kRedis, "redis.timeout", &Config::redis_timeout, "5s", 100, 60'000,
              "How long Redis may take to answer a command; a call then answers unavailable."),
+    Quantity(kRedis, "redis.wait_replicas", &Config::redis_wait_replicas, "0", 0, 16,
+             "How many replicas must have received what a call changes before it is answered. If they have not within "
+             "half a second, the call answers unavailable, though it was done. 0: none; a failover loses what the new "
+             "master has not received."),
     Choice(kRedis, "redis.checks", &Config::redis_checks, "refuse", kRedisChecks,
            "What to do at the start if Redis would lose jobs (no persistence, or a maxmemory-policy other than "
            "noeviction) or is older than 7.0: refuse to start, or warn and go on."),
@@ -154,6 +187,11 @@ constexpr std::array kOptions{
          "addresses are refused."),
     Plain(kPush, "webhook.ca_file", &Config::webhook_ca_file, "",
           "Certificates that may sign those of webhooks with https, in addition to the system's. Empty: none."),
+    Text(kPush, "push.owners", &Config::push_owners, "", TextKind::kWord, 1, 65'536,
+         "What belongs to the topics of a prefix, so that others cannot use it: KIND:NAME=PREFIX with commas between "
+         "them, where KIND is secret, kafka, exchange or queue, and a * ends a NAME that stands for many. What no rule "
+         "names "
+         "is for callers whose access token has no prefix."),
     Plain(kKafka, "kafka.brokers", &Config::kafka_brokers, "",
           "Some brokers of the Kafka that topics with the sink kafka deliver to; they name the others. Empty: there is "
           "none."),
@@ -185,6 +223,39 @@ constexpr std::array kOptions{
           "RabbitMQ accepts only from the user guest on the same machine."),
     Plain(kRabbitmq, "rabbitmq.ca_file", &Config::rabbitmq_ca_file, "",
           "With amqps://: the certificates that may sign that of RabbitMQ. Empty: the system's."),
+    Secret(Text(kAlerts, "alerts.webhook_url", &Config::alerts_webhook_url, "", TextKind::kWord, 1, 2048,
+                "Where alerts are posted to when they fire and when they are resolved, as Alertmanager does it: "
+                "http:// or https://. It may be any address, also of this machine. Empty: alerts are only listed and "
+                "logged. It may hold a token, so --config-check does not show it.")),
+    Text(kAlerts, "alerts.webhook_secret", &Config::alerts_webhook_secret, "", TextKind::kWord, 1, 256,
+         "The name of the secret that signs these posts; see secrets_dir. Empty: they are not signed."),
+    Quantity(kAlerts, "alerts.repeat", &Config::alerts_repeat, "4h", 1'000, 30 * kDayMs,
+             "An alert that still fires is posted again after this time.", kNoAlert),
+    Quantity(kAlerts, "alerts.hold", &Config::alerts_hold, "1m", 0, kDayMs,
+             "How long a condition has to last before its alert fires, and how long it has to be gone before the alert "
+             "is resolved. Rules about what has happened do not wait."),
+    Quantity(kAlerts, "alerts.due_jobs", &Config::alerts_due_jobs, "100000", 1, 2'000'000'000,
+             "More due jobs of a topic wait. A topic may have its own number: alert_due_jobs.", kNoAlert),
+    Quantity(kAlerts, "alerts.late", &Config::alerts_late, "5s", 1, 3650 * kDayMs,
+             "The first due job of a topic waits for longer. A topic may have its own: alert_late_ms.", kNoAlert),
+    Quantity(kAlerts, "alerts.stalled", &Config::alerts_stalled, "5m", 1, 3650 * kDayMs,
+             "Due jobs of a topic wait, and none is delivered for so long. A topic may have its own: alert_stalled_ms.",
+             kNoAlert),
+    Quantity(kAlerts, "alerts.attempts", &Config::alerts_attempts, "10", 1, 1'000'000,
+             "A job has failed so often. A topic may have its own number: alert_attempts.", kNoAlert),
+    Quantity(kAlerts, "alerts.push_failures", &Config::alerts_push_failures, "100", 1, 2'000'000'000,
+             "So many pushes of a topic in a row have failed. A topic may have its own number: alert_push_failures.",
+             kNoAlert),
+    Quantity(kAlerts, "alerts.dead_jobs", &Config::alerts_dead_jobs, "10", 1, 2'000'000'000,
+             "A topic has more dead letters. A topic may have its own number: alert_dead_jobs.", kNoAlert),
+    Quantity(kAlerts, "alerts.future_jobs", &Config::alerts_future_jobs, "1000", 1, 2'000'000'000,
+             "A minute of the next 24 hours holds more jobs of a topic, and more than were ever acknowledged in a "
+             "minute. A topic may have its own number: alert_future_jobs.",
+             kNoAlert),
+    Quantity(kAlerts, "alerts.node_silent", &Config::alerts_node_silent, "1m", 1'000, kDayMs,
+             "A node that shares the store has vanished and was not heard of for so long.", kNoAlert),
+    Quantity(kAlerts, "alerts.nearly_full", &Config::alerts_nearly_full, "90", 1, 100,
+             "So many per cent of the disk, of memory_limit or of a topic's capacity are in use.", kNoAlert),
     Quantity(kLimits, "limits.payload_size", &Config::limits_payload_size, "1MiB", 1, 16 * kMiB,
              "The largest payload of one job, at most limits.body_size."),
     Quantity(kLimits, "limits.body_size", &Config::limits_body_size, "16MiB", 1024, 256 * kMiB,
@@ -198,6 +269,8 @@ constexpr std::array kOptions{
     Quantity(kLimits, "limits.topics_per_prefix", &Config::limits_topics_per_prefix, "1000", 1, 100'000,
              "Topics that there may be with the prefix of an access token when that token creates one more. Tokens "
              "without a prefix have only limits.topics."),
+    Quantity(kLimits, "limits.event_streams", &Config::limits_event_streams, "100", 1, 10'000,
+             "Streams of events that may be open at once, such as those of dashboards; more are refused."),
 };
 
 }  // namespace

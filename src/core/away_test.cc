@@ -167,6 +167,19 @@ TEST_P(AwayTest, AReserveWhoseClaimFailsStaysParkedAndIsAskedAgain) {
   EXPECT_EQ((*waiting.got)->jobs.size(), 1U);
 }
 
+TEST_P(AwayTest, AReserveStaysParkedWhileAFullStoreRefusesItsClaim) {
+  ASSERT_TRUE(node.Submit("t", {NewJob{}}));
+  for (auto& store : node.stores) store->fail_claims = Code::kStorageFull;
+  TestNode::Reply<JobBatch> waiting;
+  Wait(waiting);
+  node.Pass(Millis(3000));
+  EXPECT_FALSE(waiting.got);
+  for (auto& store : node.stores) store->fail_claims.reset();
+  node.Pass(Millis(1000));
+  ASSERT_TRUE(waiting.got);
+  EXPECT_EQ((*waiting.got)->jobs.size(), 1U);
+}
+
 TEST_P(AwayTest, ItIsNotAskedAllTheTimeOnBehalfOfThoseWhoWait) {
   ASSERT_TRUE(node.Submit("t", std::vector<NewJob>(100)));
   GoAway();

@@ -8,6 +8,7 @@ void SingleNode::Describe(Loop&, Done<ClusterReport> done) {
   ClusterReport report{.store = store_,
                        .node = self_.id,
                        .members = {{.member = self_, .self = true, .groups = kGroups, .slots = {}}},
+                       .lost = {},
                        .groups = {},
                        .coordinator = {.kind = "local", .connected = true, .state = "connected"},
                        .servers = {}};

@@ -1,7 +1,7 @@
 // Cluster: what a node knows about itself and the other nodes on the same store, for people and tools. The server
 // (src/server) implements it for shared stores; a node with a store of its own is a SingleNode.
 //
-// Threads: Describe is called on the thread of `caller`, one of the shards' loops, and `done` runs there.
+// Threads: Describe is called on the thread of `caller`, a shard's loop or the main one, and `done` runs there.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/result.h"
+#include "core/alerts.h"
 #include "spi/coordinator.h"
 #include "spi/shared_store.h"
 
@@ -32,6 +33,7 @@ struct ClusterReport {
   std::string store;  // journal, redis
   std::string node;   // the id of the one that reports
   std::vector<ClusterMember> members;
+  std::vector<Member> lost;  // Members::lost
   std::vector<GroupState> groups;
   CoordinatorHealth coordinator;
   std::vector<StoreServer> servers;
@@ -65,6 +67,7 @@ struct NodeInfo {
   std::shared_ptr<const std::atomic<size_t>> connections =  // open, over all front ends
       std::make_shared<const std::atomic<size_t>>(0);
   std::shared_ptr<Cluster> cluster = std::make_shared<SingleNode>();
+  std::shared_ptr<const AlertBook> alerts = std::make_shared<AlertBook>();
 };
 
 }  // namespace tocsin

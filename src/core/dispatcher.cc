@@ -18,6 +18,7 @@ using std::chrono::seconds;
 constexpr size_t kClaimMax = 1000;
 constexpr size_t kSettlingMax = 1000;
 constexpr size_t kSettleMax = 10'000;
+constexpr size_t kLateMax = 10'000;
 constexpr size_t kProbesMax = 8;
 constexpr auto kProbeGrace = std::chrono::seconds(1);  // beyond the sink's own timeout
 constexpr Millis kExtendEvery{1'000};
@@ -25,9 +26,28 @@ constexpr Millis kSettleAgainAfter{200};
 constexpr seconds kClaimAgainAfter{1};
 constexpr seconds kOpenAgainAfter{5};
 constexpr seconds kStopWithin{2};
+constexpr size_t kTryMax = 100;   // jobs of one try of a receiver that cannot be reached
+constexpr Millis kPauseMin{200};  // between two tries
+constexpr Millis kPauseSoon{1'000};
+constexpr Millis kPauseMax{5'000};    // if nothing was heard for kQuiet
+constexpr Millis kUnsentRest{1'000};  // of a job that did not get through
+constexpr seconds kQuiet{60};
+constexpr uint64_t kRejectionsLogged = 5;  // in a row: the receiver fails, and not only one job
+constexpr seconds kPrompt{1};              // a receiver that answers within this has more room
+
+/// The jobs are destroyed before their room is given back.
+struct Held {
+  std::shared_ptr<JobRoom> room;
+  const JobBatch jobs;
+};
 
 /// Errors that pass: the same settlement may work later.
-bool Passes(const Error& error) { return error.code == Code::kUnavailable || error.code == Code::kOverloaded; }
+bool Passes(const Error& error) {
+  return error.code == Code::kUnavailable || error.code == Code::kOverloaded || error.code == Code::kStorageFull;
+}
+bool Passes(SettleOutcome outcome) {
+  return outcome == SettleOutcome::kOverloaded || outcome == SettleOutcome::kUnavailable;
+}
 
 size_t BytesOf(const JobBatch& batch) {
   size_t bytes = 0;
@@ -61,6 +81,10 @@ Dispatcher::Figures::Figures(metrics::Registry& registry, const Topic& topic) {
   in_flight =
       registry.GetGauge("tocsin_push_in_flight", "Jobs that were claimed for a sink and are not settled yet.", labels);
   broken = registry.GetGauge("tocsin_push_broken", "1 while the sink cannot be opened; the log says why.", labels);
+  failures = registry.GetGauge("tocsin_push_failures_in_a_row",
+                               "Jobs that the sink did not confirm since it last confirmed one.", labels);
+  unreachable = registry.GetGauge("tocsin_push_unreachable",
+                                  "1 while jobs wait for a receiver that cannot be reached; the log says why.", labels);
   outcomes = {outcome("confirmed"), outcome("retry"), outcome("refused")};
   stale = outcome("stale");
   seconds = registry.GetHistogram("tocsin_push_seconds", "From handing a job to a sink to the sink's answer.", labels);
@@ -110,14 +134,19 @@ void Dispatcher::Turn() {
   }
   if (Delivers()) Claim(now);
   if (figures_) figures_->in_flight->Set(static_cast<double>(held_));
+  if (figures_) figures_->failures->Set(static_cast<double>(failures_));
   if (!Ended()) return WakeBy(NextWake(now));
   if (figures_) figures_->broken->Set(0);
+  if (figures_) figures_->failures->Set(0);
+  if (figures_) figures_->unreachable->Set(0);
+  if (give_up_at_ == IoTime::max()) LogWell(now);  // the topic is pushed no more; at a stop nothing has changed
   home_.MoveWake(*this, std::exchange(wake_, IoTime::max()), IoTime::max());
   home_.Ended(topic_);  // last: destroys this
 }
 
 bool Dispatcher::Ended() const {
-  return !wanted_ && sink_ == nullptr && reserve_ == 0 && batches_.empty() && settling_ == 0 && !scheduled_;
+  return !wanted_ && sink_ == nullptr && reserve_ == 0 && batches_.empty() && failed_.empty() && settling_ == 0 &&
+         !scheduled_;
 }
 
 IoTime Dispatcher::NextWake(IoTime now) const {
@@ -138,7 +167,11 @@ void Dispatcher::WakeBy(IoTime at) {
 void Dispatcher::Open(IoTime now) {
   if (now < open_at_) return;
   if (figures_) figures_->broken->Set(0);
+  if (figures_) figures_->unreachable->Set(0);
   if (figures_) figures_->in_flight->Set(0);  // the next sink's figure shows what is left of this one
+  if (figures_) figures_->failures->Set(0);
+  failures_ = rejections_ = 0;
+  LogWell(now);
   figures_.emplace(node_.metrics, *wanted_);
   Result<std::unique_ptr<Sink>> sink = Fail(Code::kInvalidArgument, "this server has no sinks");
   if (node_.sinks != nullptr) sink = node_.sinks->Open(*wanted_, home_.loop());
@@ -148,7 +181,11 @@ void Dispatcher::Open(IoTime now) {
       LogWarn("topic {}: the sink {} cannot be opened, trying every {} s: {}", topic_, wanted_->delivery.sink,
               kOpenAgainAfter.count(), sink.error().message);
     }
+    const Moment wall = node_.clock.Now();
+    if (!broken_) broken_at_ = wall.steady;
     broken_ = std::move(sink).error();
+    last_error_ = Shortened(broken_->message);
+    last_error_at_ = wall.utc;
     open_at_ = now + kOpenAgainAfter;
     return;
   }
@@ -160,6 +197,11 @@ void Dispatcher::Open(IoTime now) {
   in_flight_max_ = static_cast<size_t>(delivery_.Number("in_flight"));
   rate_ = RateLimit(delivery_.Number("rate"), now);
   claim_at_ = IoTime::min();
+  outage_max_ = Millis(delivery_.Number("outage_ms"));
+  silent_since_ = IoTime::max();
+  unsent_since_ = IoTime::max();
+  away_ = false;
+  pause_ = Millis(0);
 }
 
 void Dispatcher::Close() {
@@ -187,31 +229,37 @@ size_t Dispatcher::Room() const {
 void Dispatcher::Claim(IoTime now) {
   const size_t room = Room();
   if (reserve_ != 0 || now < claim_at_ || room == 0 || held_bytes_ >= kBytesMax) return;
+  const bool paused = pause_ > Millis(0);
+  if (paused && out_ > 0) return;
   const size_t allowed = rate_.Room(now);
   if (allowed == 0) {
     claim_at_ = rate_.NextAt();
     return;
   }
   reserve_ = home_.NextReserve();
+  if (node_.push_memory != nullptr) room_ = std::make_shared<PushRoom>(*node_.push_memory, share_);
   home_.Reserve({.number = reserve_,
                  .topic = topic_,
-                 .max = std::min({kClaimMax, room, allowed}),
+                 .max = std::min({paused ? kTryMax : kClaimMax, room, allowed}),
                  .lease = Millis(0),
+                 .holder = delivery_.sink,
                  .waits = true,
                  .deadline = IoTime::max(),
                  .own = true,
+                 .room = room_,
                  .done = [this](Result<JobBatch> result) { OnReserved(std::move(result)); }});
 }
 
 void Dispatcher::OnReserved(Result<JobBatch> result) {
   reserve_ = 0;
+  std::shared_ptr<JobRoom> room = std::exchange(room_, nullptr);
   Schedule();
-  if (result && !result->jobs.empty()) return Hand(std::move(*result));
+  if (result && !result->jobs.empty()) return Hand(std::move(*result), std::move(room));
   if (closing_) return;  // cancelled by Close
   claim_at_ = node_.clock.IoNow() + kClaimAgainAfter;
 }
 
-void Dispatcher::Hand(JobBatch jobs) {
+void Dispatcher::Hand(JobBatch jobs, std::shared_ptr<JobRoom> room) {
   TOCSIN_CHECK(Delivers());
   const size_t count = jobs.jobs.size();
   const IoTime now = node_.clock.IoNow();
@@ -220,7 +268,10 @@ void Dispatcher::Hand(JobBatch jobs) {
   const uint64_t number = ++last_batch_;
   Batch& batch = batches_[number];
   batch.bytes = BytesOf(jobs);
-  batch.jobs = std::make_shared<const JobBatch>(std::move(jobs));
+  // A sink may need the jobs for longer than it takes to answer: librdkafka keeps what a closed sink has sent. They
+  // keep their room for as long.
+  const auto held = std::make_shared<Held>(std::move(room), std::move(jobs));
+  batch.jobs = std::shared_ptr<const JobBatch>(held, &held->jobs);
   batch.states.resize(count, JobState::kOut);
   batch.open = count;
   batch.handed = now;
@@ -239,13 +290,96 @@ void Dispatcher::OnAnswer(uint64_t number, size_t index, Delivered delivered) {
   TOCSIN_CHECK(batch.states[index] != JobState::kAnswered);
   batch.states[index] = JobState::kAnswered;
   --out_;
-  figures_->seconds->Record(node_.clock.IoNow() - batch.handed);
+  const IoTime now = node_.clock.IoNow();
+  figures_->seconds->Record(now - batch.handed);
+  share_->prompt.store(now - batch.handed <= kPrompt, std::memory_order_relaxed);
+  if (delivered.outcome == DeliverOutcome::kConfirmed) {
+    failures_ = rejections_ = 0;
+    LogWell(now);
+  } else if (!closing_) {  // a sink that closes gives back what it has
+    const Moment wall = node_.clock.Now();
+    ++failures_;
+    failed_at_ = wall.steady;
+    last_error_ = Shortened(delivered.reason);
+    last_error_at_ = wall.utc;
+    if (!delivered.unsent && ++rejections_ >= kRejectionsLogged) LogFailing(delivered, now);
+  }
   const Time due = batch.jobs->jobs[index].due;
   if (delivered.outcome == DeliverOutcome::kConfirmed && due != kNever) {
     figures_->lateness->Record(node_.clock.Now().utc - due);
   }
-  answers_.push_back({number, index, std::move(delivered)});
+  if (!delivered.unsent) {
+    OnHeard(now);
+  } else if (!closing_) {
+    OnUnsent(number, delivered, now);
+  }
+  answers_.push_back({number, batch.jobs->jobs[index].token, std::move(delivered)});
   Schedule();
+}
+
+void Dispatcher::Describe(DeliveryReport& report) const {
+  report.in_flight = out_;
+  report.failures = failures_;
+  report.last_error = last_error_;
+  report.last_error_at = last_error_at_;
+  if (broken_) {
+    report.state = DeliveryState::kBroken;
+  } else if (away_) {
+    report.state = DeliveryState::kUnreachable;
+  } else if (Delivers() && report.state != DeliveryState::kPaused) {
+    report.state = failures_ > 0 ? DeliveryState::kFailing : DeliveryState::kDelivering;
+  }
+}
+
+void Dispatcher::OnHeard(IoTime now) {
+  heard_at_ = now;
+  heard_after_ = last_batch_;
+  silent_since_ = IoTime::max();
+  if (!std::exchange(away_, false)) return;
+  figures_->unreachable->Set(0);
+  pause_ = Millis(0);
+  claim_at_ = IoTime::min();
+}
+
+void Dispatcher::OnUnsent(uint64_t number, Delivered& delivered, IoTime now) {
+  const bool over = heard_at_ > unsent_at_ && now - unsent_at_ > kQuiet;
+  if (unsent_since_ == IoTime::max() || over) unsent_since_ = now;
+  unsent_at_ = now;
+  if (silent_since_ == IoTime::max()) silent_since_ = now;
+  if (now - silent_since_ >= outage_max_) {
+    delivered.unsent = false;  // the wait is over: a failed attempt like any other
+    pause_ = Millis(0);
+    return;
+  }
+  // The rest puts it behind the others that are ready, so the next try is with those.
+  const bool others = delivered.delay || heard_after_ >= number;
+  delivered.delay = delivered.delay.value_or(kUnsentRest);
+  if (others) return;
+  if (!std::exchange(away_, true)) {
+    // Once, also if some get through now and then.
+    if (std::exchange(warned_of_, unsent_since_) != unsent_since_) LogFailing(delivered, now);
+    figures_->unreachable->Set(1);
+  } else if (number <= paused_after_) {
+    return;  // handed over before the pause
+  }
+  pause_ = std::clamp(pause_ * 2, kPauseMin, now - heard_at_ < kQuiet ? kPauseSoon : kPauseMax);
+  paused_after_ = last_batch_;
+  claim_at_ = now + pause_;
+}
+
+void Dispatcher::LogFailing(const Delivered& delivered, IoTime now) {
+  if (failing_.on()) return;
+  const std::string to = PlaceOf(delivery_);
+  const std::string_view error = delivered.quotes ? std::string_view("it says why in its own words") : delivered.reason;
+  const LogField fields[] = {{"topic", topic_}, {"sink", delivery_.sink}, {"to", to}, {"error", Shortened(error)}};
+  failing_.Begin(now, fields);
+}
+
+void Dispatcher::LogWell(IoTime now) {
+  if (!failing_.on()) return;
+  const std::string to = PlaceOf(delivery_);
+  const LogField fields[] = {{"topic", topic_}, {"sink", delivery_.sink}, {"to", to}};
+  failing_.End(now, fields);
 }
 
 void Dispatcher::SettleAnswers(IoTime now) {
@@ -274,18 +408,18 @@ void Dispatcher::SettleSome(std::vector<Answered> some) {
 }
 
 Settlement Dispatcher::SettlementOf(const Answered& answered) const {
-  Settlement settlement{.token = batches_.at(answered.batch).jobs->jobs[answered.index].token};
+  Settlement settlement{.token = answered.token};
   const Delivered& delivered = answered.delivered;
   switch (delivered.outcome) {
     case DeliverOutcome::kConfirmed:
       return settlement;
     case DeliverOutcome::kRetry:
       settlement.kind = delivered.unsent ? SettleKind::kRelease : SettleKind::kNack;
-      if (delivered.unsent) return settlement;
       if (delivered.delay) {
         const Millis delay = std::clamp(*delivered.delay, Millis(0), kDelayMax - node_.clock.Granularity());
         settlement.delay = node_.clock.RoundUp(delay);
       }
+      if (delivered.unsent) return settlement;
       break;
     case DeliverOutcome::kRefused:
       settlement.kind = SettleKind::kBury;
@@ -302,11 +436,10 @@ void Dispatcher::OnSettled(std::vector<Answered>& answers, const Result<std::vec
   store_away_ = false;
   for (size_t i = 0; i < answers.size(); ++i) {
     Answered& answered = answers[i];
-    const bool passes = result ? (*result)[i] == SettleOutcome::kOverloaded : Passes(result.error());
+    const bool passes = result ? Passes((*result)[i]) : Passes(result.error());
     store_away_ = store_away_ || passes;
     if (passes && MayTryAgain(answered)) {
-      if (failed_.empty()) retry_at_ = node_.clock.IoNow() + kSettleAgainAfter;
-      failed_.push_back(std::move(answered));
+      TryAgain(std::move(answered));
       continue;
     }
     if (passes || (result && (*result)[i] == SettleOutcome::kStale)) {
@@ -318,13 +451,28 @@ void Dispatcher::OnSettled(std::vector<Answered>& answers, const Result<std::vec
   }
 }
 
-/// Whether its lease may be current.
 bool Dispatcher::MayTryAgain(const Answered& answered) const {
-  const Clock& clock = node_.clock;
-  return clock.Now().steady < batches_.at(answered.batch).lease_end && clock.IoNow() < give_up_at_;
+  if (node_.clock.IoNow() >= give_up_at_) return false;
+  return answered.batch == 0 || late_ < kLateMax || node_.clock.Now().steady < batches_.at(answered.batch).lease_end;
+}
+
+void Dispatcher::TryAgain(Answered answered) {
+  // A store that takes no writes (a Redis with MISCONF) rolls back no leases either, so an answer may count long after
+  // its lease should have ended. The job's bytes and its room are not needed for that.
+  if (answered.batch != 0 && node_.clock.Now().steady >= batches_.at(answered.batch).lease_end) {
+    Finish(answered);
+    answered.batch = 0;
+    ++late_;
+  }
+  if (failed_.empty()) retry_at_ = node_.clock.IoNow() + kSettleAgainAfter;
+  failed_.push_back(std::move(answered));
 }
 
 void Dispatcher::Finish(const Answered& answered) {
+  if (answered.batch == 0) {
+    --late_;
+    return;
+  }
   const auto at = batches_.find(answered.batch);
   --held_;
   if (--at->second.open > 0) return;
@@ -375,7 +523,9 @@ void Dispatcher::OnExtended(const std::vector<Extension>& extensions, Time end,
     }
   };
   each(SettleOutcome::kOk, [end](Batch& batch, const Extension&) { batch.lease_end = end; });
-  each(SettleOutcome::kOverloaded, [](Batch& batch, const Extension& job) { batch.lease_end = job.before; });
+  for (const SettleOutcome unsure : {SettleOutcome::kOverloaded, SettleOutcome::kUnavailable}) {
+    each(unsure, [](Batch& batch, const Extension& job) { batch.lease_end = job.before; });
+  }
   each(SettleOutcome::kStale, [](Batch& batch, const Extension& job) {
     JobState& state = batch.states[job.index];
     if (state == JobState::kOut) state = JobState::kLost;
@@ -417,6 +567,8 @@ void Dispatcher::Probe(Done<Probed> done) {
                     Probing{std::move(done), from, from + Millis(delivery_.Number("timeout_ms")) + kProbeGrace});
   sink_->Deliver(std::move(batch), [this, number](size_t, Delivered delivered) {
     --probes_;
+    if (!delivered.unsent) OnHeard(node_.clock.IoNow());
+    Schedule();
     EndProbe(number, std::move(delivered));
   });
   Schedule();

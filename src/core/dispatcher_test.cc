@@ -15,7 +15,7 @@ class DispatcherTest : public PushTest {
  protected:
   std::vector<std::string> DeadReasons() {
     TestNode::Reply<Page> reply;
-    node.service->List(node.at(0), {"t", State::kDead, "", 100}, reply.Catch());
+    node.service->List(node.at(0), {"t", OfState(State::kDead), "", 100}, reply.Catch());
     node.Run();
     std::vector<std::string> reasons;
     for (const JobView& job : reply.got->value().jobs.jobs) reasons.emplace_back(job.reason);
@@ -68,6 +68,26 @@ TEST_P(DispatcherTest, WhatIsToBeRetriedComesAgainAfterTheTopicsBackOff) {
   ASSERT_EQ(sinks.jobs.size(), 2U);
   EXPECT_EQ(sinks.jobs[1].attempt, 2U);
   EXPECT_EQ(Outcomes("retry"), 1U);
+}
+
+TEST_P(DispatcherTest, FailuresInARowAreCountedUntilAConfirmationOrAnotherSink) {
+  Put(Pushed("t"));
+  Submit(3);
+  AnswerAll(Later());
+  EXPECT_EQ(FailuresInARow(), 3);
+  Submit(1);
+  AnswerAll(Refuse("no"));
+  EXPECT_EQ(FailuresInARow(), 4);
+  Submit(1);
+  AnswerAll(kYes);
+  EXPECT_EQ(FailuresInARow(), 0);
+  Submit(1);
+  AnswerAll(Later());
+  EXPECT_EQ(FailuresInARow(), 1);
+  Topic topic = DefaultTopic("t");
+  topic.delivery = {.sink = "kafka", .settings = {}};
+  Put(topic);
+  EXPECT_EQ(FailuresInARow(), 0);
 }
 
 TEST_P(DispatcherTest, LatenessIsFromTheDueTimeOfTheAttemptAndOnlyOfWhatIsConfirmed) {
@@ -309,7 +329,7 @@ TEST_P(DispatcherTest, ATopicThatAnotherNodeDropsAndMakesAgainGetsAnotherSink) {
   again.version = 1;
   shared["t"] = again;
   node.memory[0]->PutTopic(again, [](Result<void>) {});
-  node.stores[0]->topic_changes = {.changed = {again}, .dropped = {"t"}};
+  node.stores[0]->topic_changes = {.changed = {HeardTopic{again}}, .dropped = {"t"}};
   node.stores[0]->changed();
   node.Run();
   EXPECT_EQ(sinks.made, 2U);
@@ -499,6 +519,15 @@ TEST_P(DispatcherTest, ProbesAreBounded) {
   EXPECT_EQ(replies[8].got->error().code, Code::kOverloaded);
   AnswerAll(kYes);
   for (auto& reply : replies) EXPECT_TRUE(reply.got);
+}
+
+TEST_P(DispatcherTest, TheHolderOfWhatIsPushedIsTheSink) {
+  Put(Pushed("t"));
+  Submit(3);
+  node.Run();
+  std::set<std::string> holders;
+  for (const auto& store : node.stores) holders.insert(store->holders.begin(), store->holders.end());
+  EXPECT_EQ(holders, std::set<std::string>{"webhook"});
 }
 
 }  // namespace

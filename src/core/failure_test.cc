@@ -3,6 +3,7 @@
 
 #include "core/figures.h"
 #include "core/test_node.h"
+#include "model/names.h"
 
 namespace tocsin {
 namespace {
@@ -112,6 +113,120 @@ TEST_P(FailureTest, AStoreThatCannotTakeATopicLeavesItUnknown) {
   EXPECT_TRUE(node.Submit("t", std::vector<NewJob>(1)));
 }
 
+TEST_P(FailureTest, ATopicThatOneStoreRefusesIsInNone) {
+  ASSERT_TRUE(node.Stop());
+  node.service.reset();
+  node.shares_store = false;
+  node.Open();
+  for (auto& refusing : node.stores) {
+    refusing->fail_puts = Code::kStorageFull;
+    EXPECT_EQ(node.Submit("t", std::vector<NewJob>(1)).error().code, Code::kStorageFull);
+    EXPECT_EQ(node.PutTopic(DefaultTopic("t")).error().code, Code::kStorageFull);
+    for (auto& store : node.memory) EXPECT_TRUE(store->Topics().empty());
+    refusing->fail_puts.reset();
+  }
+  EXPECT_TRUE(node.Submit("t", std::vector<NewJob>(1)));
+  Topic changed = DefaultTopic("t");
+  changed.max_attempts = 7;
+  node.stores.back()->fail_puts = Code::kStorageFull;
+  EXPECT_EQ(node.PutTopic(changed).error().code, Code::kStorageFull);
+  EXPECT_EQ(node.Topics().at(0).scheduled, 1U) << "a refused change drops nothing";
+}
+
+// The disk fills up between two shards.
+TEST_P(FailureTest, AChangeThatOneStoreRefusesTakesEffectInNone) {
+  ASSERT_TRUE(node.Stop());
+  node.service.reset();
+  node.shares_store = false;
+  node.Open();
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  Topic changed = DefaultTopic("t");
+  changed.max_attempts = 7;
+  const auto settings_after_a_start = [&] {
+    uint64_t newest = 0;
+    uint32_t max_attempts = 0;
+    for (auto& store : node.memory) {
+      const Topic topic = store->FindFigures("t")->topic;
+      if (std::exchange(newest, std::max(newest, topic.version)) < topic.version) max_attempts = topic.max_attempts;
+    }
+    return max_attempts;
+  };
+  for (auto& refusing : node.stores) {
+    refusing->fail_puts = Code::kStorageFull;
+    EXPECT_EQ(node.PutTopic(changed).error().code, Code::kStorageFull);
+    for (auto& store : node.memory) {
+      EXPECT_EQ(store->FindFigures("t")->topic.max_attempts, DefaultTopic("t").max_attempts);
+    }
+    EXPECT_EQ(settings_after_a_start(), DefaultTopic("t").max_attempts);
+    EXPECT_EQ(node.Topics().at(0).topic.max_attempts, DefaultTopic("t").max_attempts);
+    refusing->fail_puts.reset();
+  }
+  const auto again = node.PutTopic(changed);
+  ASSERT_TRUE(again) << again.error().message;
+  for (auto& store : node.memory) EXPECT_EQ(store->FindFigures("t")->topic.max_attempts, 7U);
+}
+
+TEST_P(FailureTest, SettingsThatCannotBePutBackAreOwed) {
+  if (shards == 1) return;  // no other store can refuse
+  ASSERT_TRUE(node.Stop());
+  node.service.reset();
+  node.shares_store = false;
+  node.Open();
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  Topic changed = DefaultTopic("t");
+  changed.max_attempts = 7;
+  const auto max_attempts = [&](size_t shard) { return node.memory[shard]->FindFigures("t")->topic.max_attempts; };
+  size_t puts = 0;
+  node.stores[0]->before_put = [&](const Topic&) {
+    if (++puts == 2) node.stores[0]->fail_puts = Code::kStorageFull;
+  };
+  node.stores[1]->fail_puts = Code::kStorageFull;
+  EXPECT_EQ(node.PutTopic(changed).error().code, Code::kStorageFull);
+  node.Pass(Millis(2000));
+  EXPECT_EQ(max_attempts(0), 7U);
+  for (auto& store : node.stores) store->fail_puts.reset();
+  node.Pass(Millis(2000));
+  for (size_t i = 0; i < shards; ++i) EXPECT_EQ(max_attempts(i), DefaultTopic("t").max_attempts) << i;
+  const size_t before = puts;
+  node.Pass(Millis(2000));
+  EXPECT_EQ(puts, before) << "nothing is owed any more";
+  ASSERT_TRUE(node.PutTopic(changed));
+  for (size_t i = 0; i < shards; ++i) EXPECT_EQ(max_attempts(i), 7U) << i;
+}
+
+TEST_P(FailureTest, AChangeThatAllStoresRefuseWritesNothing) {
+  ASSERT_TRUE(node.Stop());
+  node.service.reset();
+  node.shares_store = false;
+  node.Open();
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  Topic changed = DefaultTopic("t");
+  changed.max_attempts = 7;
+  size_t puts = 0;
+  for (auto& store : node.stores) {
+    store->before_put = [&](const Topic&) { ++puts; };
+    store->fail_puts = Code::kStorageFull;
+  }
+  EXPECT_EQ(node.PutTopic(changed).error().code, Code::kStorageFull);
+  EXPECT_EQ(puts, shards) << "a full disk has little room to put settings back that nobody took";
+  EXPECT_EQ(node.PutTopic(DefaultTopic("t")).error().code, Code::kStorageFull);
+  EXPECT_EQ(puts, 2 * shards);
+}
+
+// Other nodes may have created it at the same time, and given it jobs.
+TEST_P(FailureTest, ATopicThatASharedStoreMayHaveIsNotTakenBack) {
+  size_t drops = 0;
+  for (auto& store : node.stores) {
+    store->before_drop = [&](const std::string&) {
+      ++drops;
+      return Status();
+    };
+  }
+  node.stores.back()->fail_puts = Code::kUnavailable;
+  EXPECT_EQ(node.Submit("t", std::vector<NewJob>(1)).error().code, Code::kUnavailable);
+  EXPECT_EQ(drops, 0U);
+}
+
 TEST_P(FailureTest, ADropThatFailedCanBeRepeated) {
   (void)node.PutTopic(DefaultTopic("t"));
   node.stores.back()->fail = Code::kStorageFull;
@@ -185,6 +300,24 @@ TEST_F(OverloadTest, OnlyThePartOfAFullShardIsRefused) {
     EXPECT_EQ((*again)[i].outcome, (*submitted)[i].outcome == SubmitOutcome::kOverloaded ? SubmitOutcome::kAccepted
                                                                                          : SubmitOutcome::kDuplicate);
   }
+}
+
+TEST_F(OverloadTest, OnlyThePartOfAShardWhoseStoreFailsSaysSo) {
+  const std::pair<Code, SubmitOutcome> failures[] = {{Code::kUnavailable, SubmitOutcome::kUnavailable},
+                                                     {Code::kStorageFull, SubmitOutcome::kStorageFull}};
+  for (const auto& [code, outcome] : failures) {
+    node.stores[1]->fail = code;
+    const auto submitted = node.Submit("t", jobs, 0);
+    ASSERT_TRUE(submitted) << "an error would hide what the other shard has stored";
+    for (const Submitted& one : *submitted) EXPECT_TRUE(one.outcome == outcome || IsStored(one.outcome));
+    EXPECT_GT(std::ranges::count(*submitted, outcome, &Submitted::outcome), 0);
+    EXPECT_GT(std::ranges::count_if(*submitted, IsStored, &Submitted::outcome), 0);
+  }
+  node.stores[0]->fail = Code::kUnavailable;
+  EXPECT_EQ(node.Submit("t", jobs, 0).error().code, Code::kUnavailable) << "one part knows that nothing was done";
+  for (auto& store : node.stores) store->fail.reset();
+  const auto all = node.Submit("t", jobs, 0);
+  for (const Submitted& one : *all) EXPECT_TRUE(IsStored(one.outcome));
 }
 
 TEST_F(OverloadTest, AFindNeedsAllItsParts) {

@@ -20,7 +20,7 @@ class ManyNodesTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
     shared[topic.name] = topic;
     if (!told) return;
     node.memory[0]->PutTopic(topic, [](Result<void>) {});
-    node.stores[0]->topic_changes.changed.push_back(topic);
+    node.stores[0]->topic_changes.changed.push_back(HeardTopic{topic});
     Tell();
   }
   void OtherDrops(const std::string& name) {
@@ -84,7 +84,7 @@ TEST_P(ManyNodesTest, NewSettingsOfAnotherNodeTakeEffectAndOldOnesDoNot) {
   ASSERT_TRUE(node.PutTopic(WithLease(1000)));
   OtherPuts(WithLease(2000), 2);
   EXPECT_EQ(node.Topics()[0].topic.lease, Millis(2000));
-  node.stores[0]->topic_changes.changed.push_back(WithLease(1000));
+  node.stores[0]->topic_changes.changed.push_back(HeardTopic{WithLease(1000)});
   node.stores[0]->topic_changes.changed.back().version = 1;  // an old word that comes late
   node.stores[0]->before_put = [](const Topic&) { ADD_FAILURE() << "an old word is not even worth asking the store"; };
   Tell();
@@ -240,10 +240,26 @@ TEST_P(ManyNodesTest, AfterFiveLostRacesAChangeIsGivenUp) {
   EXPECT_TRUE(Change(TopicChange().Set("lease_ms", 5000))) << "and the next one works";
 }
 
-TEST_P(ManyNodesTest, ATopicThatAStoreCannotTakeNowIsTakenWhenItCan) {
-  node.stores.back()->fail = Code::kUnavailable;
-  // With one shard it is the same store: then it cannot tell of the topic before it works again.
+TEST_P(ManyNodesTest, WhatAnotherNodeDidIsNotStoredAgain) {
+  size_t puts = 0;
+  for (auto& store : node.stores) store->before_put = [&](const Topic&) { ++puts; };
   OtherPuts(WithLease(1234), 1);
+  OtherPuts(WithLease(2345), 2);
+  EXPECT_TRUE(EveryShardKnows("t"));
+  EXPECT_EQ(node.Topics()[0].topic.lease, Millis(2345));
+  EXPECT_EQ(puts, 0U);
+}
+
+TEST_P(ManyNodesTest, ATopicThatAStoreCannotTakeNowIsTakenWhenItCan) {
+  // That store knows a later version, and cannot be asked for it now.
+  Topic later = WithLease(1234);
+  later.version = 2;
+  shared["t"] = later;
+  node.memory.back()->PutTopic(later, [](Result<void>) {});
+  node.stores.back()->fail = Code::kUnavailable;
+  node.stores[0]->topic_changes.changed.push_back(HeardTopic{WithLease(1000)});
+  node.stores[0]->topic_changes.changed.back().version = 1;
+  Tell();
   EXPECT_FALSE(node.service->Knows(node.at(0), "t"));
   node.stores.back()->fail.reset();
   node.Pass(Millis(2000));
@@ -255,13 +271,64 @@ TEST_P(ManyNodesTest, StopWaitsForWhatIsTaken) {
   node.stores[0]->ForgetTopic("u");
   node.stores[0]->topic_changes.dropped.push_back("u");
   shared["t"] = WithLease(1234);
-  node.stores[0]->topic_changes.changed.push_back(WithLease(1234));
+  node.stores[0]->topic_changes.changed.push_back(HeardTopic{WithLease(1234)});
   node.stores[0]->topic_changes.changed.back().version = 1;
   node.stores[0]->changed();
   while (!node.stores[0]->topic_changes.changed.empty()) ASSERT_TRUE(node.loops[0]->RunOne());
   EXPECT_TRUE(node.Stop());
   node.service.reset();
   node.Run();
+}
+
+TEST_P(ManyNodesTest, EveryStoreOfATopicIsToldWhileReservesWaitForIt) {
+  const auto told = [&] {
+    return std::ranges::count_if(node.stores, [](const auto& store) { return store->hungry.contains("t"); });
+  };
+  const auto all = std::ssize(node.stores);
+  const auto wait = [&](TestNode::Reply<JobBatch>& reply) {
+    node.service->Reserve(node.at(1), {"t", 1, Millis(10'000), Millis(0)}, reply.Catch());
+    node.Run();
+  };
+  TestNode::Reply<JobBatch> first;
+  wait(first);
+  EXPECT_EQ(told(), 0) << "nobody knows the topic";
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  EXPECT_EQ(told(), all);
+  ASSERT_TRUE(node.Submit("t", {NewJob{}}));
+  ASSERT_TRUE(first.got);
+  EXPECT_EQ(told(), all) << "most consumers come back at once";
+  TestNode::Reply<JobBatch> second;
+  wait(second);
+  node.Pass(Millis(100));
+  EXPECT_EQ(told(), all);
+  const size_t calls = node.stores[0]->hungry_calls;
+  EXPECT_EQ(calls, 1U);
+  ASSERT_TRUE(node.Submit("t", {NewJob{}}));
+  ASSERT_TRUE(second.got);
+  node.Pass(Millis(20));
+  EXPECT_EQ(told(), 0);
+}
+
+TEST_P(ManyNodesTest, AReserveWithoutAWaitIsNotTakenForOneThatWaits) {
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  TestNode::Reply<JobBatch> waiting;
+  const auto id = node.service->Reserve(node.at(0), {"t", 1, Millis(10'000), Millis(0)}, waiting.Catch());
+  node.Run();
+  node.service->CancelReserve(id);
+  node.Run();
+  ASSERT_TRUE(node.Reserve("t"));
+  for (const auto& store : node.stores) EXPECT_FALSE(store->hungry.contains("t")) << "it has to look for itself";
+}
+
+TEST_P(ManyNodesTest, ATopicThatIsDroppedWhileReservesWaitIsToldToTheStoresThatKnewIt) {
+  ASSERT_TRUE(node.PutTopic(DefaultTopic("t")));
+  TestNode::Reply<JobBatch> waiting;
+  const auto id = node.service->Reserve(node.at(0), {"t", 1, Millis(10'000), Millis(0)}, waiting.Catch());
+  node.Run();
+  OtherDrops("t");
+  node.service->CancelReserve(id);
+  node.Pass(Millis(20));
+  for (const auto& store : node.stores) EXPECT_FALSE(store->hungry.contains("t"));
 }
 
 // The scan would look a second later.

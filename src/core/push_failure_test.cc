@@ -16,6 +16,15 @@ class PushFailureTest : public PushTest {
     return sum;
   }
 
+  /// As the last scan of the topic's home shard has it.
+  PushTrouble TroubleOf() const {
+    const FiguresBoard::Rows latest = node.service->figures().Latest();
+    for (const FiguresRow* row : latest.rows()) {
+      if (row->push.failures > 0 || row->push.broken_at != kNever) return row->push;
+    }
+    return {};
+  }
+
   bool stopped = false;
   void Stop() {
     node.service->Stop(node.at(0), [this] { stopped = true; });
@@ -96,16 +105,53 @@ TEST_P(PushFailureTest, ASettlementThatFailsForAWhileIsTriedAgain) {
   EXPECT_EQ(sinks.jobs.size(), 20U) << "none was delivered twice";
 }
 
-TEST_P(PushFailureTest, ASettlementIsGivenUpWithItsLease) {
+TEST_P(PushFailureTest, AStoreThatIsFullForAWhileForgetsNothingThatWasConfirmed) {
+  Put(Pushed("t"));
+  Submit(5);
+  FailSettles(Code::kStorageFull);  // as a Redis whose disk is full: MISCONF
+  AnswerAll(kYes);
+  node.Pass(Millis(5'000));
+  EXPECT_EQ(FiguresOf().acked, 0U);
+  FailSettles(std::nullopt);
+  node.Pass(Millis(120'000));
+  EXPECT_EQ(FiguresOf().acked, 5U);
+  EXPECT_EQ(sinks.jobs.size(), 5U) << "none was delivered twice";
+}
+
+// A Redis that takes no writes ends no leases either.
+TEST_P(PushFailureTest, AStoreThatIsAwayForLongerThanALeaseForgetsNothingThatWasConfirmed) {
+  for (const Code code : {Code::kStorageFull, Code::kUnavailable}) {
+    sinks.jobs.clear();
+    Put(Pushed("t", {{"in_flight", "5"}}));
+    const uint64_t acked = FiguresOf().acked;
+    Submit(5);
+    FailSettles(code);
+    for (auto& store : node.stores) store->fail_advances = code;
+    AnswerAll(kYes);
+    node.Pass(Millis(300'000));
+    EXPECT_EQ(Outcomes("stale"), 0U);
+    EXPECT_EQ(InFlight(), 0) << "only the answers are kept: others have room";
+    FailSettles(std::nullopt);
+    node.Pass(Millis(200));
+    EXPECT_EQ(FiguresOf().acked - acked, 5U);
+    for (auto& store : node.stores) store->fail_advances.reset();
+    node.Pass(Millis(60'000));
+    EXPECT_EQ(sinks.jobs.size(), 5U) << "none was delivered twice";
+  }
+}
+
+// The store alone knows whether a lease has ended. This one has ended it, and the late answer changes nothing.
+TEST_P(PushFailureTest, ASettlementIsTriedAfterItsLeaseAndTheStoreDecides) {
   Put(Pushed("t"));
   Submit(1);
   FailSettles(Code::kUnavailable);
   AnswerAll(kYes);
   node.Pass(Millis(30'250));
-  EXPECT_EQ(Outcomes("stale"), 1U);
+  EXPECT_EQ(Outcomes("stale"), 0U);
   EXPECT_EQ(InFlight(), 0) << "before the job comes again";
   FailSettles(std::nullopt);
   node.Pass(Millis(5'000));
+  EXPECT_EQ(Outcomes("stale"), 1U);
   EXPECT_EQ(sinks.jobs.size(), 2U);
   AnswerAll(kYes);
   EXPECT_EQ(FiguresOf().acked, 1U);
@@ -155,6 +201,7 @@ TEST_P(PushFailureTest, AClaimThatFailsOtherwiseIsMadeAgain) {
 
 TEST_P(PushFailureTest, ASinkThatCannotBeOpenedIsTriedAgain) {
   sinks.refuse_open = Error{Code::kInvalidArgument, "no secret orders", {}};
+  const Time since = node.clock.Now().steady;
   Put(Pushed("t"));
   Submit(5);
   EXPECT_EQ(FiguresOf().ready, 5U) << "jobs are taken all the same";
@@ -163,10 +210,23 @@ TEST_P(PushFailureTest, ASinkThatCannotBeOpenedIsTriedAgain) {
   const size_t opens = sinks.opens;
   node.Pass(Millis(20'000));
   EXPECT_EQ(sinks.opens - opens, 4U) << "every 5 s";
+  EXPECT_EQ(TroubleOf().broken_at, since) << "as alerts see it";
   sinks.refuse_open.reset();
   node.Pass(Millis(5'000));
   EXPECT_EQ(broken->Value(), 0);
   EXPECT_EQ(sinks.jobs.size(), 5U);
+  node.Pass(Millis(2'000));
+  EXPECT_EQ(TroubleOf().broken_at, kNever);
+}
+
+TEST_P(PushFailureTest, FailuresAreInTheFiguresWithTheTimeOfTheLast) {
+  Put(Pushed("t"));
+  Submit(3);
+  AnswerAll(Later(Millis(60'000)));
+  const Time last = node.clock.Now().steady;
+  node.Pass(Millis(10'000));
+  EXPECT_EQ(TroubleOf().failures, 3U);
+  EXPECT_EQ(TroubleOf().failed_at, last);
 }
 
 TEST_P(PushFailureTest, TheNodeStopsWhenItsSinksHaveClosed) {
@@ -202,6 +262,125 @@ TEST_P(PushFailureTest, WhatASinkNeverSentCostsNoAttempt) {
   EXPECT_EQ(sinks.jobs.back().attempt, 1U);
   AnswerAll(kYes);
   EXPECT_EQ(FiguresOf().acked, 5U);
+}
+
+TEST_P(PushFailureTest, AReceiverThatFailsIsLoggedAndSoIsItsFirstConfirmation) {
+  Topic topic = Pushed("t", {{"url", "https://receiver:8443/hooks/SECRET?key=SECRET"}});
+  topic.backoff_base = topic.backoff_max = Millis(0);
+  Put(topic);
+  Submit(7);
+  node.Run();
+  ASSERT_EQ(sinks.jobs.size(), 7U);
+  size_t next = 0;
+  const auto answer = [&](const Delivered& delivered) {
+    testing::internal::CaptureStderr();
+    sinks.Answer(sinks.jobs[next++], delivered);
+    return testing::internal::GetCapturedStderr();
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(answer(Later()), "");
+  const std::string begun = answer(Later());
+  EXPECT_TRUE(
+      begun.ends_with(" warning receiver_failing state=begin topic=t sink=webhook to=https://receiver:8443 "
+                      "error=\"the receiver is busy\"\n"))
+      << begun;
+  EXPECT_EQ(answer(Later()), "");
+  const std::string ended = answer(kYes);
+  EXPECT_TRUE(
+      ended.contains(" warning receiver_failing state=end topic=t sink=webhook to=https://receiver:8443 "
+                     "lasted_ms="))
+      << ended;
+}
+
+TEST_P(PushFailureTest, FourHoursWithoutAReceiverCostNoAttemptAndFewTries) {
+  Topic topic = Pushed("t", {{"in_flight", "1"}});
+  topic.max_attempts = 1;
+  Put(topic);
+  sinks.script = [](const TestSinks::Job&) { return Unsent("no connection"); };
+  Submit(20);
+  const auto unreachable = node.metrics.GetGauge("tocsin_push_unreachable", "", {{"topic", "t"}, {"sink", "webhook"}});
+  EXPECT_EQ(unreachable->Value(), 1);
+  node.Pass(std::chrono::hours(4));
+  EXPECT_EQ(FiguresOf().dead, 0U);
+  EXPECT_EQ(FiguresOf().scheduled, 20U) << "they wait in the store";
+  EXPECT_EQ(InFlight(), 0);
+  EXPECT_LE(sinks.jobs.size(), 4U * 3600 / 5 + 100) << "a try every 5 s";
+  EXPECT_GE(sinks.jobs.size(), 4U * 3600 / 6);
+  sinks.script = [](const TestSinks::Job&) { return kYes; };
+  node.Pass(Millis(6'000));
+  EXPECT_EQ(FiguresOf().acked, 20U) << "all of them, as soon as one is confirmed";
+  EXPECT_EQ(sinks.jobs.back().attempt, 1U);
+  EXPECT_EQ(unreachable->Value(), 0);
+}
+
+TEST_P(PushFailureTest, AReceiverThatIsBackSoonIsFoundSoon) {
+  Put(Pushed("t"));
+  bool away = true;
+  sinks.script = [&](const TestSinks::Job&) { return away ? Unsent("no connection") : kYes; };
+  Submit(10);
+  away = false;
+  node.Pass(Millis(1'500));
+  EXPECT_EQ(FiguresOf().acked, 10U);
+  away = true;
+  Submit(10);
+  node.Pass(Millis(60'000));
+  away = false;
+  TestNode::Reply<Probed> reply;  // somebody tries it by hand
+  node.service->Probe(node.at(0), "t", reply.Catch());
+  node.Pass(Millis(1'500));
+  EXPECT_EQ(FiguresOf().acked, 20U);
+}
+
+TEST_P(PushFailureTest, AfterTheWaitThatTheTopicChoseEachTryCostsAnAttempt) {
+  for (const std::string_view wait : {"30000", "0"}) {
+    Topic topic = Pushed("t", {{"outage_ms", std::string(wait)}});
+    topic.max_attempts = 2;
+    topic.backoff_max = Millis(1'000);
+    Put(topic);
+    sinks.script = [](const TestSinks::Job&) { return Unsent("no connection"); };
+    const uint64_t dead = FiguresOf().dead;
+    Submit(5);
+    if (wait != "0") {
+      node.Pass(Millis(29'000));
+      EXPECT_EQ(FiguresOf().dead, dead);
+    }
+    node.Pass(Millis(10'000));
+    EXPECT_EQ(FiguresOf().dead, dead + 5);
+    EXPECT_EQ(FiguresOf().nacked, 2 * FiguresOf().dead) << "two attempts each";
+  }
+}
+
+TEST_P(PushFailureTest, WhatDoesNotGetThroughRestsWhileOthersDo) {
+  Topic topic = Pushed("t", {{"in_flight", "4"}});
+  topic.max_attempts = 1;
+  Put(topic);
+  sinks.script = [](const TestSinks::Job& job) { return std::stoi(job.payload) < 2 ? Unsent("no leader") : kYes; };
+  for (int second = 0; second < 20; ++second) {
+    Submit(20);
+    node.Pass(Millis(1'000));
+  }
+  node.Pass(Millis(30'000));
+  EXPECT_EQ(FiguresOf().acked, 18U * 20) << "they take no room from the others";
+  EXPECT_EQ(FiguresOf().dead, 0U);
+  EXPECT_LE(sinks.jobs.size(), 18U * 20 + 40U * 51) << "not more than once a second each";
+  sinks.script = [](const TestSinks::Job&) { return kYes; };
+  node.Pass(Millis(10'000));
+  EXPECT_EQ(FiguresOf().acked, 400U);
+}
+
+// A partition of Kafka that is away alone, say: the receiver is there, so its jobs keep their attempts.
+TEST_P(PushFailureTest, WhatDoesNotGetThroughCostsNoAttemptWhileTheReceiverIsHeard) {
+  Topic topic = Pushed("t", {{"outage_ms", "30000"}});
+  topic.max_attempts = 1;
+  Put(topic);
+  sinks.script = [](const TestSinks::Job& job) { return job.payload == "0" ? Unsent("no leader") : kYes; };
+  for (int round = 0; round < 10; ++round) {
+    Submit(2);
+    node.Pass(Millis(20'000));
+  }
+  EXPECT_EQ(FiguresOf().acked, 10U);
+  EXPECT_EQ(FiguresOf().dead, 0U);
+  node.Pass(Millis(20'000));  // nothing is heard for longer than outage_ms
+  EXPECT_EQ(FiguresOf().dead, 10U);
 }
 
 TEST_P(PushFailureTest, AStopDoesNotWaitForAStoreThatIsAwayForLong) {
@@ -254,6 +433,34 @@ TEST_P(PushFailureTest, AClaimThatComesBackAfterTheSinkClosedIsReleased) {
   const auto reserved = node.Reserve("t");
   ASSERT_EQ(reserved->jobs.size(), 1U);
   EXPECT_EQ(reserved->jobs[0].attempt, 1U) << "no attempt was used up";
+}
+
+TEST_P(PushFailureTest, ACallerOfAPrefixChangesNoDeliveryWithWhatIsNotGivenToIt) {
+  sinks.given = false;
+  const auto change = [this](std::string prefix, TopicChange what) {
+    TestNode::Reply<ChangedTopic> reply;
+    node.service->ChangeTopic(node.at(0), {.topic = "shop-t", .change = std::move(what), .prefix = std::move(prefix)},
+                              reply.Catch());
+    node.Run();
+    return reply.got->has_value() ? Code::kInternal : reply.got->error().code;
+  };
+  constexpr Code kDone = Code::kInternal;  // no error
+  const auto delivery = [](std::string url) {
+    TopicChange what;
+    what.delivery = DeliveryChange{.sink = "webhook", .settings = {{"url", std::move(url)}, {"secret", "shop"}}};
+    return what;
+  };
+  EXPECT_EQ(change("shop-", delivery("http://mine/")), Code::kForbidden);
+  EXPECT_FALSE(node.service->Knows(node.at(0), "shop-t"));
+  EXPECT_EQ(change("", delivery("http://receiver/")), kDone) << "who may use all topics may use everything";
+  TopicChange url;
+  url.delivery = DeliveryChange{.sink = {}, .settings = {{"url", "http://mine/"}}};
+  EXPECT_EQ(change("shop-", url), Code::kForbidden) << "the secret would sign for another receiver";
+  EXPECT_EQ(change("shop-", delivery("http://receiver/")), kDone) << "nothing changes";
+  EXPECT_EQ(change("shop-", TopicChange().Set("paused", 1)), kDone);
+  TopicChange pull;
+  pull.delivery = DeliveryChange{.sink = "pull", .settings = {}};
+  EXPECT_EQ(change("shop-", pull), kDone);
 }
 
 }  // namespace

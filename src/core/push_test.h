@@ -12,11 +12,16 @@
 #include "core/figures.h"
 #include "core/test_node.h"
 #include "core/test_sinks.h"
+#include "spi/push_memory.h"
 
 namespace tocsin {
 
 class PushTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
  protected:
+  static constexpr PushMemory::Bounds kRoomy{.limit = 0, .most = size_t{1} << 40, .least = size_t{1} << 40};
+
+  explicit PushTest(PushMemory::Bounds bounds = kRoomy) : push_memory(bounds) {}
+
   using Settings = std::map<std::string, std::string, std::less<>>;
 
   static inline const Delivered kYes{};
@@ -65,6 +70,9 @@ class PushTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
   double InFlight() {
     return node.metrics.GetGauge("tocsin_push_in_flight", "", {{"topic", "t"}, {"sink", "webhook"}})->Value();
   }
+  double FailuresInARow() {
+    return node.metrics.GetGauge("tocsin_push_failures_in_a_row", "", {{"topic", "t"}, {"sink", "webhook"}})->Value();
+  }
   void FailSettles(std::optional<Code> code) {
     for (auto& store : node.stores) store->fail_settles = code;
   }
@@ -78,7 +86,8 @@ class PushTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
   }
 
   TestSinks sinks;
-  TestNode node{std::get<0>(GetParam()), std::get<1>(GetParam()), {}, &sinks};
+  PushMemory push_memory;
+  TestNode node{std::get<0>(GetParam()), std::get<1>(GetParam()), {}, &sinks, &push_memory};
 };
 
 inline std::string PushTestName(const testing::TestParamInfo<std::tuple<size_t, bool>>& info) {

@@ -116,7 +116,7 @@ class PostingSinks final : public SinkFactory {
 };
 
 /// Room that all reserves share. What one of them has is a plain number: TSan sees if two threads use it at once.
-class PoolRoom final : public ClaimRoom {
+class PoolRoom final : public JobRoom {
  public:
   explicit PoolRoom(std::atomic<size_t>& left) : left_(left) {}
   ~PoolRoom() override { Lower(0, 0); }
@@ -200,7 +200,7 @@ class RaceTest : public testing::TestWithParam<size_t> {
     const bool leave = round % 5 == consumer;
     const auto room = std::make_shared<PoolRoom>(room_left_);
     const ReserveId id =
-        service_->Reserve(LoopOf(consumer), {"race", 20 + consumer * 30, Millis(leave ? 3 : 5000), Millis(0), room},
+        service_->Reserve(LoopOf(consumer), {"race", 20 + consumer * 30, Millis(leave ? 3 : 5000), Millis(0), "", room},
                           [=, this](Result<JobBatch> result) {
                             if (!result) {
                               ASSERT_EQ(result.error().code, Code::kShuttingDown);

@@ -1,4 +1,7 @@
-// Reserves whose jobs need room in memory: they wait for it before they claim anything.
+// Calls whose jobs need room in memory. Reserves wait for it before they claim anything; lookups and listings take it
+// before they read.
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "core/test_node.h"
@@ -8,14 +11,14 @@ namespace {
 
 constexpr size_t kJobBytes = 1000;
 
-/// What all reserves of a test have together.
+/// What all calls of a test have together.
 struct Memory {
   size_t bytes_max = 0;
   size_t bytes = 0;
   size_t most = 0;
 };
 
-class RoomOf final : public ClaimRoom {
+class RoomOf final : public JobRoom {
  public:
   explicit RoomOf(Memory& memory) : memory_(memory) {}
   ~RoomOf() override { Lower(0, 0); }
@@ -59,7 +62,7 @@ class RoomTest : public testing::TestWithParam<std::tuple<size_t, bool>> {
     auto waiting = std::make_unique<Waiting>();
     waiting->room = std::make_shared<RoomOf>(of);
     waiting->id =
-        node.service->Reserve(node.at(shard), {"t", max, wait, Millis(0), waiting->room}, waiting->reply.Catch());
+        node.service->Reserve(node.at(shard), {"t", max, wait, Millis(0), "", waiting->room}, waiting->reply.Catch());
     node.Run();
     return waiting;
   }
@@ -202,6 +205,88 @@ TEST_P(RoomTest, AReserveThatIsCancelledDuringItsClaimGivesItsRoomBack) {
   node.Run();
   EXPECT_EQ(memory.bytes, 0U);
   EXPECT_EQ(node.Topics()[0].leased, 0U);
+}
+
+TEST_P(RoomTest, ALookupTakesRoomBeforeItReads) {
+  std::vector<std::string> ids;
+  const std::string payload(kJobBytes, 'x');
+  for (size_t i = 0; i < 8; ++i) {
+    ids.push_back(UidText((*node.Submit("t", {NewJob{.payload = payload}}, i))[0].uid));
+  }
+  for (const std::string& id : ids) {
+    TestNode::Reply<JobBatch> refused;
+    RoomOf none(memory);
+    node.service->Find(node.at(1), {"t", {{.id = id}}, nullptr, &none}, refused.Catch());
+    node.Run();
+    ASSERT_TRUE(refused.got);
+    ASSERT_FALSE(*refused.got);
+    EXPECT_EQ(refused.got->error().code, Code::kOverloaded);
+    for (const auto& store : node.stores) EXPECT_EQ(store->shown, 0U);
+  }
+  memory.bytes_max = kJobBytes;
+  for (const std::string& id : ids) {
+    TestNode::Reply<JobBatch> found;
+    RoomOf room(memory);
+    node.service->Find(node.at(1), {"t", {{.id = id}}, nullptr, &room}, found.Catch());
+    node.Run();
+    ASSERT_TRUE(found.got && *found.got);
+    EXPECT_EQ((*found.got)->jobs[0].payload, payload);
+    EXPECT_EQ(memory.bytes, kJobBytes);
+  }
+  EXPECT_EQ(memory.bytes, 0U);
+}
+
+TEST_P(RoomTest, APageEndsWhereThereIsNoMoreRoom) {
+  Submit(20);
+  TestNode::Reply<Page> refused;
+  RoomOf none(memory);
+  node.service->List(node.at(1), {.topic = "t", .room = &none}, refused.Catch());
+  node.Run();
+  ASSERT_TRUE(refused.got);
+  ASSERT_FALSE(*refused.got);
+  EXPECT_EQ(refused.got->error().code, Code::kOverloaded);
+  memory.bytes_max = 3 * kJobBytes + kJobBytes / 2;
+  std::set<Uid> seen;
+  std::string cursor;
+  do {
+    TestNode::Reply<Page> page;
+    RoomOf room(memory);
+    node.service->List(node.at(1), {.topic = "t", .cursor = cursor, .room = &room}, page.Catch());
+    node.Run();
+    ASSERT_TRUE(page.got && *page.got);
+    const size_t jobs = (*page.got)->jobs.jobs.size();
+    ASSERT_GE(jobs, 1U);
+    EXPECT_LE(jobs, 3U);
+    EXPECT_EQ(memory.bytes, jobs * kJobBytes);
+    for (const JobView& job : (*page.got)->jobs.jobs) EXPECT_TRUE(seen.insert(job.uid).second);
+    cursor = (*page.got)->cursor;
+  } while (!cursor.empty());
+  EXPECT_EQ(seen.size(), 20U);
+}
+
+TEST_P(RoomTest, ManyListingsShareLittleRoom) {
+  Submit(100);
+  for (auto& store : node.stores) store->list_max = 2;  // so that each takes many turns
+  memory.bytes_max = 10 * kJobBytes;
+  std::vector<TestNode::Reply<Page>> pages(40);
+  std::deque<RoomOf> rooms;
+  for (size_t i = 0; i < pages.size(); ++i) {
+    RoomOf& room = rooms.emplace_back(memory);
+    node.service->List(node.at(i), {.topic = "t", .room = &room}, pages[i].Catch());
+  }
+  node.Run();
+  EXPECT_LE(memory.most, memory.bytes_max);
+  size_t listed = 0;
+  for (const auto& page : pages) {
+    ASSERT_TRUE(page.got);
+    if (*page.got) {
+      listed += (*page.got)->jobs.jobs.size();
+    } else {
+      EXPECT_EQ(page.got->error().code, Code::kOverloaded);
+    }
+  }
+  EXPECT_EQ(listed * kJobBytes, memory.bytes);
+  EXPECT_GT(listed, 5U);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //  - Ask: one shard does it. A full mailbox answers kOverloaded.
 //  - OnEveryShard: all shards do it. Never refused.
 //  - Scatter: each shard does its part of a batch, and the answers come in the order of the request. If all slots
-//    of a batch live on the caller's shard, it goes to that store unchanged.
+//    of a batch live on the caller's shard, it goes to that store unchanged. What is too much for one turn takes
+//    several (steps.h).
 //
 // Threads: all three are called on the caller's thread. A Scattered's `request` is only read after the parts are sent,
 // a part belongs to its shard until that has answered, and the rest to the caller's thread.
@@ -10,14 +11,18 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/episode.h"
 #include "core/node.h"
 #include "core/requests.h"
 #include "core/shard.h"
+#include "core/steps.h"
+#include "model/names.h"
 
 namespace tocsin {
 
@@ -34,7 +39,18 @@ struct Call {
   }
 };
 
-inline std::unexpected<Error> Overloaded() { return Fail(Code::kOverloaded, "the shard's mailbox is full"); }
+inline std::unexpected<Error> Overloaded() {
+  NoteOverload("a shard's mailbox is full");
+  return Fail(Code::kOverloaded, "the shard's mailbox is full");
+}
+
+inline std::unexpected<Error> NoMemory() {
+  NoteOverload("no memory is left for the jobs of an answer");
+  return Fail(Code::kOverloaded, "no memory is left for the jobs that were found; try again");
+}
+
+inline bool Wanted(const WantedStill& wanted) { return !wanted || wanted(); }
+inline std::unexpected<Error> ClientGone() { return Fail(Code::kUnavailable, "the client has gone"); }
 
 /// Runs `work` on `there`: at once if that is the thread we are on.
 template <class Work>
@@ -98,7 +114,7 @@ inline void OnEveryShard(Node& node, Shard& origin, const std::function<void(Sha
 }
 
 /// What Scatter has to know of a kind of batch: where its items are and what the store does with them. Derived classes
-/// say which slot an item belongs to, and the outcome of an item that a full mailbox refused.
+/// say which slot an item belongs to, and the outcome of an item that failed while others did not.
 template <auto kItemsOf, auto kRunOf>
 struct BatchUse;
 template <class R, class I, class A, std::vector<I> R::* kItemsOf,
@@ -116,48 +132,57 @@ struct SubmitUse : BatchUse<&SubmitRequest::jobs, &Store::Submit> {
     job.slot = job.key.empty() && job.id.empty() ? batch_slot : SlotFor(job.key, job.id, topic.slots);
     return job.slot;
   }
-  static Submitted Refused() { return {.outcome = SubmitOutcome::kOverloaded}; }
+  static Submitted Failed(Code code) { return {.outcome = FailedOutcome<SubmitOutcome>(code)}; }
 };
 
 struct SettleUse : BatchUse<&SettleRequest::settlements, &Store::Settle> {
   static uint32_t SlotOf(const Item& settlement, const Topic&, uint32_t) { return settlement.token.slot; }
-  static SettleOutcome Refused() { return SettleOutcome::kOverloaded; }
+  static SettleOutcome Failed(Code code) { return FailedOutcome<SettleOutcome>(code); }
 };
 
 struct AmendUse : BatchUse<&AmendRequest::amendments, &Store::Amend> {
   static uint32_t SlotOf(const Item& amendment, const Topic& topic, uint32_t) {
-    return SlotFor(amendment.job.key, amendment.job.id, topic.slots);
+    return SlotFor(amendment.job, topic.slots);
   }
-  static Amended Refused() { return {.outcome = AmendOutcome::kOverloaded}; }
+  static Amended Failed(Code code) { return {.outcome = FailedOutcome<AmendOutcome>(code)}; }
 };
 
 struct CountUse : BatchUse<&CountRequest::events, &Store::Count> {
-  static uint32_t SlotOf(const Item& event, const Topic& topic, uint32_t) {
-    return SlotFor(event.job.key, event.job.id, topic.slots);
-  }
-  static Counted Refused() { return {.outcome = CountOutcome::kOverloaded}; }
+  static uint32_t SlotOf(const Item& event, const Topic& topic, uint32_t) { return SlotFor(event.job, topic.slots); }
+  static Counted Failed(Code code) { return {.outcome = FailedOutcome<CountOutcome>(code)}; }
 };
 
-/// Changes nothing, and has no outcome for a single item.
-struct FindUse : BatchUse<&FindRequest::jobs, &Store::Find> {
-  static uint32_t SlotOf(const Item& job, const Topic& topic, uint32_t) {
-    return SlotFor(job.key, job.id, topic.slots);
-  }
+/// Changes nothing, and has no outcome for a single item. Its jobs need room.
+struct FindUse {
+  using Request = FindRequest;
+  using Item = JobRef;
+  using Answer = JobBatch;
+  static constexpr auto kItems = &FindRequest::jobs;
+  static uint32_t SlotOf(const Item& job, const Topic& topic, uint32_t) { return SlotFor(job, topic.slots); }
 };
 
 /// A batch that several shards work on.
 template <class Use>
 struct Scattered final : Round {
   using Answer = typename Use::Answer;
+  using Items = std::span<const typename Use::Item>;
   struct Part {
     std::vector<typename Use::Item> items;
-    std::vector<uint32_t> at;  // where each stood in the request
+    std::vector<uint32_t> at;  // where each stood in the request; empty: there too
+    size_t steps = 1;
+
+    size_t At(size_t i) const { return at.empty() ? i : at[i]; }
+    void CountSteps() {
+      steps = 0;
+      for (Items left = items; !left.empty(); left = left.subspan(FirstStep(left))) ++steps;
+    }
   };
 
-  void TakePart(const Part& part, Result<Answer> result) {
+  /// The answer for `count` items of the part.
+  void TakeStep(const Part& part, size_t from, size_t count, Result<Answer> result) {
     ++taken;
-    if (!result) return Take(std::unexpected(std::move(result).error()));
-    for (size_t i = 0; i < part.at.size(); ++i) OutcomesOf(answer)[part.at[i]] = std::move(OutcomesOf(*result)[i]);
+    if (!result) return FailStep(part, from, count, std::move(result).error());
+    for (size_t i = 0; i < count; ++i) OutcomesOf(answer)[part.At(from + i)] = std::move(OutcomesOf(*result)[i]);
     if constexpr (requires { answer.bytes; }) {
       for (auto& bytes : result->bytes) answer.bytes.push_back(std::move(bytes));
     }
@@ -165,16 +190,32 @@ struct Scattered final : Round {
   }
 
   void RefusePart(const Part& part) {
-    if constexpr (requires { Use::Refused(); }) {
-      for (const uint32_t at : part.at) answer[at] = Use::Refused();
-      Take({});
+    Status status;
+    if constexpr (requires { Use::Failed(Code::kOverloaded); }) {
+      NoteOverload("a shard's mailbox is full");
+      for (size_t i = 0; i < part.items.size(); ++i) answer[part.At(i)] = Use::Failed(Code::kOverloaded);
     } else {
-      Take(Overloaded());
+      status = Overloaded();
     }
+    for (size_t i = 0; i < part.steps; ++i) Take(status);
+  }
+
+  /// If others succeed, an error for the whole would hide it.
+  void FailStep(const Part& part, size_t from, size_t count, Error error) {
+    if constexpr (requires { Use::Failed(error.code); }) {
+      if (NothingWasDone(error.code) || error.code == Code::kUnavailable) {
+        for (size_t i = 0; i < count; ++i) answer[part.At(from + i)] = Use::Failed(error.code);
+        ++failed;
+        if (!first_error || NothingWasDone(first_error->code)) first_error = std::move(error);
+        return Take({});
+      }
+    }
+    Take(std::unexpected(std::move(error)));
   }
 
   void End(Status status) override {
     if (status && taken == 0) status = Overloaded();
+    if (status && failed == taken && first_error) status = std::unexpected(std::move(*first_error));
     if (!status) return call(std::unexpected(std::move(status).error()));
     call(std::move(answer));
   }
@@ -191,35 +232,65 @@ struct Scattered final : Round {
   Call<Answer> call;
   Answer answer;
   std::vector<Part> parts;  // by shard
-  size_t taken = 0;         // parts that a shard took
+  size_t taken = 0;         // steps that a shard took
+  size_t failed = 0;        // of those
+  std::optional<Error> first_error;
 };
 
 /// On the shard's own thread.
 template <class Use, class Then>
 void RunPart(Shard& shard, const typename Use::Request& request, std::span<const typename Use::Item> items, Then then) {
-  (shard.store().*Use::kRun)(request.topic, items, shard.Now(), [&shard, then = std::move(then)](auto result) mutable {
-    shard.Note(result);
-    then(std::move(result));
+  if constexpr (std::is_same_v<Use, FindUse>) {
+    auto take = [&shard, then = std::move(then)](Result<JobBatch> found) mutable {
+      shard.Note(found);
+      found && found->no_room ? then(NoMemory()) : then(std::move(found));
+    };
+    shard.store().Find(request.topic, items, request.room, shard.Now(), std::move(take));
+  } else {
+    auto take = [&shard, then = std::move(then)](auto result) mutable {
+      shard.Note(result);
+      then(std::move(result));
+    };
+    (shard.store().*Use::kRun)(request.topic, items, shard.Now(), std::move(take));
+    shard.Changed();
+  }
+}
+
+/// The part from the item `from` on, a step in each turn. Does not wait for the answer of one step before the next.
+/// `take(from, count, result)` is called for each, in any order.
+template <class Use, class TakeStep>
+void RunSteps(Shard& shard, std::shared_ptr<Scattered<Use>> batch, const typename Scattered<Use>::Part& part,
+              size_t from, TakeStep take) {
+  const auto left = typename Scattered<Use>::Items(part.items).subspan(from);
+  const size_t count = FirstStep(left);
+  RunPart<Use>(shard, batch->request, left.first(count),
+               [take, from, count](auto result) { take(from, count, std::move(result)); });
+  if (count == left.size()) return;
+  shard.InTurn([&shard, batch = std::move(batch), &part, from = from + count, take = std::move(take)]() mutable {
+    RunSteps<Use>(shard, std::move(batch), part, from, std::move(take));
   });
-  if constexpr (!std::is_same_v<Use, FindUse>) shard.Changed();
 }
 
 template <class Use>
 void SendParts(Node& node, std::shared_ptr<Scattered<Use>> batch) {
   Shard& caller = *batch->call.caller;
   for (size_t i = 0; i < batch->parts.size(); ++i) {
-    const auto& part = batch->parts[i];
+    auto& part = batch->parts[i];
     if (part.items.empty()) continue;
-    batch->Expect();
+    part.CountSteps();
+    for (size_t step = 0; step < part.steps; ++step) batch->Expect();
     Shard& shard = *node.shards[i];
     if (&shard == &caller) {
-      RunPart<Use>(shard, batch->request, part.items,
-                   [batch, &part](auto result) { batch->TakePart(part, std::move(result)); });
+      RunSteps<Use>(shard, batch, part, 0, [batch, &part](size_t from, size_t count, auto result) {
+        batch->TakeStep(part, from, count, std::move(result));
+      });
       continue;
     }
     auto work = [&shard, &caller, batch, &part] {
-      RunPart<Use>(shard, batch->request, part.items, [&caller, batch, &part](auto result) {
-        caller.Send([batch, &part, result = std::move(result)]() mutable { batch->TakePart(part, std::move(result)); });
+      RunSteps<Use>(shard, batch, part, 0, [&caller, batch, &part](size_t from, size_t count, auto result) {
+        caller.Send([batch, &part, from, count, result = std::move(result)]() mutable {
+          batch->TakeStep(part, from, count, std::move(result));
+        });
       });
     };
     caller.Deliver(shard, std::move(work), [batch, &part] { batch->RefusePart(part); });
@@ -239,15 +310,20 @@ void Scatter(Node& node, TopicEntry& entry, typename Use::Request request, Call<
     shards[i] = node.placement.ShardOf(entry.home, Use::SlotOf(items[i], entry.topic, batch_slot));
     own = own && shards[i] == caller.index();
   }
-  if (own) return RunPart<Use>(caller, request, items, std::move(call));
+  const bool steps = TakesSteps(std::span<const typename Use::Item>(items));
+  if (own && !steps) return RunPart<Use>(caller, request, items, std::move(call));
   auto batch = std::make_shared<Scattered<Use>>();
   batch->call = std::move(call);
   batch->parts.resize(node.shards.size());
   Scattered<Use>::OutcomesOf(batch->answer).resize(items.size());
-  for (size_t i = 0; i < items.size(); ++i) {
-    auto& part = batch->parts[shards[i]];
-    part.items.push_back(std::move(items[i]));
-    part.at.push_back(static_cast<uint32_t>(i));
+  if (own) {
+    batch->parts[caller.index()].items = std::move(items);
+  } else {
+    for (size_t i = 0; i < items.size(); ++i) {
+      auto& part = batch->parts[shards[i]];
+      part.items.push_back(std::move(items[i]));
+      part.at.push_back(static_cast<uint32_t>(i));
+    }
   }
   items.clear();
   batch->request = std::move(request);

@@ -1,14 +1,15 @@
 #include "core/service.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <random>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/result.h"
+#include "core/load_reports.h"
+#include "core/monitor.h"
 #include "core/node.h"
+#include "core/operations.h"
 #include "core/scatter.h"
 #include "core/shard.h"
 #include "core/topic_registry.h"
@@ -18,38 +19,15 @@
 namespace tocsin {
 namespace {
 
-/// A page of a listing ends with about this many bytes, but holds at least one job: an answer has to fit into memory.
-constexpr size_t kPageBytes = 4 << 20;
-
-/// Where List goes on.
-struct ListCursor {
-  uint32_t offset = 0;  // of the shard, counted from the topic's home
-  std::string inner;    // its store's own cursor
-};
-
-/// What a cursor begins with: a hash of the topic, seeded with a number that the service draws at its start. A cursor
-/// means nothing to another topic, nor after a restart.
-std::string MarkOf(uint32_t start, std::string_view topic) {
-  return fmt::format("{:08x}.", static_cast<uint32_t>(TableHash(topic, start)));
-}
-
-std::string CursorText(uint32_t start, std::string_view topic, const ListCursor& cursor) {
-  return fmt::format("{}{}:{}", MarkOf(start, topic), cursor.offset, cursor.inner);
-}
-
-Result<ListCursor> ParseCursor(uint32_t start, std::string_view topic, std::string_view text, uint32_t spread) {
-  ListCursor cursor;
-  if (text.empty()) return cursor;
-  const std::string mine = MarkOf(start, topic);
-  const char* end = text.data() + text.size();
-  const char* begin = text.data() + std::min(mine.size(), text.size());
-  const auto [at, error] = std::from_chars(begin, end, cursor.offset);
-  if (!text.starts_with(mine) || error != std::errc{} || at == end || *at != ':' || cursor.offset >= spread) {
-    return FailField(Code::kInvalidArgument, "cursor",
-                     "cursor is not one that a listing of this topic gave since the server was started");
-  }
-  cursor.inner.assign(at + 1, end);
-  return cursor;
+/// `kept` belongs to the thread of `here`, where it is asked and destroyed.
+Operations::AskWanted AskingOn(Shard& here, Shard& home, const std::shared_ptr<WantedStill>& kept) {
+  if (!*kept) return nullptr;
+  return [&here, &home, weak = std::weak_ptr(kept)](std::move_only_function<void(bool)> tell) {
+    here.Send([&home, weak, tell = std::move(tell)]() mutable {
+      const auto wanted = weak.lock();
+      home.Send([tell = std::move(tell), still = wanted != nullptr && (*wanted)()]() mutable { tell(still); });
+    });
+  };
 }
 
 /// Not all at once: a hundred thousand take much memory.
@@ -72,10 +50,11 @@ Leases LeasesOf(std::string topic, const JobBatch& jobs) {
 }
 
 Service::Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Registry& metrics, Limits limits,
-                 SinkFactory* sinks)
-    : node_(std::make_unique<Node>(parts.size(), clock, metrics, limits, sinks)),
+                 SinkFactory* sinks, PushMemory* push_memory)
+    : node_(std::make_unique<Node>(parts.size(), clock, metrics, limits, sinks, push_memory)),
       registry_(std::make_unique<TopicRegistry>(*node_)),
       reporter_(std::make_unique<TopicReporter>(*node_, parts.size())),
+      loads_(std::make_unique<LoadReporter>(*node_)),
       missing_(parts.size()),
       start_(std::random_device{}()) {
   TOCSIN_CHECK(!parts.empty() && parts.size() <= Waiters::kShardsMax);
@@ -84,6 +63,7 @@ Service::Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Re
     node_->shards.push_back(
         std::make_unique<Shard>(*node_, static_cast<uint32_t>(i), *parts[i].loop, *parts[i].store, parts[i].shared));
   }
+  operations_ = std::make_unique<Operations>(*this, *node_, *node_->shards[0]);
   // A crash between two stores leaves a change of a topic in some of them only: the newest version holds everywhere.
   for (const ShardParts& part : parts) {
     ForEachTopic(*part.store, [&](const Topic& topic) { registry_->Restore(topic); });
@@ -111,6 +91,10 @@ Status Service::Ready() const { return node_->Ready(); }
 
 const Limits& Service::limits() const { return node_->limits; }
 
+std::optional<Error> Service::Outage() const { return node_->Outage(); }
+
+const FiguresBoard& Service::figures() const { return node_->board; }
+
 Shard& Service::ShardOf(const Loop& loop) const {
   const auto at = std::ranges::find_if(node_->shards, [&](const auto& shard) { return &shard->loop() == &loop; });
   TOCSIN_CHECK(at != node_->shards.end());
@@ -136,6 +120,14 @@ std::optional<Call<T>> Service::Admit(Loop& caller, Done<T>& done) {
   return Call<T>{&shard, std::move(done)};
 }
 
+template std::optional<Call<Page>> Service::Admit(Loop& caller, Done<Page>& done);  // for lists.cc
+// For topic_pages.cc.
+template std::optional<Call<TopicsPageReport>> Service::Admit(Loop& caller, Done<TopicsPageReport>& done);
+template std::optional<Call<HistoryReport>> Service::Admit(Loop& caller, Done<HistoryReport>& done);
+template std::optional<Call<DeliveriesPage>> Service::Admit(Loop& caller, Done<DeliveriesPage>& done);
+template std::optional<Call<metrics::Histogram::Snapshot>> Service::Admit(Loop& caller,
+                                                                          Done<metrics::Histogram::Snapshot>& done);
+
 void Service::Start() {
   for (size_t i = 0; i < missing_.size(); ++i) {
     Shard& shard = *node_->shards[i];
@@ -159,6 +151,15 @@ void Service::Stop(Loop& caller, Task done) {
   });
 }
 
+void Service::AwaitReleases(Loop& caller, Task done) {
+  Shard& origin = ShardOf(caller);
+  const auto wait = [](Shard& shard, Done<void> quiet) {
+    shard.AwaitQuiet([quiet = std::move(quiet)]() mutable { quiet({}); });
+  };
+  OnEveryShard(*node_, origin, wait,
+               [&origin, done = std::move(done)](Result<void>) mutable { origin.loop().Post(std::move(done)); });
+}
+
 void Service::ClockMoved(Loop& caller, Task done) {
   Done<void> answer = [done = std::move(done)](Result<void>) mutable { done(); };
   auto call = Admit(caller, answer);
@@ -180,9 +181,11 @@ void Service::TakeTopicChanges() {
     first.OpenCall();
     registry_->TakeDropped(topic, taken);
   }
-  const std::vector<Topic> owed = registry_->TakeOwed();
-  changes.changed.insert(changes.changed.begin(), owed.begin(), owed.end());
-  for (const Topic& topic : changes.changed) {
+  registry_->TakeOwed([&first, taken] {
+    first.OpenCall();
+    return Done<void>(taken);
+  });
+  for (const HeardTopic& topic : changes.changed) {
     first.OpenCall();
     registry_->Take(topic, taken);
   }
@@ -215,6 +218,17 @@ void Service::ShowTopic(Loop& caller, std::string topic, Done<TopicReport> done)
   reporter_->One(origin, std::move(topic), std::move(*call));
 }
 
+size_t Service::CountTopics(Loop& caller, std::string_view prefix) const {
+  return ShardOf(caller).topics().CountOf(prefix);
+}
+
+void Service::NextLeased(Loop& caller, std::string prefix, std::string after, Done<NextTopics> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  Shard& origin = *call->caller;
+  reporter_->NextLeased(origin, std::move(prefix), std::move(after), std::move(*call));
+}
+
 void Service::Topics(Loop& caller, std::string prefix, TakeTopic take, Done<void> done) {
   auto call = Admit(caller, done);
   if (!call) return;
@@ -227,6 +241,13 @@ void Service::Total(Loop& caller, Done<Totals> done) {
   if (!call) return;
   Shard& origin = *call->caller;
   reporter_->Total(origin, std::move(*call));
+}
+
+void Service::Load(Loop& caller, LoadRequest request, Done<LoadReport> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  Shard& origin = *call->caller;
+  loads_->Report(origin, std::move(request), std::move(*call));
 }
 
 void Service::InTurn(Loop& caller, Task step) {
@@ -297,7 +318,8 @@ void Service::Count(Loop& caller, CountRequest request, Done<std::vector<Counted
 }
 
 void Service::Find(Loop& caller, FindRequest request, Done<JobBatch> done) {
-  Status valid = Validate(request, node_->limits);
+  TOCSIN_CHECK(request.room == nullptr || request.jobs.size() <= 1);
+  Status valid = request.checked ? Status() : Validate(request, node_->limits);
   OnKnownTopic<FindUse>(caller, std::move(request), std::move(valid), std::move(done));
 }
 
@@ -317,6 +339,7 @@ ReserveId Service::Reserve(Loop& caller, ReserveRequest request, Done<JobBatch> 
                   .topic = std::move(request.topic),
                   .max = request.max,
                   .lease = request.lease,
+                  .holder = std::move(request.consumer),
                   .waits = request.wait > Millis(0),
                   .deadline = deadline,
                   .room = std::move(request.room),
@@ -363,66 +386,6 @@ void Service::Release(Loop& caller, const Leases& leases) {
   }
 }
 
-struct Service::Listing {
-  Call<Page> call;
-  ListRequest request;
-  uint32_t home;
-  uint32_t spread;
-  ListCursor at;
-  Page page;
-  size_t job_bytes = 0;  // of those in the page
-
-  /// True when the page is full or the listing is over.
-  bool Take(Page part, uint32_t start) {
-    for (JobView& job : part.jobs.jobs) {
-      job_bytes += CountedBytes(job) + job.reason.size();
-      page.jobs.jobs.push_back(std::move(job));
-    }
-    for (auto& bytes : part.jobs.bytes) page.jobs.bytes.push_back(std::move(bytes));
-    at.inner = std::move(part.cursor);
-    if (at.inner.empty() && ++at.offset == spread) {
-      page.cursor.clear();
-      return true;
-    }
-    page.cursor = CursorText(start, request.topic, at);
-    return page.jobs.jobs.size() >= request.limit || job_bytes >= kPageBytes;
-  }
-};
-
-void Service::List(Loop& caller, ListRequest request, Done<Page> done) {
-  auto call = Admit(caller, done);
-  if (!call) return;
-  Status valid = Validate(request, node_->limits);
-  if (!valid) return (*call)(std::unexpected(std::move(valid).error()));
-  const TopicEntry* entry = call->caller->topics().Find(request.topic);
-  if (entry == nullptr) return (*call)(NoSuchTopic(request.topic));
-  const uint32_t spread = node_->placement.SpreadOf(entry->topic.slots);
-  auto at = ParseCursor(start_, request.topic, request.cursor, spread);
-  if (!at) return (*call)(std::unexpected(std::move(at).error()));
-  ListNext(std::make_shared<Listing>(std::move(*call), std::move(request), entry->home, spread, std::move(*at)));
-}
-
-void Service::ListNext(std::shared_ptr<Listing> listing) {
-  Shard& here = *listing->call.caller;
-  Shard& there = *node_->shards[node_->placement.ShardOf(listing->home, listing->at.offset)];
-  auto read = [&there, listing](Done<Page> answer) {
-    there.InTurn([&there, listing, answer = std::move(answer)]() mutable {
-      const ListRequest& request = listing->request;
-      const size_t room = request.limit - listing->page.jobs.jobs.size();
-      there.store().List(request.topic, request.state, listing->at.inner, room, there.Now(),
-                         [&there, answer = std::move(answer)](Result<Page> part) mutable {
-                           there.Note(part);
-                           answer(std::move(part));
-                         });
-    });
-  };
-  Ask<Page>(here, there, std::move(read), [this, listing](Result<Page> part) {
-    if (!part) return listing->call(std::unexpected(std::move(part).error()));
-    if (listing->Take(std::move(*part), start_)) return listing->call(std::move(listing->page));
-    ListNext(listing);
-  });
-}
-
 void Service::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done) {
   auto call = Admit(caller, done);
   if (!call) return;
@@ -440,6 +403,55 @@ void Service::Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t
     if (!result) return call(std::unexpected(std::move(result).error()));
     call(std::accumulate(swept->begin(), swept->end(), size_t{0}));
   });
+}
+
+void Service::Operate(Loop& caller, OperateRequest request, Done<OperationReport> done, OperationEnded ended) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  Shard& here = *call->caller;
+  const std::string topic = request.topic;
+  auto wanted = std::make_shared<WantedStill>(std::exchange(request.wanted, nullptr));
+  auto start = [this, &here, wanted = std::move(wanted), request = std::move(request), ended = std::move(ended),
+                call = std::move(*call)](Result<TopicReport> report) mutable {
+    if (!report) return call(std::unexpected(std::move(report).error()));
+    const TopicFigures& figures = report->figures;
+    auto work = [this, ask = AskingOn(here, *node_->shards[0], wanted), request = std::move(request),
+                 ended = std::move(ended),
+                 jobs = figures.scheduled + figures.leased + figures.dead](Done<OperationReport> answer) mutable {
+      operations_->Start(std::move(request), jobs, std::move(ask), std::move(answer), std::move(ended));
+    };
+    auto answer = [wanted = std::move(wanted), call = std::move(call)](Result<OperationReport> told) mutable {
+      wanted.reset();  // the other shard may be the last to forget this function
+      call(std::move(told));
+    };
+    Ask<OperationReport>(here, *node_->shards[0], std::move(work), std::move(answer));
+  };
+  reporter_->One(here, topic, std::move(start));
+}
+
+template <class T>
+void Service::AskOperations(Loop& caller, std::string topic, std::function<Result<T>(Operations&)> ask, Done<T> done) {
+  auto call = Admit(caller, done);
+  if (!call) return;
+  Shard& here = *call->caller;
+  if (here.topics().Find(topic) == nullptr) return (*call)(NoSuchTopic(topic));
+  auto work = [this, ask = std::move(ask)](Done<T> answer) { answer(ask(*operations_)); };
+  Ask<T>(here, *node_->shards[0], std::move(work), std::move(*call));
+}
+
+void Service::ShowOperation(Loop& caller, std::string topic, std::string id, Done<OperationReport> done) {
+  auto show = [topic, id](Operations& operations) { return operations.Show(topic, id); };
+  AskOperations<OperationReport>(caller, topic, std::move(show), std::move(done));
+}
+
+void Service::ListOperations(Loop& caller, std::string topic, Done<std::vector<OperationReport>> done) {
+  auto list = [topic](Operations& operations) { return Result<std::vector<OperationReport>>(operations.List(topic)); };
+  AskOperations<std::vector<OperationReport>>(caller, topic, std::move(list), std::move(done));
+}
+
+void Service::StopOperation(Loop& caller, std::string topic, std::string id, Done<void> done) {
+  auto stop = [topic, id](Operations& operations) { return operations.Stop(topic, id); };
+  AskOperations<void>(caller, topic, std::move(stop), std::move(done));
 }
 
 void Service::Probe(Loop& caller, std::string topic, Done<Probed> done) {

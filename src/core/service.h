@@ -25,6 +25,7 @@
 #include "base/loop.h"
 #include "core/requests.h"
 #include "metrics/registry.h"
+#include "spi/push_memory.h"
 #include "spi/shared_store.h"
 
 namespace tocsin {
@@ -32,9 +33,15 @@ namespace tocsin {
 template <class T>
 struct Call;
 struct Node;
+class FiguresBoard;
+class LoadReporter;
 class Shard;
 class TopicRegistry;
+class Operations;
 class TopicReporter;
+class Monitor;
+class EventHub;
+class Worker;
 
 class Service {
  public:
@@ -45,9 +52,9 @@ class Service {
   };
 
   /// Knows the topics that the stores hold from the start. What is passed outlives the service. Without `sinks` a topic
-  /// cannot be given one.
+  /// cannot be given one; without `push_memory` what is pushed has no bound over all topics.
   Service(const std::vector<ShardParts>& parts, Clock& clock, metrics::Registry& metrics, Limits limits = {},
-          SinkFactory* sinks = nullptr);
+          SinkFactory* sinks = nullptr, PushMemory* push_memory = nullptr);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -56,12 +63,19 @@ class Service {
   /// restart.
   void OnFailed(std::move_only_function<void(const Error&)> failed);
 
+  /// Before Start: keeps a history, and tells those who listen of figures. `worker` does the work; the loops and the
+  /// worker outlive the service.
+  void Watch(Worker& worker);
+  /// For whoever listens, and whoever has something to tell.
+  EventHub& events();
   /// Begins the due-scans. Called before the loops run.
   void Start();
   /// Answers parked reserves with nothing and new calls with kShuttingDown, stops the scans, closes the sinks. `done`
-  /// runs when every call has its answer. Nothing of the service runs after it, and only then may the service be
-  /// destroyed.
+  /// runs when every call has its answer. Nothing of the service runs after it, unless leases are released, and only
+  /// then may the service be destroyed.
   void Stop(Loop& caller, Task done);
+  /// After Stop, when nobody releases leases any more: `done` runs when those that were released are back in the store.
+  void AwaitReleases(Loop& caller, Task done);
   /// The clock was moved by hand: every shard looks at it again. `done` runs when all have.
   void ClockMoved(Loop& caller, Task done);
 
@@ -71,9 +85,23 @@ class Service {
   void DropTopic(Loop& caller, std::string topic, Done<void> done);
   /// kTopicNotFound if it is unknown.
   void ShowTopic(Loop& caller, std::string topic, Done<TopicReport> done);
+  /// How many names of topics begin with `prefix`. Its cost hardly depends on how many there are.
+  size_t CountTopics(Loop& caller, std::string_view prefix) const;
+  /// Looks at the next few topics after `after` whose names begin with `prefix`, and answers those that have leased
+  /// jobs. If nodes share the store, all of them: this node learns only later what the others lease.
+  void NextLeased(Loop& caller, std::string prefix, std::string after, Done<NextTopics> done);
   /// Those whose names begin with `prefix`. An error of `take` is the answer.
   void Topics(Loop& caller, std::string prefix, TakeTopic take, Done<void> done);
   void Total(Loop& caller, Done<Totals> done);
+  /// A part of the topics, in an order. By a figure, the order is that of the last scans.
+  void TopicsPage(Loop& caller, TopicsPageRequest request, Done<TopicsPageReport> done);
+  /// Of the topic, or of the node if it is empty. Nothing without Watch.
+  void History(Loop& caller, const std::string& topic, Done<HistoryReport> done);
+  void ShowLateness(Loop& caller, const std::string& topic, Done<metrics::Histogram::Snapshot> done);
+  /// The topics that are pushed to a sink, by name.
+  void Deliveries(Loop& caller, DeliveriesRequest request, Done<DeliveriesPage> done);
+  /// How many jobs become due in each step of a time. kInvalidArgument for more than kLoadStepsMax steps.
+  void Load(Loop& caller, LoadRequest request, Done<LoadReport> done);
   /// Runs `step` on the caller's loop when it is its turn: for answers that take long to write (Shard::InTurn).
   void InTurn(Loop& caller, Task step);
 
@@ -108,7 +136,16 @@ class Service {
   void Amend(Loop& caller, AmendRequest request, Done<std::vector<Amended>> done);
   void Count(Loop& caller, CountRequest request, Done<std::vector<Counted>> done);
   void Find(Loop& caller, FindRequest request, Done<JobBatch> done);
+  /// A page may hold few jobs or none though more follow: its cursor tells.
   void List(Loop& caller, ListRequest request, Done<Page> done);
+  /// Counts all jobs that match, and looks at all jobs of the topic for that.
+  void Tally(Loop& caller, TallyRequest request, Done<TallyReport> done);
+  /// Acts on all jobs that match (operations.h). `ended` runs when that is over, on shard 0's thread.
+  using OperationEnded = std::move_only_function<void(const OperationReport&)>;
+  void Operate(Loop& caller, OperateRequest request, Done<OperationReport> done, OperationEnded ended = {});
+  void ShowOperation(Loop& caller, std::string topic, std::string id, Done<OperationReport> done);
+  void ListOperations(Loop& caller, std::string topic, Done<std::vector<OperationReport>> done);
+  void StopOperation(Loop& caller, std::string topic, std::string id, Done<void> done);
   /// Over all shards, in batches: every job that is there during all of it. Answers how many jobs it changed.
   void Sweep(Loop& caller, std::string topic, SweepKind kind, Done<size_t> done);
 
@@ -120,9 +157,17 @@ class Service {
   /// can look for due jobs. In the last case calls are still taken, and may work. Thread-safe.
   Status Ready() const;
   const Limits& limits() const;
+  /// Why a shard's store cannot look for due jobs at the moment; nothing if all can. Thread-safe.
+  std::optional<Error> Outage() const;
+  /// What the shards' last scans have found. Thread-safe.
+  const FiguresBoard& figures() const;
 
  private:
   struct Listing;
+  struct Sorting;
+  struct Naming;
+  struct NameWalk;
+  struct Pushing;
 
   /// At the start: a topic that at least one store has.
   void Know(const std::vector<ShardParts>& parts, const Topic& newest);
@@ -134,12 +179,26 @@ class Service {
   template <class Use>
   void OnKnownTopic(Loop& caller, typename Use::Request request, Status valid, Done<typename Use::Answer> done);
   void ListNext(std::shared_ptr<Listing> listing);
+  /// Hands over all jobs that match, page by page, on the caller's thread, until `take` refuses.
+  void ForEachPage(Loop& caller, ListRequest request, std::function<Status(const Page&)> take, Done<void> done);
+  void SortNext(std::shared_ptr<Sorting> sorting);
+  /// Looks up the jobs that the selector names by their ids, one after the other.
+  void NameNext(std::shared_ptr<Naming> naming);
+  void WalkNames(std::shared_ptr<NameWalk> walk);
+  void PageOfNames(Shard& here, TopicsPageRequest request, std::function<void(size_t, std::vector<std::string>)> done);
+  void NextPushing(std::shared_ptr<Pushing> pushing);
+  void DescribePushing(std::shared_ptr<Pushing> pushing);
+  template <class T>
+  void AskOperations(Loop& caller, std::string topic, std::function<Result<T>(Operations&)> ask, Done<T> done);
   /// On shard 0's thread: takes over what other nodes did to topics, and what could not be taken over before.
   void TakeTopicChanges();
 
   const std::unique_ptr<Node> node_;
   const std::unique_ptr<TopicRegistry> registry_;  // on shard 0
   const std::unique_ptr<TopicReporter> reporter_;
+  std::unique_ptr<Operations> operations_;  // on shard 0
+  const std::unique_ptr<LoadReporter> loads_;
+  std::unique_ptr<Monitor> monitor_;         // null without Watch
   std::vector<std::vector<Topic>> missing_;  // what each store lacks at the start
   const uint32_t start_;                     // a random number, in the cursors of listings
 };

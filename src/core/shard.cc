@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr size_t kAdvanceBudget = 2000;
 constexpr std::chrono::seconds kScanEvery{1};
 constexpr Millis kPatience{500};
-constexpr Millis kRoomEvery{5};
+constexpr Millis kSatedAfter{10};
 constexpr size_t kSweepBatch = 1000;
 constexpr size_t kScanTopics = 256;  // in one step
 
@@ -26,10 +27,9 @@ Shard::Shard(Node& node, uint32_t index, Loop& loop, Store& store, SharedStore* 
       store_(store),
       shared_(shared),
       topics_(node.placement, node.metrics, node.limits.topics),
-      waiters_(*this, node.limits.waiters, node.limits.topics),
+      waiters_(*this, node.clock, node.limits.waiters, node.limits.topics, shared != nullptr),
       stalls_(node.metrics.GetHistogram("tocsin_shard_stall_seconds",
-                                        "How long after its time the shard's alarm was served.",
-                                        {{"shard", std::to_string(index)}})) {}
+                                        "How long after its time a shard's alarm was served.")) {}
 
 void Shard::Deliver(Shard& there, Task work, Task refuse) {
   if (!bundling_) {
@@ -83,8 +83,30 @@ void Shard::Stop(Task quiet) {
   quiet_ = std::move(quiet);
   for (auto& [topic, dispatcher] : dispatchers_) dispatcher->Stop();
   waiters_.Close();
+  waiters_.TellSated();  // other nodes get what this one was told of
   for (Task& looker : std::exchange(lookers_, {})) looker();
+  RunLater(IoTime::max());
   CheckQuiet();
+}
+
+void Shard::AwaitQuiet(Task quiet) {
+  TOCSIN_CHECK(stopped_ && !quiet_);
+  quiet_ = std::move(quiet);
+  CheckQuiet();
+}
+
+void Shard::RunAt(IoTime at, Task task) {
+  if (stopped_) return task();
+  later_.emplace(at, std::move(task));
+  if (at < alarm_at_) Rearm();
+}
+
+void Shard::RunLater(IoTime now) {
+  while (!later_.empty() && later_.begin()->first <= now) {
+    Task task = std::move(later_.begin()->second);
+    later_.erase(later_.begin());
+    task();
+  }
 }
 
 void Shard::Look(Task done) {
@@ -113,6 +135,7 @@ void Shard::OnAlarm() {
   if (now > alarm_at_) stalls_->Record(now - alarm_at_);
   alarm_at_ = IoTime::max();
   WakeDispatchers(now);
+  RunLater(now);
   if (now >= finish_at_) {
     finish_at_ = IoTime::max();
     if (shared_ != nullptr) shared_->FinishAdvance();
@@ -124,6 +147,11 @@ void Shard::OnAlarm() {
     AwaitRoom();
   }
   waiters_.Expire(now);  // after it: a job that is due at the deadline is still delivered
+  if (now >= sated_at_) {
+    sated_at_ = IoTime::max();
+    waiters_.TellSated();
+  }
+  AwaitSated();
   Rearm();
 }
 
@@ -202,9 +230,12 @@ void Shard::ScanSome() {
   std::vector<std::string> ready;
   std::vector<FiguresRow> rows;
   rows.reserve(page.topics.size());
+  const Time now = node_.clock.Now().utc;
   for (const TopicFigures& topic : page.topics) {
     if (topic.ready > 0) ready.push_back(topic.topic.name);
-    rows.push_back(RowOf(topic));
+    rows.push_back(RowOf(topic, now));
+    const auto pushed = dispatchers_.find(topic.topic.name);
+    if (pushed != dispatchers_.end()) rows.back().push = pushed->second->trouble();
   }
   if (!ready.empty()) Announce(ready);
   scanned_.push_back(std::make_shared<const std::vector<FiguresRow>>(std::move(rows)));
@@ -212,6 +243,7 @@ void Shard::ScanSome() {
   if (scan_cursor_.empty()) {
     std::ranges::move(node_.board.Publish(index_, std::exchange(scanned_, {})), std::back_inserter(outdated_));
     scanning_ = false;
+    if (index_ == 0 && node_.on_scanned) node_.on_scanned();
     return;
   }
   ++started_;
@@ -221,19 +253,25 @@ void Shard::ScanSome() {
     if (!stopped_) ScanSome();
     CheckQuiet();
   });
-  if (steps_.size() == 1) PostStep();
+  if (steps_.size() + walk_steps_.size() == 1) PostStep();
 }
 
-void Shard::InTurn(Task step) {
-  steps_.push_back(std::move(step));
-  if (steps_.size() == 1) PostStep();
+void Shard::InTurn(Task step) { AddStep(steps_, std::move(step)); }
+
+void Shard::InWalkTurn(Task step) { AddStep(walk_steps_, std::move(step)); }
+
+void Shard::AddStep(std::deque<Task>& steps, Task step) {
+  steps.push_back(std::move(step));
+  if (steps_.size() + walk_steps_.size() == 1) PostStep();
 }
 
 void Shard::PostStep() {
   Send([this] {
-    Task step = std::move(steps_.front());
-    steps_.pop_front();
-    if (!steps_.empty()) PostStep();
+    walked_ = steps_.empty() || (!walked_ && !walk_steps_.empty());
+    std::deque<Task>& steps = walked_ ? walk_steps_ : steps_;
+    Task step = std::move(steps.front());
+    steps.pop_front();
+    if (!steps_.empty() || !walk_steps_.empty()) PostStep();
     step();
   });
 }
@@ -269,22 +307,27 @@ void Shard::Rearm() {
   IoTime work = std::min(next_due_, next_scan_);
   if (advancing_) work = std::min(finish_at_, now + kScanEvery);
   if (stopped_) work = now + kScanEvery;
-  const IoTime at = std::min({work, wake, room_at_, waiters_.NextDeadline()});
+  const IoTime later = later_.empty() ? IoTime::max() : later_.begin()->first;
+  const IoTime at = std::min({work, wake, later, room_at_, sated_at_, waiters_.NextDeadline()});
   const auto delay = std::chrono::ceil<Millis>(at - now);
   alarm_at_ = at;
   loop_.SetAlarm(std::max(delay, Millis(0)));
 }
 
 void Shard::KnowTopic(const Topic& topic) {
+  if (index_ == 0 && begun_) {
+    const bool created = topics_.Find(topic.name) == nullptr;
+    node_.events.Publish(EventKind::kTopicChanged, topic.name, TopicChangedEvent{topic, created});
+  }
   topics_.Put(topic);
   if (node_.placement.HomeOf(topic.name) != index_) return;
   const bool pushes = topic.delivery.Pushes();
-  if (pushes) waiters_.AnswerConsumers(topic.name);
-  waiters_.Open(topic.name, node_.placement.SpreadOf(topic.slots));
+  waiters_.Open(topic.name, node_.placement.SpreadOf(topic.slots), pushes);
   Push(topic.name, pushes ? std::optional(topic) : std::nullopt);
 }
 
 void Shard::ForgetTopic(const std::string& topic) {
+  if (index_ == 0 && topics_.Find(topic) != nullptr) node_.events.Publish(EventKind::kTopicDropped, topic, {});
   topics_.Erase(topic);
   waiters_.Forget(topic);
   Push(topic, std::nullopt);
@@ -305,6 +348,11 @@ void Shard::Probe(const std::string& topic, Done<Probed> done) {
   const auto at = dispatchers_.find(topic);
   if (at == dispatchers_.end()) return done(std::unexpected(Dispatcher::NoSink(topic)));
   at->second->Probe(std::move(done));
+}
+
+void Shard::Describe(DeliveryReport& report) const {
+  const auto at = dispatchers_.find(report.topic);
+  if (at != dispatchers_.end()) at->second->Describe(report);
 }
 
 void Shard::RunSoon(Task task) {
@@ -352,74 +400,41 @@ void Shard::Reserve(Waiters::Reserve reserve) {
   if (waits && deadline < alarm_at_ && waiters_.NextDeadline() <= deadline) Rearm();
 }
 
-void Shard::Claim(const std::string& topic, uint32_t offset, uint64_t waiter, ClaimMax max, Millis lease) {
-  ++started_;
-  if (lease == Millis(0)) {
-    const TopicEntry* entry = topics_.Find(topic);
-    lease = entry == nullptr ? Topic{}.lease : entry->topic.lease;
-  }
-  Shard& there = *node_.shards[node_.placement.ShardOf(index_, offset)];
-  if (&there == this) return ServeClaim(*this, topic, waiter, max, lease);
-  there.Send([&there, this, topic, waiter, max, lease] { there.ServeClaim(*this, topic, waiter, max, lease); });
+void Shard::CancelReserve(uint64_t number) {
+  waiters_.Cancel(number);
+  AwaitSated();
 }
 
-void Shard::ServeClaim(Shard& home, std::string topic, uint64_t waiter, ClaimMax max, Millis lease) {
-  if (changed_) Advance();  // so that a reserve sees what was submitted before it
-  const std::string_view name = topic;
-  store_.Claim(name, max, lease, Now(), [this, &home, topic, waiter](Result<JobBatch> result) mutable {
-    Note(result);
-    if (result && !result->jobs.empty()) {
-      RecordLateness(topic, *result);
-      Changed();  // Advance has to know when the leases end
+void Shard::SetHungry(const std::string& topic, uint32_t spread, bool hungry) {
+  for (uint32_t offset = 0; offset < spread; ++offset) {
+    Shard& there = *node_.shards[node_.placement.ShardOf(index_, offset)];
+    if (&there == this) {
+      shared_->SetHungry(topic, hungry);
+      continue;
     }
-    if (&home == this) return Claimed(waiter, std::move(result));
-    home.Send([&home, waiter, result = std::move(result)]() mutable { home.Claimed(waiter, std::move(result)); });
-  });
-}
-
-void Shard::Claimed(uint64_t waiter, Result<JobBatch> result) {
-  --started_;
-  waiters_.Claimed(waiter, std::move(result));
-  AwaitRoom();
-  CheckQuiet();
-}
-
-void Shard::AwaitRoom() {
-  if (!waiters_.WantsRoom() || room_at_ != IoTime::max()) return;
-  room_at_ = node_.clock.IoNow() + kRoomEvery;
-  if (room_at_ < alarm_at_) Rearm();
-}
-
-void Shard::RecordLateness(std::string_view topic, const JobBatch& jobs) {
-  const TopicEntry* entry = topics_.Find(topic);
-  if (entry == nullptr) return;
-  const Time now = Now().utc;
-  for (const JobView& job : jobs.jobs) {
-    if (job.due != kNever) entry->lateness->Record(now - job.due);
-  }
-}
-
-void Shard::Release(const std::string& topic, uint32_t offset, JobBatch jobs) {
-  ReleaseAt(*node_.shards[node_.placement.ShardOf(index_, offset)], LeasesOf(topic, jobs));
-}
-
-void Shard::ReleaseAt(Shard& from, Leases leases) {
-  std::vector<Settlement> settlements;
-  settlements.reserve(leases.tokens.size());
-  for (const Token& token : leases.tokens) settlements.push_back({.token = token, .kind = SettleKind::kRelease});
-  ++started_;
-  const auto serve = [this, &from, topic = std::move(leases.topic), settlements = std::move(settlements)] {
-    from.store_.Settle(topic, settlements, from.Now(), [this, &from](Result<std::vector<SettleOutcome>> result) {
-      from.Note(result);
-      from.Changed();
+    ++started_;
+    there.Send([&there, this, topic, hungry] {
+      there.shared_->SetHungry(topic, hungry);
       Send([this] {
         --started_;
         CheckQuiet();
       });
     });
-  };
-  if (&from == this) return serve();
-  from.Send(serve);
+  }
+}
+
+void Shard::GoOnSoon() {
+  RunSoon([this] {
+    waiters_.GoOn(node_.clock.IoNow());
+    AwaitSated();
+    Rearm();
+  });
+}
+
+void Shard::AwaitSated() {
+  if (stopped_ || !waiters_.HasSated() || sated_at_ != IoTime::max()) return;
+  sated_at_ = node_.clock.IoNow() + kSatedAfter;
+  if (sated_at_ < alarm_at_) Rearm();
 }
 
 struct Shard::Sweeping {

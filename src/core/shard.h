@@ -10,6 +10,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -60,12 +61,20 @@ class Shard final : private Waiters::Claims {
   void Begin(std::vector<Topic> missing);
   /// Answers the reserves and stops the scans; `quiet` runs when the shard is quiet.
   void Stop(Task quiet);
+  /// After that, leases may still be released here: `quiet` runs when the store has taken them.
+  void AwaitQuiet(Task quiet);
   /// `done` runs when the store has made ready all that is due.
   void Look(Task done);
 
   /// Runs `step` soon, and only one such step in each turn of the loop. Work that takes long is a chain of short steps;
   /// however much of it there is, other calls wait for one step.
   void InTurn(Task step);
+  /// The same for a walk through the jobs of a topic. These steps have a queue of their own, and take turns with the
+  /// others: however many walks there are, a large submit waits for one step of theirs each time.
+  void InWalkTurn(Task step);
+
+  /// Runs `task` at `at`, or when the shard stops if that is earlier.
+  void RunAt(IoTime at, Task task);
 
   /// The store was changed: an Advance follows after what the loop has to do now.
   void Changed();
@@ -82,7 +91,7 @@ class Shard final : private Waiters::Claims {
 
   /// kConflict if the topic is pushed and the reserve is a consumer's.
   void Reserve(Waiters::Reserve reserve);
-  void CancelReserve(uint64_t number) { waiters_.Cancel(number); }
+  void CancelReserve(uint64_t number);
   /// Undoes a delivery by `from`, whose client has gone.
   void ReleaseAt(Shard& from, Leases leases);
 
@@ -94,6 +103,9 @@ class Shard final : private Waiters::Claims {
 
   /// Tries the topic's sink. On the topic's home shard.
   void Probe(const std::string& topic, Done<Probed> done);
+
+  /// Completes it, if its topic is pushed. On the topic's home shard.
+  void Describe(DeliveryReport& report) const;
 
   // For the dispatchers.
   /// A task of the loop. The shard is not quiet before it has run.
@@ -111,10 +123,19 @@ class Shard final : private Waiters::Claims {
 
  private:
   struct Sweeping;
+  struct Claiming;
 
-  void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, ClaimMax max, Millis lease) override;
+  void Claim(const std::string& topic, uint32_t offset, uint64_t waiter, JobMax max, Millis lease) override;
   void Release(const std::string& topic, uint32_t offset, JobBatch jobs) override;
-  void ServeClaim(Shard& home, std::string topic, uint64_t waiter, ClaimMax max, Millis lease);
+  void SetHungry(const std::string& topic, uint32_t spread, bool hungry) override;
+  void GoOnSoon() override;
+  /// Calls Waiters::TellSated after a while, if it has something to tell.
+  void AwaitSated();
+  /// A large claim takes several turns, so that others have theirs in between.
+  void ServeClaim(Shard& home, std::string topic, uint64_t waiter, JobMax max, Millis lease);
+  void ContinueClaim(std::shared_ptr<Claiming> claiming);
+  void NoteClaimed(std::string_view topic, const Result<JobBatch>& result);
+  void AnswerClaim(Shard& home, uint64_t waiter, Result<JobBatch> result);
   void Claimed(uint64_t waiter, Result<JobBatch> result);
   /// Looks again after a while, if reserves found no room for their jobs.
   void AwaitRoom();
@@ -122,6 +143,7 @@ class Shard final : private Waiters::Claims {
 
   void Push(const std::string& topic, std::optional<Topic> wanted);
   void WakeDispatchers(IoTime now);
+  void RunLater(IoTime now);
 
   void OnAlarm();
   void Advance();
@@ -131,6 +153,7 @@ class Shard final : private Waiters::Claims {
   void PutMissing();
   void Scan();
   void ScanSome();
+  void AddStep(std::deque<Task>& steps, Task step);
   void PostStep();
   void Announce(const std::vector<std::string>& topics);
   void Announced(Shard& from, std::span<const std::string> topics);
@@ -154,13 +177,17 @@ class Shard final : private Waiters::Claims {
   IoTime next_due_ = IoTime::max();
   Moment utc_moved_;  // when the wall clock was last seen to move
   IoTime next_scan_ = IoTime::min();
-  IoTime room_at_ = IoTime::max();  // when Waiters::TryRoom is to be called
+  IoTime sated_at_ = IoTime::max();  // when Waiters::TellSated is to be called
+  IoTime room_at_ = IoTime::max();   // when Waiters::TryRoom is to be called
   IoTime alarm_at_ = IoTime::max();
   IoTime finish_at_ = IoTime::max();  // while an Advance is under way
   bool begun_ = false;
   TextMap<std::unique_ptr<Dispatcher>> dispatchers_;  // by topic
   std::set<std::pair<IoTime, Dispatcher*>> wakes_;    // when they have something to do
-  std::deque<Task> steps_;                            // of InTurn; one is in the loop if there are any
+  std::multimap<IoTime, Task> later_;                 // of RunAt
+  std::deque<Task> steps_;                            // of InTurn
+  std::deque<Task> walk_steps_;                       // of InWalkTurn; one of all these is in the loop if there are any
+  bool walked_ = false;                               // the last step was of a walk
   bool scanning_ = false;                             // a scan of the topics is under way:
   std::string scan_cursor_;                           // where it goes on
   FiguresParts scanned_;                              // and what it has found

@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,12 +21,15 @@
 
 namespace tocsin {
 
-/// Its alarm goes off when the clock says so.
+/// Its alarm goes off when the clock says so. A worker may post from its own thread.
 class TestLoop final : public Loop {
  public:
   explicit TestLoop(const Clock& clock) : clock_(clock) {}
 
-  void Post(Task task) override { tasks_.push_back(std::move(task)); }
+  void Post(Task task) override {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
   bool TryPost(Task task) override {
     ++requests;
     if (full) return false;
@@ -37,9 +42,7 @@ class TestLoop final : public Loop {
 
   /// False when there was nothing to do.
   bool RunOne() {
-    if (!tasks_.empty()) {
-      Task task = std::move(tasks_.front());
-      tasks_.pop_front();
+    if (Task task = Next()) {
       task();
       return true;
     }
@@ -54,7 +57,16 @@ class TestLoop final : public Loop {
   size_t requests = 0;  // calls of TryPost
 
  private:
+  Task Next() {
+    const std::lock_guard lock(mutex_);
+    if (tasks_.empty()) return nullptr;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    return task;
+  }
+
   const Clock& clock_;
+  std::mutex mutex_;  // guards the next
   std::deque<Task> tasks_;
   std::chrono::steady_clock::time_point alarm_at_ = std::chrono::steady_clock::time_point::max();
   Task on_alarm_;
@@ -71,13 +83,18 @@ class FaultyStore final : public Store, public SharedStore {
   bool lose_ready = false;   // Advance never says that a topic has become ready
   bool hide_ready = false;   // nor do the figures
   std::optional<Code> fail;  // every call that has an answer fails, and nothing is done
+  std::optional<Code> fail_puts;
   std::optional<Code> fail_claims;
   std::optional<Code> fail_settles;
+  std::optional<Code> fail_advances;
   std::vector<Task>* held = nullptr;  // claims answer when the test runs these
   std::vector<Task>* held_submits = nullptr;
   std::vector<Task>* held_settles = nullptr;
-  bool cut_claims = false;     // a claim hands over one job and says that there are more
-  size_t list_max = SIZE_MAX;  // jobs in a page of List
+  bool cut_claims = false;         // a claim hands over one job and says that there are more
+  size_t list_max = SIZE_MAX;      // jobs in a page of List
+  bool lists_twice = false;        // a listing begins again when it is over, once
+  size_t load_max = SIZE_MAX;      // steps that Load counts at once
+  size_t load_refused = SIZE_MAX;  // it refuses so many
   SharedTopics* shared = nullptr;
   TopicChanges topic_changes;    // by other nodes
   std::optional<Error> trouble;  // of a part of it, says every Advance,
@@ -87,9 +104,11 @@ class FaultyStore final : public Store, public SharedStore {
   std::function<void(const Topic&)> before_put;
   std::function<Status(const std::string&)> before_drop;
   std::function<void()> changed;  // of the shard
+  std::set<std::string> hungry;   // topics for which reserves wait
 
   void PutTopic(const Topic& topic, Done<void> done) override {
     if (before_put) before_put(topic);
+    if (fail_puts) return done(Fail(*fail_puts, "made to fail"));
     if (Failed(done)) return;
     if (shared != nullptr) {
       const Topic current = shared->try_emplace(topic.name, topic).first->second;
@@ -110,11 +129,25 @@ class FaultyStore final : public Store, public SharedStore {
     if (shared != nullptr) shared->erase(std::string(topic));
     inner_.DropTopic(topic, std::move(done));
   }
+  bool AdoptTopic(const HeardTopic& topic) override {
+    const auto known = inner_.FindFigures(topic.name);
+    if (known && known->topic.version > topic.version) return false;
+    inner_.PutTopic(topic, [](Result<void>) {});
+    return true;
+  }
   void ForgetTopic(std::string_view topic) override {
     inner_.DropTopic(topic, [](Result<void>) {});
   }
   TopicChanges TakeTopicChanges() override { return std::exchange(topic_changes, {}); }
   void OnChanged(std::function<void()> wake) override { changed = std::move(wake); }
+  void SetHungry(std::string_view topic, bool is_hungry) override {
+    ++hungry_calls;
+    if (is_hungry) {
+      hungry.emplace(topic);
+    } else {
+      hungry.erase(std::string(topic));
+    }
+  }
   void OwnGroups(const std::vector<uint32_t>&) override {}
   void OnGroupLost(std::function<void()>) override {}
   std::vector<GroupState> Groups() const override { return {}; }
@@ -143,15 +176,17 @@ class FaultyStore final : public Store, public SharedStore {
     }
     inner_.Submit(topic, jobs, now, std::move(done));
   }
-  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override {
+  void Claim(std::string_view topic, JobMax max, Millis lease, Moment now, Done<JobBatch> done) override {
     ++claims;
+    holders.emplace(max.holder);
     if (fail_claims) return done(Fail(*fail_claims, "made to fail"));
     if (Failed(done)) return;
     if (cut_claims) {
-      return inner_.Claim(topic, 1, lease, now, [done = std::move(done)](Result<JobBatch> result) mutable {
-        if (result) result->more = !result->jobs.empty();
-        done(std::move(result));
-      });
+      return inner_.Claim(topic, {1, nullptr, max.holder}, lease, now,
+                          [done = std::move(done)](Result<JobBatch> result) mutable {
+                            if (result) result->more = !result->jobs.empty();
+                            done(std::move(result));
+                          });
     }
     if (held == nullptr) return inner_.Claim(topic, max, lease, now, std::move(done));
     inner_.Claim(topic, max, lease, now, [this, done = std::move(done)](Result<JobBatch> result) mutable {
@@ -181,20 +216,46 @@ class FaultyStore final : public Store, public SharedStore {
     ++counts;
     if (!Failed(done)) inner_.Count(topic, events, now, std::move(done));
   }
-  void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override {
+  void Find(std::string_view topic, std::span<const JobRef> jobs, JobRoom* room, Moment now,
+            Done<JobBatch> done) override {
     ++finds;
-    if (!Failed(done)) inner_.Find(topic, jobs, now, std::move(done));
+    if (Failed(done)) return;
+    inner_.Find(topic, jobs, room, now, [this, done = std::move(done)](Result<JobBatch> found) mutable {
+      if (found) shown += found->jobs.size();
+      done(std::move(found));
+    });
   }
-  void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+  void List(std::string_view topic, const Selector& what, std::string_view cursor, JobMax max, Moment now,
             Done<Page> done) override {
-    if (!Failed(done)) inner_.List(topic, state, cursor, std::min(limit, list_max), now, std::move(done));
+    max.jobs = std::min(max.jobs, list_max);
+    ++lists;
+    if (Failed(done)) return;
+    constexpr std::string_view kAgain = "again ";
+    const bool again = cursor.starts_with(kAgain);
+    if (again) cursor.remove_prefix(kAgain.size());
+    inner_.List(topic, what, cursor, max, now,
+                [this, again, kAgain, done = std::move(done)](Result<Page> page) mutable {
+                  if (page) shown += page->jobs.jobs.size();
+                  if (page && lists_twice && (again ? !page->cursor.empty() : page->cursor.empty())) {
+                    page->cursor.insert(0, kAgain);
+                  }
+                  done(std::move(page));
+                });
   }
   void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
              Done<Swept> done) override {
     if (!Failed(done)) inner_.Sweep(topic, kind, cursor, limit, now, std::move(done));
   }
+  void Load(std::string_view topic, const LoadSpan& span, Moment now, Done<LoadCounts> done) override {
+    ++loads;
+    if (Failed(done)) return;
+    if (span.steps >= load_refused) return done(Fail(Code::kInvalidArgument, "made to refuse"));
+    const LoadSpan first{span.from, span.step, std::min(span.steps, load_max)};
+    inner_.Load(topic, first, now, std::move(done));
+  }
   void Advance(Moment now, size_t budget, Done<Advanced> done) override {
     ++advances;
+    if (fail_advances) return done(Fail(*fail_advances, "made to fail"));
     if (Failed(done)) return;
     inner_.Advance(now, budget, [this, done = std::move(done)](Result<Advanced> result) mutable {
       if (lose_ready && result) result->ready.clear();
@@ -212,12 +273,17 @@ class FaultyStore final : public Store, public SharedStore {
   // Calls.
   size_t submits = 0;
   size_t claims = 0;
+  std::set<std::string> holders;  // that claimed
   size_t settles = 0;
   size_t amends = 0;
   size_t counts = 0;
   size_t finds = 0;
+  size_t lists = 0;
+  size_t loads = 0;
+  size_t shown = 0;  // jobs that were looked up or listed
   size_t advances = 0;
   size_t finishes = 0;
+  size_t hungry_calls = 0;
   mutable size_t looks = 0;   // at the figures of one topic
   mutable size_t walked = 0;  // topics whose figures were read one after the other
 
@@ -235,8 +301,9 @@ class FaultyStore final : public Store, public SharedStore {
 
 class TestNode {
  public:
-  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}, SinkFactory* sinks = nullptr)
-      : limits_(limits), sinks_(sinks) {
+  explicit TestNode(size_t shards, bool late_answers = false, Limits limits = {}, SinkFactory* sinks = nullptr,
+                    PushMemory* push_memory = nullptr)
+      : limits_(limits), sinks_(sinks), push_memory_(push_memory) {
     clock.DriveIo(true);
     for (size_t i = 0; i < shards; ++i) {
       loops.push_back(std::make_unique<TestLoop>(clock));
@@ -249,8 +316,10 @@ class TestNode {
   /// Makes a new service over the same stores, as a restart does.
   void Open() {
     std::vector<Service::ShardParts> parts;
-    for (size_t i = 0; i < loops.size(); ++i) parts.push_back({loops[i].get(), stores[i].get(), stores[i].get()});
-    service = std::make_unique<Service>(std::move(parts), clock, metrics, limits_, sinks_);
+    for (size_t i = 0; i < loops.size(); ++i) {
+      parts.push_back({loops[i].get(), stores[i].get(), shares_store ? stores[i].get() : nullptr});
+    }
+    service = std::make_unique<Service>(std::move(parts), clock, metrics, limits_, sinks_, push_memory_);
     service->Start();
     Run();
   }
@@ -349,11 +418,13 @@ class TestNode {
   std::vector<std::unique_ptr<TestLoop>> loops;
   std::vector<std::unique_ptr<MemoryStore>> memory;
   std::vector<std::unique_ptr<FaultyStore>> stores;
+  bool shares_store = true;  // with other nodes; of the next Open
   std::unique_ptr<Service> service;
 
  private:
   const Limits limits_;
   SinkFactory* const sinks_;
+  PushMemory* const push_memory_;
 };
 
 }  // namespace tocsin

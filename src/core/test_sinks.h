@@ -31,6 +31,7 @@ class TestSinks final : public SinkFactory {
   };
 
   Status Check(const Topic&) const override { return check ? std::unexpected(*check) : Status(); }
+  Status CheckGiven(const Topic&) const override { return given ? Status() : Fail(Code::kForbidden, "not given"); }
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop&) override {
     ++opens;
     if (refuse_open) return std::unexpected(*refuse_open);
@@ -40,6 +41,7 @@ class TestSinks final : public SinkFactory {
 
   void Answer(Job& job, Delivered delivered) {
     job.answered = true;
+    if (!keep_batches) job.batch = nullptr;
     --under_way;
     (*job.answer)(job.index, std::move(delivered));
   }
@@ -57,9 +59,11 @@ class TestSinks final : public SinkFactory {
   }
 
   std::optional<Error> check;
+  bool given = true;  // what any topic names
   std::optional<Error> refuse_open;
   std::function<std::optional<Delivered>(const Job&)> script;  // what is answered at once
   bool hold_close = false;                                     // sinks close when FinishClosing is called
+  bool keep_batches = false;                                   // also those that were answered
   bool closes_unsent = false;                                  // what a sink has when it closes was never sent
 
   std::deque<Job> jobs;  // all that were ever handed over

@@ -11,8 +11,7 @@
 namespace tocsin {
 namespace {
 
-constexpr int kTriesMax = 5;           // of a change that meets newer versions
-constexpr size_t kPrefixesMax = 1000;  // that are remembered
+constexpr int kTriesMax = 5;  // of a change that meets newer versions
 
 std::optional<Topic> FindTopic(const Store& store, std::string_view name) {
   auto figures = store.FindFigures(name);
@@ -95,7 +94,9 @@ void TopicRegistry::Drop(std::string topic, Done<void> done) {
 void TopicRegistry::RunDrop(const std::string& topic, int tries, Done<void> done) {
   const auto at = topics_.find(topic);
   if (at == topics_.end() && !half_dropped_.contains(topic)) return done(NoSuchTopic(topic));
-  Lose(topic);
+  topics_.erase(topic);
+  half_changed_.erase(topic);
+  std::erase_if(owed_, [&](const Topic& each) { return each.name == topic; });
   half_dropped_.insert(topic);
   DropEverywhere(topic, [this, topic, tries, done = std::move(done)](Result<void> result) mutable {
     if (!result) return DropFailed(topic, std::move(result).error(), tries, std::move(done));
@@ -127,57 +128,42 @@ Status TopicRegistry::CheckSink(const Topic& topic) const {
                    topic.delivery.sink);
 }
 
-void TopicRegistry::Tally(std::string_view topic, int by) {
-  for (auto& [prefix, count] : by_prefix_) {
-    if (topic.starts_with(prefix)) count += static_cast<size_t>(by);
-  }
+Status TopicRegistry::CheckGiven(std::string_view prefix, const Topic* before, const Topic& after) const {
+  // Also if the caller changes another setting: with another address, what somebody else named would sign for that.
+  const bool same = before != nullptr && before->delivery == after.delivery;
+  if (prefix.empty() || same || !after.delivery.Pushes() || node_.sinks == nullptr) return {};
+  return node_.sinks->CheckGiven(after);
 }
 
 void TopicRegistry::Keep(const Topic& topic) {
-  const bool fresh = topics_.insert_or_assign(topic.name, topic).second;
-  if (making_.erase(topic.name) == 0 && fresh) Tally(topic.name, 1);
+  topics_.insert_or_assign(topic.name, topic);
+  making_.erase(topic.name);
 }
 
-void TopicRegistry::Lose(const std::string& topic) {
-  if (topics_.erase(topic) > 0) Tally(topic, -1);
+size_t TopicRegistry::CountOf(std::string_view prefix) const {
+  return node_.shards[0]->topics().CountOf(prefix) + making_.CountOf(prefix);
 }
 
-void TopicRegistry::BeginMaking(const std::string& topic) {
-  if (making_.insert(topic).second) Tally(topic, 1);
-}
-
-void TopicRegistry::EndMaking(const std::string& topic) {
-  if (making_.erase(topic) > 0) Tally(topic, -1);
-}
-
-size_t TopicRegistry::CountOf(std::string_view prefix) {
-  const auto known = by_prefix_.find(prefix);
-  if (known != by_prefix_.end()) return known->second;
-  if (by_prefix_.size() >= kPrefixesMax) by_prefix_.clear();
-  const auto matches = [prefix](const std::string& name) { return name.starts_with(prefix); };
-  const size_t count =
-      node_.shards[0]->topics().CountOf(prefix) + static_cast<size_t>(std::ranges::count_if(making_, matches));
-  by_prefix_.emplace(prefix, count);
-  return count;
-}
-
-Status TopicRegistry::CheckRoom(std::string_view prefix) {
+Status TopicRegistry::CheckRoom(std::string_view prefix) const {
   const Limits& limits = node_.limits;
   if (topics_.size() + making_.size() >= limits.topics) return TooManyTopics(limits.topics);
   if (prefix.empty() || CountOf(prefix) < limits.topics_per_prefix) return {};
   return FailField(Code::kOverCapacity, "topic",
-                   "{} topics exist whose names begin with {}: no more are allowed (limits.topics_per_prefix)",
+                   "there may be no more topics than {} whose names begin with {} (limits.topics_per_prefix)",
                    limits.topics_per_prefix, prefix);
 }
 
-Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) {
+Result<Topic> TopicRegistry::Changed(const Changing& changing, const Topic* before) const {
   if (before == nullptr && changing.if_unknown == IfUnknown::kRefuse) return NoSuchTopic(changing.topic);
   if (before == nullptr) TOCSIN_TRY(CheckRoom(changing.prefix));
   Topic after = before != nullptr ? *before : DefaultTopic(changing.topic);
   Apply(changing.change, after);
   TOCSIN_TRY(Validate(after));
   // Only if the change names a delivery: a topic can be paused even if its sink could not be made now.
-  if (changing.change.delivery) TOCSIN_TRY(CheckSink(after));
+  if (changing.change.delivery) {
+    TOCSIN_TRY(CheckGiven(changing.prefix, before, after));
+    TOCSIN_TRY(CheckSink(after));
+  }
   if (before != nullptr && after.slots != before->slots) {
     return FailField(Code::kConflict, "slots", "slots is {}: the topic has {}, fixed when it was created", after.slots,
                      before->slots);
@@ -198,12 +184,16 @@ void TopicRegistry::RunChange(const std::shared_ptr<Changing>& changing) {
 }
 
 void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created) {
-  if (created) BeginMaking(after.name);
+  if (created) making_.insert(after.name);
   PutEverywhere(after, [this, changing, after, created](Result<void> result) {
-    if (!result) EndMaking(after.name);
     if (!result && result.error().code != Code::kConflict) {
-      return changing->done(std::unexpected(std::move(result).error()));
+      auto refuse = [this, changing, after, error = std::move(result).error()](Result<void>) mutable {
+        making_.erase(after.name);
+        changing->done(std::unexpected(std::move(error)));
+      };
+      return TakeBack(after, created, std::move(refuse));
     }
+    if (!result) making_.erase(after.name);
     if (!result && ++changing->tries == kTriesMax) {
       return changing->done(FailField(Code::kConflict, "topic",
                                       "topic {} is being changed through other nodes; try again", changing->topic));
@@ -215,15 +205,69 @@ void TopicRegistry::Store(const std::shared_ptr<Changing>& changing, const Topic
       });
     }
     half_dropped_.erase(after.name);
+    half_changed_.erase(after.name);
     Keep(after);
     KnowEverywhere(after, [changing, after, created](Result<void>) { changing->done(ChangedTopic{after, created}); });
   });
 }
 
-void TopicRegistry::Take(const Topic& topic, Done<void> done) {
+void TopicRegistry::TakeBack(const Topic& refused, bool created, Done<void> done) {
+  // Other nodes may use a shared store's topic already, and tell this node of it.
+  if (node_.shards[0]->shared_store() != nullptr) return done({});
+  created ? RemoveAgain(refused.name, std::move(done)) : PutBack(refused, std::move(done));
+}
+
+void TopicRegistry::RemoveAgain(const std::string& topic, Done<void> done) {
+  half_dropped_.insert(topic);
+  DropEverywhere(topic, [this, topic, done = std::move(done)](Result<void> result) mutable {
+    if (result) half_dropped_.erase(topic);
+    done(std::move(result));
+  });
+}
+
+void TopicRegistry::PutBack(const Topic& refused, Done<void> done) {
+  Topic before = *Find(refused.name);
+  if (before == refused) return done({});  // nothing was to change
+  // As a newer version: a start takes the newest that any store has.
+  before.version = refused.version + 1;
+  const auto put = [before, refused](Shard& shard, Done<void> stored) {
+    // Most often all stores have refused. Those write nothing, because they may have little room.
+    if (FindTopic(shard.store(), refused.name) != refused) return stored({});
+    shard.store().PutBackTopic(before, std::move(stored));
+  };
+  OnEveryShard(node_, *node_.shards[0], put, [this, before, done = std::move(done)](Result<void> result) mutable {
+    Keep(before);
+    if (!result) {
+      half_changed_.insert(before.name);
+      owed_.push_back(before);
+    }
+    KnowEverywhere(before, std::move(done));
+  });
+}
+
+void TopicRegistry::Take(const HeardTopic& topic, Done<void> done) {
   Enqueue<void>(topic.name, std::move(done), [this, topic](Done<void> finish) {
-    const auto at = topics_.find(topic.name);
-    if (at != topics_.end() && at->second.version >= topic.version) return finish({});
+    const Topic* const known = Find(topic.name);
+    if (known != nullptr && known->version >= topic.version) return finish({});
+    AdoptEverywhere(topic, [this, topic, finish = std::move(finish)](Result<void> adopted) mutable {
+      if (adopted) return Adopted(topic, std::move(finish));
+      AdoptNewest(topic.name, kTriesMax, [this, topic, finish = std::move(finish)](Result<void> result) mutable {
+        if (!result) owed_.push_back(topic);
+        finish({});
+      });
+    });
+  });
+}
+
+void TopicRegistry::TakeOwed(const std::function<Done<void>()>& done) {
+  for (const Topic& topic : std::exchange(owed_, {})) TakeAgain(topic, done());
+}
+
+void TopicRegistry::TakeAgain(const Topic& topic, Done<void> done) {
+  Enqueue<void>(topic.name, std::move(done), [this, topic](Done<void> finish) {
+    const Topic* const known = Find(topic.name);
+    const bool missed = half_changed_.contains(topic.name) && known != nullptr && *known == topic;
+    if (known != nullptr && known->version >= topic.version && !missed) return finish({});
     Adopt(topic, kTriesMax, [this, topic, finish = std::move(finish)](Result<void> result) mutable {
       if (!result) owed_.push_back(topic);
       finish({});
@@ -237,7 +281,7 @@ void TopicRegistry::TakeDropped(const std::string& topic, Done<void> done) {
     const auto at = topics_.find(topic);
     // If it equals what the store has, this node has made it again, and the news of the drop is old.
     if (at == topics_.end() || Held(topic) == at->second) return finish({});
-    Lose(topic);
+    topics_.erase(topic);
     ForgetEverywhere(topic, std::move(finish));
   });
 }
@@ -248,10 +292,15 @@ void TopicRegistry::Adopt(const Topic& topic, int tries, Done<void> done) {
       return AdoptNewest(topic.name, tries - 1, std::move(done));
     }
     if (!result) return done(std::move(result));
-    half_dropped_.erase(topic.name);
-    Keep(topic);
-    KnowEverywhere(topic, std::move(done));
+    Adopted(topic, std::move(done));
   });
+}
+
+void TopicRegistry::Adopted(const Topic& topic, Done<void> done) {
+  half_dropped_.erase(topic.name);
+  half_changed_.erase(topic.name);
+  Keep(topic);
+  KnowEverywhere(topic, std::move(done));
 }
 
 void TopicRegistry::AdoptNewest(const std::string& topic, int tries, Done<void> done) {
@@ -271,6 +320,14 @@ void TopicRegistry::AdoptNewest(const std::string& topic, int tries, Done<void> 
 void TopicRegistry::PutEverywhere(const Topic& topic, Done<void> done) {
   const auto put = [topic](Shard& shard, Done<void> stored) { shard.store().PutTopic(topic, std::move(stored)); };
   OnEveryShard(node_, *node_.shards[0], put, std::move(done));
+}
+
+void TopicRegistry::AdoptEverywhere(const HeardTopic& topic, Done<void> done) {
+  const auto adopt = [topic](Shard& shard, Done<void> adopted) {
+    if (shard.shared_store()->AdoptTopic(topic)) return adopted({});
+    adopted(Fail(Code::kConflict, "a later version of topic {} is known", topic.name));
+  };
+  OnEveryShard(node_, *node_.shards[0], adopt, std::move(done));
 }
 
 void TopicRegistry::KnowEverywhere(const Topic& topic, Done<void> done) {

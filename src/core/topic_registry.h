@@ -11,6 +11,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,8 +21,10 @@
 
 #include "base/hash.h"
 #include "base/loop.h"
+#include "core/ranked_names.h"
 #include "core/requests.h"
 #include "model/topic.h"
+#include "spi/shared_store.h"
 
 namespace tocsin {
 
@@ -46,13 +49,13 @@ class TopicRegistry {
   void Change(ChangeTopicRequest request, Done<ChangedTopic> done);
   void Drop(std::string topic, Done<void> done);
 
-  /// Another node has made or changed the topic. If a store cannot take it now, it is owed.
-  void Take(const Topic& topic, Done<void> done);
+  /// Another node has made or changed the topic. The stores are not asked, only told.
+  void Take(const HeardTopic& topic, Done<void> done);
   /// Another node has dropped it.
   void TakeDropped(const std::string& topic, Done<void> done);
   bool Owes() const { return !owed_.empty(); }
-  /// Hands over those that are owed, to be taken again.
-  std::vector<Topic> TakeOwed() { return std::exchange(owed_, {}); }
+  /// Tries again to have the stores take those that are owed. `done` runs for each of them.
+  void TakeOwed(const std::function<Done<void>()>& done);
 
  private:
   struct Queue {
@@ -78,26 +81,32 @@ class TopicRegistry {
   void Begin(Changing changing);
   void RunChange(const std::shared_ptr<Changing>& changing);
   Status CheckSink(const Topic& topic) const;
+  /// A caller of a prefix may use for the delivery only what is given to the topic.
+  Status CheckGiven(std::string_view prefix, const Topic* before, const Topic& after) const;
   /// Whether the callers of this prefix may create one more.
-  Status CheckRoom(std::string_view prefix);
-  size_t CountOf(std::string_view prefix);
-  /// There is one more of this name, or one less.
-  void Tally(std::string_view topic, int by);
+  Status CheckRoom(std::string_view prefix) const;
+  size_t CountOf(std::string_view prefix) const;
   void Keep(const Topic& topic);
-  void Lose(const std::string& topic);
-  void BeginMaking(const std::string& topic);
-  void EndMaking(const std::string& topic);
-  Result<Topic> Changed(const Changing& changing, const Topic* before);
+  Result<Topic> Changed(const Changing& changing, const Topic* before) const;
   void Store(const std::shared_ptr<Changing>& changing, const Topic& after, bool created);
+  /// A store has refused the topic, or a change of it: the others do not keep it either.
+  void TakeBack(const Topic& refused, bool created, Done<void> done);
+  void RemoveAgain(const std::string& topic, Done<void> done);
+  void PutBack(const Topic& refused, Done<void> done);
   void RunDrop(const std::string& topic, int tries, Done<void> done);
   void DropFailed(const std::string& topic, Error error, int tries, Done<void> done);
   /// The stores have this version, or take it; then every table does.
   void Adopt(const Topic& topic, int tries, Done<void> done);
+  /// Every table and the registry know the topic, which all stores have.
+  void Adopted(const Topic& topic, Done<void> done);
+  void TakeAgain(const Topic& topic, Done<void> done);
   void AdoptNewest(const std::string& topic, int tries, Done<void> done);
 
   // On all shards.
   /// Into every store; ok when all are durable. kConflict if another node was faster.
   void PutEverywhere(const Topic& topic, Done<void> done);
+  /// Every store serves it as another node has stored it. kConflict if one knows a later version.
+  void AdoptEverywhere(const HeardTopic& topic, Done<void> done);
   /// Into every table.
   void KnowEverywhere(const Topic& topic, Done<void> done);
   /// Out of every table and every store. kConflict if another node has made it again.
@@ -109,11 +118,11 @@ class TopicRegistry {
 
   Node& node_;
   TextMap<Topic> topics_;
-  std::set<std::string, std::less<>> making_;  // are being created, and not in topics_ yet
-  TextMap<size_t> by_prefix_;                  // how many of both there are, for prefixes that were asked for
-  std::set<std::string> half_dropped_;         // a store failed to drop them: they can be dropped again
-  std::vector<Topic> owed_;                    // of other nodes: a store could not take them yet
-  TextMap<Queue> queues_;                      // of the topics that are changing
+  RankedNames<std::string> making_;     // are being created, and not in topics_ yet
+  std::set<std::string> half_dropped_;  // a store failed to drop them: they can be dropped again
+  std::set<std::string> half_changed_;  // a store could not take their settings back: they are owed
+  std::vector<Topic> owed_;             // a store could not take them yet
+  TextMap<Queue> queues_;               // of the topics that are changing
 };
 
 }  // namespace tocsin

@@ -9,14 +9,7 @@ namespace tocsin {
 namespace {
 
 constexpr size_t kWalkTopics = 64;  // in one step
-
-Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
-  return {.count = recorded.count,
-          .p50 = recorded.Quantile(0.5),
-          .p99 = recorded.Quantile(0.99),
-          .p999 = recorded.Quantile(0.999),
-          .max = recorded.Quantile(1)};
-}
+constexpr size_t kAnswers = 16;     // the same; each is encoded and sent
 
 /// Null if nothing was delivered.
 const metrics::Histogram* HistogramOf(Shard& origin, const TopicFigures& figures) {
@@ -26,10 +19,21 @@ const metrics::Histogram* HistogramOf(Shard& origin, const TopicFigures& figures
 
 TopicReport ReportOf(Shard& origin, TopicFigures figures) {
   const metrics::Histogram* const histogram = HistogramOf(origin, figures);
-  return {.figures = std::move(figures), .lateness = histogram == nullptr ? Lateness{} : LatenessOf(histogram->Read())};
+  const Millis age = RowOf(figures, origin.Now().utc).oldest_age;
+  return {.figures = std::move(figures),
+          .lateness = histogram == nullptr ? Lateness{} : LatenessOf(histogram->Read()),
+          .oldest_age = age};
 }
 
 }  // namespace
+
+Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded) {
+  return {.count = recorded.count,
+          .p50 = recorded.Quantile(0.5),
+          .p99 = recorded.Quantile(0.99),
+          .p999 = recorded.Quantile(0.999),
+          .max = recorded.Quantile(1)};
+}
 
 struct TopicReporter::Walk {
   Shard& origin;
@@ -37,6 +41,14 @@ struct TopicReporter::Walk {
   std::move_only_function<Status(TopicFigures)> take;
   std::move_only_function<void(Status)> end;
   std::string after = {};  // the last name of the step before
+};
+
+struct TopicReporter::Adding {
+  std::vector<Done<Totals>> callers;
+  Totals totals = {};
+  metrics::Histogram::Snapshot lateness = {};
+  std::unordered_set<const metrics::Histogram*> added = {};  // topics over the registry's limit share one
+  size_t answered = 0;                                       // callers
 };
 
 void TopicReporter::Read(Shard& origin, std::vector<std::string> names, Done<std::vector<TopicFigures>> done) {
@@ -96,6 +108,54 @@ void TopicReporter::All(Shard& origin, std::string prefix, TakeTopic take, Done<
   Next(std::make_shared<Walk>(origin, std::move(prefix), std::move(report), std::move(done)));
 }
 
+struct TopicReporter::Naming {
+  Shard& origin;
+  std::vector<std::string> names;
+  TakeTopic take;
+  Done<void> done;
+  size_t next = 0;
+};
+
+void TopicReporter::Some(Shard& origin, std::vector<std::string> names, TakeTopic take, Done<void> done) {
+  NextNames(std::make_shared<Naming>(origin, std::move(names), std::move(take), std::move(done)));
+}
+
+void TopicReporter::NextNames(std::shared_ptr<Naming> naming) {
+  if (naming->next == naming->names.size()) return naming->done({});
+  naming->origin.InTurn([this, naming = std::move(naming)]() mutable {
+    const auto from = naming->names.begin() + static_cast<ptrdiff_t>(naming->next);
+    const size_t count = std::min(kWalkTopics, naming->names.size() - naming->next);
+    naming->next += count;
+    Shard& origin = naming->origin;
+    auto take = [this, naming = std::move(naming)](Result<std::vector<TopicFigures>> read) mutable {
+      for (TopicFigures& figures : *read) {
+        if (figures.topic.name.empty()) continue;
+        Status taken = naming->take(ReportOf(naming->origin, std::move(figures)));
+        if (!taken) return naming->done(std::move(taken));
+      }
+      NextNames(std::move(naming));
+    };
+    Read(origin, {from, from + static_cast<ptrdiff_t>(count)}, std::move(take));
+  });
+}
+
+void TopicReporter::NextLeased(Shard& origin, std::string prefix, std::string after, Done<NextTopics> done) {
+  origin.InTurn(
+      [this, &origin, prefix = std::move(prefix), after = std::move(after), done = std::move(done)]() mutable {
+        NextTopics next{.names = origin.topics().NamesAfter(prefix, after, kWalkTopics)};
+        if (next.names.size() == kWalkTopics) next.last = next.names.back();
+        if (origin.shared_store() != nullptr) return done(std::move(next));
+        auto names = std::exchange(next.names, {});
+        auto keep = [next = std::move(next), done = std::move(done)](Result<std::vector<TopicFigures>> read) mutable {
+          for (TopicFigures& figures : *read) {
+            if (figures.leased > 0) next.names.push_back(std::move(figures.topic.name));
+          }
+          done(std::move(next));
+        };
+        Read(origin, std::move(names), std::move(keep));
+      });
+}
+
 void TopicReporter::Total(Shard& origin, Done<Totals> done) {
   Waiting& waiting = totals_[origin.index()];
   waiting.callers.push_back(std::move(done));
@@ -103,12 +163,6 @@ void TopicReporter::Total(Shard& origin, Done<Totals> done) {
 }
 
 void TopicReporter::StartTotals(Shard& origin) {
-  struct Adding {
-    std::vector<Done<Totals>> callers;
-    Totals totals;
-    metrics::Histogram::Snapshot lateness;
-    std::unordered_set<const metrics::Histogram*> added;  // topics over the registry's limit share one
-  };
   Waiting& waiting = totals_[origin.index()];
   waiting.walking = true;
   const auto adding = std::make_shared<Adding>(std::exchange(waiting.callers, {}));
@@ -124,9 +178,16 @@ void TopicReporter::StartTotals(Shard& origin) {
     waiting.walking = false;
     // Started before the answers: after the last of them the shard may be quiet.
     if (!waiting.callers.empty()) StartTotals(origin);
-    for (Done<Totals>& caller : adding->callers) caller(adding->totals);
+    AnswerSome(origin, adding);
   };
   Next(std::make_shared<Walk>(origin, std::string(), std::move(take), std::move(end)));
+}
+
+void TopicReporter::AnswerSome(Shard& origin, std::shared_ptr<Adding> adding) {
+  const size_t stop = std::min(adding->answered + kAnswers, adding->callers.size());
+  // Posted before the answers, for the same reason.
+  if (stop < adding->callers.size()) origin.InTurn([&origin, adding] { AnswerSome(origin, adding); });
+  while (adding->answered < stop) adding->callers[adding->answered++](adding->totals);
 }
 
 }  // namespace tocsin

@@ -16,6 +16,8 @@
 
 namespace tocsin {
 
+Lateness LatenessOf(const metrics::Histogram::Snapshot& recorded);
+
 class TopicReporter {
  public:
   explicit TopicReporter(Node& node, size_t shards) : node_(node), totals_(shards) {}
@@ -24,10 +26,16 @@ class TopicReporter {
   void One(Shard& origin, std::string topic, Done<TopicReport> done);
   /// Those whose names begin with `prefix`. An error of `take` ends the walk, and is the answer.
   void All(Shard& origin, std::string prefix, TakeTopic take, Done<void> done);
+  /// Those of `names`, in their order; who was dropped is missing.
+  void Some(Shard& origin, std::vector<std::string> names, TakeTopic take, Done<void> done);
+  /// Service::NextLeased, in one step.
+  void NextLeased(Shard& origin, std::string prefix, std::string after, Done<NextTopics> done);
   void Total(Shard& origin, Done<Totals> done);
 
  private:
   struct Walk;
+  struct Naming;
+  struct Adding;
   /// The totals that the callers of one shard wait for.
   struct Waiting {
     std::vector<Done<Totals>> callers;
@@ -37,7 +45,10 @@ class TopicReporter {
   /// Sums the topics of `names` over the shards, in their order; those that no store has have no name.
   void Read(Shard& origin, std::vector<std::string> names, Done<std::vector<TopicFigures>> done);
   void Next(std::shared_ptr<Walk> walk);
+  void NextNames(std::shared_ptr<Naming> naming);
   void StartTotals(Shard& origin);
+  /// Answers some of those who shared a walk, and the others in later turns.
+  static void AnswerSome(Shard& origin, std::shared_ptr<Adding> adding);
 
   Node& node_;
   std::vector<Waiting> totals_;  // by shard

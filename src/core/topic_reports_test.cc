@@ -67,6 +67,29 @@ TEST_P(TopicReportsTest, AListHasTheTopicsOfThePrefixByName) {
   EXPECT_EQ(node.Topics().size(), kTopics);
 }
 
+TEST_P(TopicReportsTest, TopicsWithLeasedJobsAreFoundAmongManyWithoutALongTurn) {
+  for (const char* name : {"t0003", "t0004", "t0777", "u"}) {
+    if (name[0] == 'u') (void)node.Submit(name, {NewJob{.payload = "x"}});
+    ASSERT_EQ(node.Reserve(name)->jobs.size(), 1U);
+  }
+  const auto found_behind = [this](std::string after) {
+    std::vector<std::string> found;
+    do {
+      TestNode::Reply<NextTopics> next;
+      node.service->NextLeased(node.at(0), "t", after, next.Catch());
+      EXPECT_LE(LongestTurn(), 64U);
+      for (const std::string& name : next.got->value().names) found.push_back(name);
+      after = next.got->value().last;
+    } while (!after.empty());
+    return found;
+  };
+  EXPECT_EQ(found_behind("t0003").size(), kTopics - 4)
+      << "other nodes that share the store may have leased jobs of any";
+  node.shares_store = false;
+  node.Open();
+  EXPECT_EQ(found_behind("t0003"), (std::vector<std::string>{"t0004", "t0777"}));
+}
+
 TEST_P(TopicReportsTest, AListEndsWhereItsCallerWantsNoMore) {
   size_t taken = 0;
   TestNode::Reply<void> reply;
@@ -107,6 +130,34 @@ TEST_P(TopicReportsTest, CallersShareTheWalkForTheTotalsAndNoTurnIsLong) {
   for (auto& list : lists) EXPECT_EQ(list.figures.size(), kTopics);
   for (const auto& store : node.stores)
     EXPECT_EQ(store->looks, (1 + 1 + 5) * kTopics) << "one walk, and one for the rest";
+}
+
+TEST_P(TopicReportsTest, NoTurnAnswersAllCallersOfTheTotals) {
+  std::vector<size_t> answered;
+  constexpr size_t kCallers = 200;
+  for (size_t i = 0; i < kCallers; ++i) {
+    node.service->Total(node.at(0), [&answered, i](const Result<Totals>&) { answered.push_back(i); });
+  }
+  size_t longest = 0;
+  for (bool ran = true; ran;) {
+    ran = false;
+    for (auto& loop : node.loops) {
+      const size_t before = answered.size();
+      ran = loop->RunOne() || ran;
+      longest = std::max(longest, answered.size() - before);
+    }
+  }
+  EXPECT_LE(longest, 16U);
+  EXPECT_EQ(answered.size(), kCallers);
+  EXPECT_TRUE(std::ranges::is_sorted(answered));
+}
+
+TEST_P(TopicReportsTest, AStopWaitsForTheAnswersOfAllCallers) {
+  constexpr size_t kCallers = 200;
+  std::vector<TestNode::Reply<Totals>> replies(kCallers);
+  for (auto& reply : replies) node.service->Total(node.at(0), reply.Catch());
+  EXPECT_TRUE(node.Stop());
+  for (auto& reply : replies) EXPECT_TRUE(reply.got);
 }
 
 TEST_P(TopicReportsTest, AScanReadsTheTopicsInParts) {

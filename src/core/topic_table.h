@@ -3,12 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/hash.h"
+#include "core/ranked_names.h"
 #include "metrics/registry.h"
 #include "model/placement.h"
 #include "model/topic.h"
@@ -68,18 +68,21 @@ class TopicTable {
     for (; at != names_.end() && at->starts_with(prefix) && names.size() < max; ++at) names.emplace_back(*at);
     return names;
   }
-  /// How many names begin with `prefix`.
-  size_t CountOf(std::string_view prefix) const {
-    size_t count = 0;
-    for (auto at = names_.lower_bound(prefix); at != names_.end() && at->starts_with(prefix); ++at) ++count;
-    return count;
+  /// Up to `max` names that begin with `prefix`, in their order, without the first `offset`. Finding the first is fast.
+  std::vector<std::string> NamesAt(std::string_view prefix, size_t offset, size_t max) const {
+    std::vector<std::string> names;
+    auto at = names_.find_by_order(names_.order_of_key(prefix) + offset);
+    for (; at != names_.end() && at->starts_with(prefix) && names.size() < max; ++at) names.emplace_back(*at);
+    return names;
   }
+  /// How many names begin with `prefix`. Its cost hardly depends on how many there are.
+  size_t CountOf(std::string_view prefix) const { return names_.CountOf(prefix); }
 
  private:
   const Placement placement_;
   metrics::Registry& metrics_;
   TextMap<TopicEntry> entries_;
-  std::set<std::string_view> names_;  // the keys of entries_
+  RankedNames<std::string_view> names_;  // the keys of entries_
 };
 
 }  // namespace tocsin

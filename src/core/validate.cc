@@ -29,10 +29,91 @@ Status OptionalName(std::string_view field, std::string_view name) {
   return name.empty() ? Status{} : ValidateName(field, name);
 }
 
-Status CheckWhen(Timeline timeline, Millis delay, Time due, Moment now) {
-  if (timeline == Timeline::kSteady) return InRange("delay", delay, kDelayMax);
-  // A time before 1970 is a mistake of the caller, not a late job.
-  return InRange("due", ToMs(due), int64_t{0}, ToMs(now.utc + kDelayMax), " ms");
+Status CheckConsumer(std::string_view name) {
+  if (name.size() > kHolderBytesMax) {
+    return FailField(Code::kInvalidArgument, "consumer", "consumer has {} bytes: the most is {}", name.size(),
+                     kHolderBytesMax);
+  }
+  return OptionalName("consumer", name);
+}
+
+// This century, in milliseconds.
+constexpr int64_t kCenturyBegin = 946'684'800'000;
+constexpr int64_t kCenturyEnd = 4'102'444'800'000;
+
+bool IsOfThisCentury(int64_t ms) { return ms >= kCenturyBegin && ms < kCenturyEnd; }
+
+/// The unit that `due` was probably given in, and what it is in milliseconds.
+std::string UnitHint(int64_t due) {
+  if (due > 0 && due < kCenturyEnd / 1000 && IsOfThisCentury(due * 1000)) {
+    return fmt::format("; it looks like seconds: {} ms", due * 1000);
+  }
+  if (IsOfThisCentury(due / 1000)) return fmt::format("; it looks like microseconds: {} ms", due / 1000);
+  if (IsOfThisCentury(due / 1'000'000)) return fmt::format("; it looks like nanoseconds: {} ms", due / 1'000'000);
+  return "";
+}
+
+Status CheckCentury(std::string_view field, Time time) {
+  const int64_t ms = ToMs(time);
+  if (IsOfThisCentury(ms)) return {};
+  return FailField(Code::kInvalidArgument, std::string(field),
+                   "{} is {}: not a time of this century in milliseconds UTC{}", field, ms, UnitHint(ms));
+}
+
+int64_t DaysAgo(Time time, Time now) { return std::chrono::duration_cast<std::chrono::days>(now - time).count(); }
+
+Status CheckDue(Time due, PastDue past, Time now) {
+  TOCSIN_TRY(CheckCentury("due", due));
+  const int64_t ms = ToMs(due);
+  if (past == PastDue::kRefuse && now - due > kPastMax) {
+    const int64_t days = DaysAgo(due, now);
+    return FailField(Code::kInvalidArgument, "due",
+                     "due is {} ms, {} day{} ago: add past = fire if the job is to be delivered at once", ms, days,
+                     days == 1 ? "" : "s");
+  }
+  return InRange("due", ms, int64_t{0}, ToMs(now + kDelayMax), " ms");
+}
+
+/// `item`: a new job, or an amendment.
+template <class Item>
+Status CheckWhen(const Item& item, PastDue past, Moment now) {
+  if (item.timeline == Timeline::kSteady) return InRange("delay", item.delay, kDelayMax);
+  return CheckDue(item.due, past, now.utc);
+}
+
+Status CheckReason(std::string_view reason) {
+  if (reason.size() <= kReasonBytesMax) return {};
+  return FailField(Code::kTooLarge, "reason", "reason has {} bytes: the most is {}", reason.size(), kReasonBytesMax);
+}
+
+/// A time of a job's past. The clock that it was read from may have been ahead.
+Status CheckPast(std::string_view field, Time time, Time now) {
+  constexpr Millis kAheadMax = std::chrono::days(1);
+  if (time == Time{} || (IsOfThisCentury(ToMs(time)) && time <= now + kAheadMax)) return {};
+  return FailField(Code::kInvalidArgument, std::string(field),
+                   "{} is {}: not a time of this century in milliseconds UTC that has passed", field, ToMs(time));
+}
+
+/// A bound of a range of times. Other units select nothing, or everything: a bound in seconds is in January 1970.
+Status CheckUnit(std::string_view field, const std::optional<Time>& bound) {
+  if (!bound || UnitHint(ToMs(*bound)).empty()) return {};
+  return CheckCentury(field, *bound);
+}
+
+/// More attempts than the job may have are no mistake: its max_attempts may have been lowered since.
+Status CheckRestored(const NewJob& job, Time now) {
+  const Restored& past = *job.restored;
+  TOCSIN_TRY(InRange("attempt", past.attempts, 0U, kAttemptsMax));
+  TOCSIN_TRY(CheckReason(past.reason));
+  TOCSIN_TRY(CheckPast("created_ms", past.created, now));
+  TOCSIN_TRY(CheckPast("last_attempt_ms", past.last_attempt, now));
+  TOCSIN_TRY(CheckPast("died_ms", past.died, now));
+  if (past.died != Time{} && !past.dead) {
+    return FailField(Code::kInvalidArgument, "died_ms", "died_ms is for dead letters: add state = dead");
+  }
+  if (job.trigger == Trigger::kTime || (!past.dead && past.attempts == 0)) return {};
+  return FailField(Code::kInvalidArgument, "trigger",
+                   "a job that was delivered waits for no events: leave out trigger, or state and attempt");
 }
 
 Status CheckPayload(std::string_view payload, const Limits& limits) {
@@ -67,17 +148,29 @@ Status CheckHeaders(const std::vector<HeaderView>& headers, const Limits& limits
   return FailField(Code::kTooLarge, "headers", "headers has {} bytes: the most is {}", bytes, limits.header_bytes);
 }
 
-bool WhenFits(Timeline timeline, Millis delay, Time due, Moment now) {
-  if (timeline == Timeline::kSteady) return delay >= Millis(0) && delay <= kDelayMax;
-  return ToMs(due) >= 0 && due <= now.utc + kDelayMax;
+bool WhenFits(const NewJob& job, Moment now) {
+  if (job.timeline == Timeline::kSteady) return job.delay >= Millis(0) && job.delay <= kDelayMax;
+  return job.due >= now.utc - kPastMax && job.due <= now.utc + kDelayMax && IsOfThisCentury(ToMs(job.due));
 }
 
 /// Most jobs are valid and have no names and no headers. This finds that with a few comparisons instead of as many
 /// results. Every job that it accepts is valid.
 bool IsPlain(const NewJob& job, const Limits& limits, Moment now) {
-  return job.id.empty() && job.key.empty() && job.headers.empty() && job.count <= kCountMax &&
-         job.max_attempts <= kAttemptsMax && job.payload.size() <= limits.payload_bytes &&
-         WhenFits(job.timeline, job.delay, job.due, now);
+  return job.id.empty() && job.key.empty() && job.headers.empty() && !job.restored && job.count <= kCountMax &&
+         job.max_attempts <= kAttemptsMax && job.payload.size() <= limits.payload_bytes && WhenFits(job, now);
+}
+
+/// Where a reschedule moves jobs to.
+Status CheckTarget(Time to, Millis window, Time now) {
+  TOCSIN_TRY(CheckCentury("to_ms", to));
+  if (now - to > kPastMax) {
+    const int64_t days = DaysAgo(to, now);
+    return FailField(Code::kInvalidArgument, "to_ms",
+                     "to_ms is {} ms, {} day{} ago: the action fire delivers the jobs at once", ToMs(to), days,
+                     days == 1 ? "" : "s");
+  }
+  if (to + window <= now + kDelayMax) return {};
+  return FailField(Code::kInvalidArgument, "to_ms", "to_ms and over_ms reach beyond ten years from now");
 }
 
 template <class Items, class... Args>
@@ -98,7 +191,9 @@ Status Validate(const NewJob& job, const Limits& limits, Moment now) {
   if (IsPlain(job, limits, now)) return {};
   TOCSIN_TRY(OptionalName("id", job.id));
   TOCSIN_TRY(OptionalName("key", job.key));
-  TOCSIN_TRY(CheckWhen(job.timeline, job.delay, job.due, now));
+  // A copy is due when the job was, however long ago.
+  TOCSIN_TRY(CheckWhen(job, job.restored ? PastDue::kFire : job.past, now));
+  if (job.restored) TOCSIN_TRY(CheckRestored(job, now.utc));
   TOCSIN_TRY(InRange("count", job.count, 0U, kCountMax));
   TOCSIN_TRY(InRange("max_attempts", job.max_attempts, 0U, kAttemptsMax));
   TOCSIN_TRY(CheckHeaders(job.headers, limits));
@@ -109,9 +204,7 @@ Status Validate(const Settlement& settlement, const Limits& limits) {
   if (!settlement.delay && settlement.lease == Millis(0) && settlement.reason.empty()) return {};
   if (settlement.delay) TOCSIN_TRY(InRange("delay", *settlement.delay, kDelayMax));
   TOCSIN_TRY(InRange("lease", settlement.lease, limits.lease_max));
-  if (settlement.reason.size() <= kReasonBytesMax) return {};
-  return FailField(Code::kTooLarge, "reason", "reason has {} bytes: the most is {}", settlement.reason.size(),
-                   kReasonBytesMax);
+  return CheckReason(settlement.reason);
 }
 
 Status Validate(const JobRef& job) {
@@ -122,7 +215,7 @@ Status Validate(const JobRef& job) {
 Status Validate(const Amendment& amendment, const Limits& limits, Moment now) {
   TOCSIN_TRY(Validate(amendment.job));
   if (amendment.kind == AmendKind::kReschedule) {
-    TOCSIN_TRY(CheckWhen(amendment.timeline, amendment.delay, amendment.due, now));
+    TOCSIN_TRY(CheckWhen(amendment, amendment.past, now));
   }
   return amendment.payload ? CheckPayload(*amendment.payload, limits) : Status{};
 }
@@ -141,6 +234,7 @@ Status Validate(const ReserveRequest& request, const Limits& limits) {
   TOCSIN_TRY(ValidateTopicName(request.topic));
   TOCSIN_TRY(InRange("max", request.max, size_t{1}, limits.batch));
   TOCSIN_TRY(InRange("wait", request.wait, limits.wait_max));
+  TOCSIN_TRY(CheckConsumer(request.consumer));
   return InRange("lease", request.lease, limits.lease_max);
 }
 
@@ -158,8 +252,41 @@ Status Validate(const CountRequest& request, const Limits& limits) {
 
 Status Validate(const FindRequest& request, const Limits& limits) { return CheckAll("jobs", request.jobs, limits); }
 
-Status Validate(const ListRequest& request, const Limits& limits) {
-  return InRange("limit", request.limit, size_t{1}, limits.batch);
+Status Validate(const ListRequest& request) { return InRange("limit", request.limit, size_t{1}, kPageMax); }
+
+Status Validate(const Selector& what) {
+  TOCSIN_TRY(CheckUnit("due_from_ms", what.due.from));
+  TOCSIN_TRY(CheckUnit("due_to_ms", what.due.to));
+  TOCSIN_TRY(CheckUnit("created_from_ms", what.created.from));
+  TOCSIN_TRY(CheckUnit("created_to_ms", what.created.to));
+  TOCSIN_TRY(CheckUnit("died_from_ms", what.died.from));
+  return CheckUnit("died_to_ms", what.died.to);
+}
+
+Status Validate(const OperateRequest& request, Moment now) {
+  if (request.what.Empty() && !request.all) {
+    return FailField(Code::kInvalidArgument, "where", "where is empty: say all if every job of the topic is meant");
+  }
+  const bool reschedules = request.action == JobAction::kReschedule;
+  if (reschedules && request.to.has_value() == request.shift.has_value()) {
+    return FailField(Code::kInvalidArgument, "to_ms", "a reschedule takes one of to_ms and shift_ms");
+  }
+  if (!reschedules && (request.to || request.shift || request.window)) {
+    return FailField(Code::kInvalidArgument,
+                     request.to      ? "to_ms"
+                     : request.shift ? "shift_ms"
+                                     : "over_ms",
+                     "only a reschedule takes to_ms, shift_ms and over_ms");
+  }
+  if (request.window && !request.to) {
+    return FailField(Code::kInvalidArgument, "over_ms", "over_ms needs to_ms, where it begins");
+  }
+  if (request.to) TOCSIN_TRY(CheckTarget(*request.to, request.window.value_or(Millis(0)), now.utc));
+  if ((request.action == JobAction::kAttempts) != (request.max_attempts > 0)) {
+    return FailField(Code::kInvalidArgument, "max_attempts",
+                     "max_attempts belongs to the action attempts, which needs it");
+  }
+  return {};
 }
 
 }  // namespace tocsin

@@ -19,6 +19,9 @@ Status Validate(const SettleRequest& request, const Limits& limits);
 Status Validate(const AmendRequest& request, const Limits& limits, Moment now);
 Status Validate(const CountRequest& request, const Limits& limits);
 Status Validate(const FindRequest& request, const Limits& limits);
-Status Validate(const ListRequest& request, const Limits& limits);
+Status Validate(const ListRequest& request);
+Status Validate(const Selector& what);
+/// kInvalidArgument for what contradicts itself, such as a reschedule without a time.
+Status Validate(const OperateRequest& request, Moment now);
 
 }  // namespace tocsin

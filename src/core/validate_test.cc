@@ -30,11 +30,69 @@ TEST(Validate, DelaysFromZeroToTenYears) {
 
 TEST(Validate, DueTimesUpToTenYearsFromNow) {
   const auto at = [](int64_t ms) { return NewJob{.timeline = Timeline::kUtc, .due = FromMs(ms)}; };
-  EXPECT_EQ(Fault(at(0)), "");  // one that has passed counts as now
+  EXPECT_EQ(Fault(at(ToMs(kNow.utc) - 1)), "");  // one that has passed counts as now
   EXPECT_EQ(Fault(at(ToMs(kNow.utc + kDelayMax))), "");
   EXPECT_EQ(Fault(at(ToMs(kNow.utc + kDelayMax) + 1)), "due");
   EXPECT_EQ(Fault(at(std::numeric_limits<int64_t>::max())), "due");
   EXPECT_EQ(Fault(at(std::numeric_limits<int64_t>::min())), "due");
+}
+
+std::string DueError(int64_t ms) {
+  const NewJob job{.timeline = Timeline::kUtc, .due = FromMs(ms)};
+  const Status status = Validate(job, kLimits, kNow);
+  return status ? "none" : status.error().message;
+}
+
+TEST(Validate, ADueTimeInAnotherUnitIsRefusedWithAHint) {
+  EXPECT_THAT(DueError(1'800'000'060), HasSubstr("it looks like seconds: 1800000060000 ms"));
+  EXPECT_THAT(DueError(1'800'000'060'000'000), HasSubstr("it looks like microseconds: 1800000060000 ms"));
+  EXPECT_THAT(DueError(1'800'000'060'000'000'000), HasSubstr("it looks like nanoseconds: 1800000060000 ms"));
+  for (const int64_t ms : {int64_t{-1}, int64_t{0}, int64_t{5}, int64_t{946'684'799'999}, int64_t{4'102'444'800'000}}) {
+    EXPECT_THAT(DueError(ms), testing::AllOf(HasSubstr("this century"), testing::Not(HasSubstr("looks like")))) << ms;
+  }
+}
+
+TEST(Validate, ADueTimeThatIsLongPastHasToBeMeant) {
+  const auto at = [](Millis ago, PastDue past) {
+    return NewJob{.timeline = Timeline::kUtc, .due = kNow.utc - ago, .past = past};
+  };
+  EXPECT_EQ(Fault(at(kPastMax, PastDue::kRefuse)), "");
+  EXPECT_EQ(Fault(at(kPastMax + Millis(1), PastDue::kRefuse)), "due");
+  EXPECT_EQ(Fault(at(kPastMax + Millis(1), PastDue::kFire)), "");
+  EXPECT_EQ(Fault(at(std::chrono::days(10'000), PastDue::kFire)), "due") << "before this century";
+  EXPECT_THAT(DueError(ToMs(kNow.utc - std::chrono::days(3))), HasSubstr("3 days ago"));
+  Amendment amendment{.job = {.id = "x"},
+                      .kind = AmendKind::kReschedule,
+                      .timeline = Timeline::kUtc,
+                      .due = kNow.utc - std::chrono::days(3)};
+  EXPECT_EQ(Validate(amendment, kLimits, kNow).error().field, "due");
+  amendment.past = PastDue::kFire;
+  EXPECT_TRUE(Validate(amendment, kLimits, kNow));
+}
+
+TEST(Validate, ThePastOfACopy) {
+  const auto fault = [](const Restored& past, Trigger trigger = Trigger::kTime) {
+    NewJob job{.timeline = Timeline::kUtc, .due = kNow.utc - std::chrono::days(900), .trigger = trigger};
+    job.restored = std::make_shared<Restored>(past);
+    return Fault(job);
+  };
+  const Time before = kNow.utc - std::chrono::days(1000);
+  EXPECT_EQ(fault({}), "") << "a copy is due when the job was";
+  EXPECT_EQ(fault({.dead = true, .attempts = 1000, .created = before, .last_attempt = before, .died = before}), "");
+  EXPECT_EQ(fault({.attempts = 1001}), "attempt");
+  const std::string long_reason(kReasonBytesMax + 1, 'x');
+  EXPECT_EQ(fault({.reason = std::string_view(long_reason).substr(1)}), "");
+  EXPECT_EQ(fault({.reason = long_reason}), "reason");
+  EXPECT_EQ(fault({.died = before}), "died_ms") << "only of a dead letter";
+  for (const Time bad : {FromMs(1), FromMs(-1), kNow.utc + std::chrono::days(2), kNever - Millis(1)}) {
+    EXPECT_EQ(fault({.created = bad}), "created_ms") << ToMs(bad);
+    EXPECT_EQ(fault({.last_attempt = bad}), "last_attempt_ms") << ToMs(bad);
+    EXPECT_EQ(fault({.dead = true, .died = bad}), "died_ms") << ToMs(bad);
+  }
+  EXPECT_EQ(fault({.created = kNow.utc + std::chrono::hours(1)}), "") << "clocks differ";
+  EXPECT_EQ(fault({}, Trigger::kCount), "");
+  EXPECT_EQ(fault({.dead = true}, Trigger::kCount), "trigger");
+  EXPECT_EQ(fault({.attempts = 1}, Trigger::kEither), "trigger");
 }
 
 TEST(Validate, NamesAndSizesOfAJob) {
@@ -86,6 +144,10 @@ TEST(Validate, Reserves) {
   EXPECT_EQ(fault({.topic = "t", .wait = Millis(-1)}), "wait");
   EXPECT_EQ(fault({.topic = "t", .lease = kLimits.lease_max + Millis(1)}), "lease");
   EXPECT_EQ(fault({.topic = "t", .lease = Millis::min()}), "lease");
+  EXPECT_EQ(fault({.topic = "t", .consumer = std::string(kHolderBytesMax, 'x')}), "");
+  EXPECT_EQ(fault({.topic = "t", .consumer = std::string(kHolderBytesMax + 1, 'x')}), "consumer");
+  EXPECT_EQ(fault({.topic = "t", .consumer = "a\tb"}), "consumer");
+  EXPECT_EQ(fault({.topic = "t", .consumer = "\xff"}), "consumer");
 }
 
 TEST(Validate, SettlementsAmendmentsEventsAndPages) {
@@ -114,7 +176,7 @@ TEST(Validate, SettlementsAmendmentsEventsAndPages) {
   EXPECT_EQ(count({.job = {.id = "x"}, .event = ""}), "event");
   EXPECT_EQ(count({.job = {.id = "x"}, .event = "e", .by = 0}), "by");
 
-  EXPECT_EQ(Validate(ListRequest{.topic = "t", .limit = 0}, kLimits).error().field, "limit");
+  EXPECT_EQ(Validate(ListRequest{.topic = "t", .limit = 0}).error().field, "limit");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/episode.h"
 #include "base/result.h"
 
 namespace tocsin {
@@ -28,6 +29,7 @@ class Waiters::Use {
   Use(Waiters& waiters, Queue& queue) : waiters_(waiters), queue_(queue) { ++queue_.busy; }
   ~Use() {
     if (--queue_.busy > 0 || queue_.waiters > 0 || !queue_.sources.empty()) return;
+    waiters_.TellSated(queue_);
     waiters_.queues_.erase(waiters_.queues_.find(queue_.topic));
   }
   Use(const Use&) = delete;
@@ -38,7 +40,7 @@ class Waiters::Use {
   Queue& queue_;
 };
 
-void Waiters::Open(std::string_view topic, uint32_t spread) {
+void Waiters::Open(std::string_view topic, uint32_t spread, bool pushed) {
   TOCSIN_CHECK(spread >= 1 && spread <= kShardsMax);
   auto at = queues_.find(topic);
   if (at == queues_.end()) at = queues_.emplace(topic, Queue{.topic = std::string(topic)}).first;
@@ -46,7 +48,9 @@ void Waiters::Open(std::string_view topic, uint32_t spread) {
   const Use use(*this, queue);
   queue.sources.resize(spread);
   queue.ready = AllOf(spread);
+  queue.pushed = pushed;
   for (Source& source : queue.sources) ++source.announced;
+  if (queue.waiting > 0) TellHungry(queue);
   Pump(queue);
 }
 
@@ -59,6 +63,7 @@ void Waiters::Forget(std::string_view topic) {
   at->second.away = 0;
   at->second.cramped = 0;
   at->second.next = 0;
+  at->second.pushed = false;
 }
 
 void Waiters::Announce(std::string_view topic, uint32_t offset) {
@@ -100,6 +105,7 @@ void Waiters::TryRoom() {
 void Waiters::Add(Reserve reserve) {
   if (closed_) return reserve.done(JobBatch{});
   if (!reserve.own && waiters_.size() - own_ >= waiters_max_) {
+    NoteOverload("too many reserves wait");
     return reserve.done(Fail(Code::kOverloaded, "{} reserves are parked: no more are allowed", waiters_max_));
   }
   auto at = queues_.find(reserve.topic);
@@ -119,9 +125,12 @@ void Waiters::Add(Reserve reserve) {
   ++queue.waiters;
   own_ += waiter.reserve.own ? 1 : 0;
   if (!waiter.reserve.waits) {
+    if (queue.waiting == 0) TellSated(queue);
     waiter.unasked = AllOf(queue.sources.size());
     return Ask(waiter);
   }
+  ++queue.waiting;
+  TellHungry(queue);
   queue.parked.emplace(waiter.arrival, &waiter);
   Pump(queue);
   // Most reserves of a busy topic have been answered by now; only those that rest need a deadline.
@@ -138,17 +147,6 @@ void Waiters::Cancel(uint64_t number) {
   AnswerEmpty(at->second);
 }
 
-void Waiters::AnswerConsumers(std::string_view topic) {
-  const auto at = queues_.find(topic);
-  if (at == queues_.end()) return;
-  const Use use(*this, at->second);
-  std::vector<uint64_t> numbers;
-  for (const auto& [number, waiter] : waiters_) {
-    if (waiter.queue == &at->second && !waiter.reserve.own) numbers.push_back(number);
-  }
-  for (const uint64_t number : numbers) Cancel(number);
-}
-
 void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   const auto at = waiters_.find(number);
   TOCSIN_CHECK(at != waiters_.end());
@@ -160,7 +158,8 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
   waiter.cramped = waiter.cramped || (result && result->no_room);
   if (got == 0 && waiter.reserve.room) waiter.reserve.room->Lower(0, 0);
   Settle(queue, waiter, result);
-  const bool away = !result && result.error().code == Code::kUnavailable;
+  // A store that refuses writes, because it is full or away, may take them again.
+  const bool away = !result && (result.error().code == Code::kUnavailable || result.error().code == Code::kStorageFull);
   if (away) {
     queue.away |= Bit(waiter.offset);
     away_.insert(queue.topic);
@@ -188,23 +187,54 @@ void Waiters::Claimed(uint64_t number, Result<JobBatch> result) {
 }
 
 void Waiters::Expire(IoTime now) {
+  answering_.Begin();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    if (answering_.Spent()) return GoOnLater();
     const uint64_t number = deadlines_.begin()->second;
     Waiter& waiter = waiters_.at(number);
+    if (waiter.queue->postponed && !waiter.claiming) {
+      // There may be a job for it. Those that came before it are served first.
+      const Use use(*this, *waiter.queue);
+      if (Serve(*waiter.queue, answering_)) return GoOnLater();
+      if (deadlines_.empty() || deadlines_.begin()->second != number) continue;
+    }
     if (!waiter.claiming || waiter.late) {
       Cancel(number);
-      continue;
+    } else {
+      // What its claim brings would have to be given back, and the next short reserve might fare no better: a store
+      // that is asked over a network needs longer than some reserves wait.
+      deadlines_.erase(deadlines_.begin());
+      waiter.late = true;
+      waiter.reserve.deadline += kLateMax;
+      deadlines_.emplace(waiter.reserve.deadline, number);
     }
-    // What its claim brings would have to be given back, and the next short reserve might fare no better: a store that
-    // is asked over a network needs longer than some reserves wait.
-    deadlines_.erase(deadlines_.begin());
-    waiter.late = true;
-    waiter.reserve.deadline += kLateMax;
-    deadlines_.emplace(waiter.reserve.deadline, number);
+    answering_.Did();
   }
 }
 
-IoTime Waiters::NextDeadline() const { return deadlines_.empty() ? IoTime::max() : deadlines_.begin()->first; }
+IoTime Waiters::NextDeadline() const {
+  return goes_on_ || deadlines_.empty() ? IoTime::max() : deadlines_.begin()->first;
+}
+
+void Waiters::GoOn(IoTime now) {
+  goes_on_ = false;
+  serving_.Renew();
+  answering_.Renew();
+  for (size_t left = postponed_.size(); left > 0 && !serving_.Spent(); --left) {
+    const auto at = queues_.find(postponed_.front());
+    postponed_.pop_front();
+    if (at == queues_.end()) continue;
+    const Use use(*this, at->second);
+    at->second.postponed = false;
+    Pump(at->second);
+  }
+  Expire(now);
+  if (!postponed_.empty()) GoOnLater();
+}
+
+void Waiters::GoOnLater() {
+  if (!std::exchange(goes_on_, true)) claims_.GoOnSoon();
+}
 
 void Waiters::Close() {
   closed_ = true;
@@ -214,17 +244,33 @@ void Waiters::Close() {
 }
 
 void Waiters::Pump(Queue& queue) {
-  if (queue.pumping) return;
+  if (!Serve(queue, serving_)) return;
+  if (!std::exchange(queue.postponed, true)) postponed_.push_back(queue.topic);
+  GoOnLater();
+}
+
+bool Waiters::Serve(Queue& queue, TurnShare& share) {
+  if (queue.pumping) return false;
   queue.pumping = true;
-  while (!queue.parked.empty()) {
-    const int offset = PickSource(queue, queue.ready, true);
-    if (offset < 0) break;
-    queue.next = static_cast<uint32_t>(offset) + 1;
+  bool spent = false;
+  for (bool begun = false; !queue.parked.empty(); share.Did()) {
     Waiter& first = *queue.parked.begin()->second;
+    const bool refused = queue.pushed && !first.reserve.own;
+    const int offset = refused ? -1 : PickSource(queue, queue.ready, true);
+    if (offset < 0 && !refused) break;
+    spent = share.Spent();
+    if (spent) break;
+    if (!std::exchange(begun, true)) share.Begin();
     queue.parked.erase(queue.parked.begin());
+    if (refused) {
+      Answer(first, JobBatch{});
+      continue;
+    }
+    queue.next = static_cast<uint32_t>(offset) + 1;
     Send(first, static_cast<uint32_t>(offset));
   }
   queue.pumping = false;
+  return spent;
 }
 
 int Waiters::PickSource(const Queue& queue, uint64_t among, bool windowed) const {
@@ -246,7 +292,9 @@ void Waiters::Send(Waiter& waiter, uint32_t offset) {
   waiter.announced = queue.sources[offset].announced;
   ++queue.sources[offset].out;
   const Reserve& reserve = waiter.reserve;
-  claims_.Claim(queue.topic, offset, reserve.number, {reserve.max, reserve.room.get()}, reserve.lease);
+  // The waiter stays until its claim is back, so the name outlives the claim on any shard.
+  const JobMax max{reserve.max, reserve.room.get(), reserve.holder};
+  claims_.Claim(queue.topic, offset, reserve.number, max, reserve.lease);
 }
 
 void Waiters::Ask(Waiter& waiter) {
@@ -254,6 +302,7 @@ void Waiters::Ask(Waiter& waiter) {
   int offset = PickSource(queue, waiter.unasked & queue.ready, false);
   if (offset < 0) offset = PickSource(queue, waiter.unasked, false);
   if (offset < 0 && waiter.cramped) {
+    NoteOverload("no memory is left for the jobs of an answer");
     return Answer(waiter, Fail(Code::kOverloaded, "no memory is left for the jobs that are ready; none was claimed"));
   }
   if (offset < 0) return AnswerEmpty(waiter);
@@ -312,9 +361,29 @@ void Waiters::AnswerEmpty(Waiter& waiter) {
 
 void Waiters::Remove(Waiter& waiter) {
   if (waiter.has_deadline) deadlines_.erase({waiter.reserve.deadline, waiter.reserve.number});
-  --waiter.queue->waiters;
+  Queue& queue = *waiter.queue;
+  --queue.waiters;
+  if (waiter.reserve.waits && --queue.waiting == 0 && queue.told > 0) sated_.insert(queue.topic);
   own_ -= waiter.reserve.own ? 1 : 0;
   waiters_.erase(waiter.reserve.number);
+}
+
+void Waiters::TellHungry(Queue& queue) {
+  const auto spread = static_cast<uint32_t>(queue.sources.size());
+  if (!tells_ || spread <= queue.told) return;
+  queue.told = spread;
+  claims_.SetHungry(queue.topic, spread, true);
+}
+
+void Waiters::TellSated(Queue& queue) {
+  if (queue.told > 0) claims_.SetHungry(queue.topic, std::exchange(queue.told, 0), false);
+}
+
+void Waiters::TellSated() {
+  for (const std::string& topic : std::exchange(sated_, {})) {
+    const auto at = queues_.find(topic);
+    if (at != queues_.end() && at->second.waiting == 0) TellSated(at->second);
+  }
 }
 
 }  // namespace tocsin

@@ -33,6 +33,14 @@ void Histogram::Snapshot::Add(const Snapshot& other) {
   sum_seconds += other.sum_seconds;
 }
 
+Histogram::Snapshot Histogram::Snapshot::Since(const Snapshot& earlier) const {
+  Snapshot since;
+  for (size_t i = 0; i < kBuckets; ++i) since.buckets[i] = buckets[i] - earlier.buckets[i];
+  since.count = count - earlier.count;
+  since.sum_seconds = sum_seconds - earlier.sum_seconds;
+  return since;
+}
+
 double Histogram::Snapshot::Quantile(double q) const {
   if (count == 0) return 0;
   const double rank = std::clamp(q, 0.0, 1.0) * static_cast<double>(count);

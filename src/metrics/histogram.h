@@ -31,6 +31,8 @@ class Histogram {
     double sum_seconds = 0;
 
     void Add(const Snapshot& other);
+    /// What was recorded since an earlier snapshot of the same histogram.
+    Snapshot Since(const Snapshot& earlier) const;
     /// In seconds; 0 if nothing was recorded. `q` from 0 to 1.
     double Quantile(double q) const;
   };

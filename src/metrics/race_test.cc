@@ -1,6 +1,8 @@
 // Many threads record, create, drop and scrape at once: nothing recorded is lost, and TSan has nothing to say.
 #include <atomic>
 #include <latch>
+#include <optional>
+#include <semaphore>
 #include <thread>
 #include <vector>
 
@@ -69,6 +71,29 @@ TEST(RegistryRace, AnotherThreadRendersWhileSeriesComeAndGo) {
     registry.GetCounter("in_total", "In.", {{"topic", topic}})->Add();
     if (i % 3 == 0) registry.DropSeries("topic", topic);
   }
+}
+
+// Shards abandon scrapes: they must not wait for another scrape's collectors.
+TEST(RegistryRace, AnAbandonedRenderingWaitsForNobody) {
+  Registry registry;
+  std::optional<Registry::Rendering> abandoned(registry);
+  std::latch collecting(1);
+  std::binary_semaphore given_up(0);
+  bool in_time = false;
+  auto registration = registry.AddCollector([&](Samples&) {
+    collecting.count_down();
+    in_time = given_up.try_acquire_for(std::chrono::seconds(10));
+  });
+  std::jthread scrape([&] { Registry::Rendering rendering(registry); });
+  collecting.wait();
+  abandoned.reset();
+  given_up.release();
+  scrape.join();
+  EXPECT_TRUE(in_time);
+  registration = {};
+  std::string text;
+  Registry::Rendering next(registry);
+  EXPECT_FALSE(next.Next(text));
 }
 
 }  // namespace

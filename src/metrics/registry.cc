@@ -14,9 +14,10 @@
 namespace tocsin::metrics {
 namespace {
 
-// The text format gets every power of two of microseconds from 16 us to 36 minutes; quantiles use the finer buckets.
-constexpr unsigned kShownFrom = 4;
-constexpr unsigned kShownTo = 31;
+// The powers of two of microseconds that the text format gets as bounds: all from 16 us to 17 s, and a few up to 36
+// minutes, because every bound is a line of every histogram. Quantiles use the finer buckets.
+constexpr unsigned kShownPowers[] = {4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                     16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 31};
 
 constexpr std::string_view kKindNames[] = {"counter", "gauge", "histogram"};  // in the order of Kind
 
@@ -82,11 +83,11 @@ void AppendSeries(std::string& out, std::string_view name, std::string_view labe
 }
 
 /// The text of each bound that is shown, in seconds.
-const std::array<std::string, kShownTo - kShownFrom + 1>& BoundTexts() {
+const std::array<std::string, std::size(kShownPowers)>& BoundTexts() {
   static const auto texts = [] {
-    std::array<std::string, kShownTo - kShownFrom + 1> bounds;
-    for (unsigned power = kShownFrom; power <= kShownTo; ++power) {
-      AppendNumber(bounds[power - kShownFrom], static_cast<double>(uint64_t{1} << power) / 1e6);
+    std::array<std::string, std::size(kShownPowers)> bounds;
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      AppendNumber(bounds[i], static_cast<double>(uint64_t{1} << kShownPowers[i]) / 1e6);
     }
     return bounds;
   }();
@@ -105,9 +106,9 @@ void AppendHistogram(std::string& out, std::string_view name, std::string_view l
   };
   uint64_t up_to = 0;
   size_t bucket = 0;
-  for (unsigned power = kShownFrom; power <= kShownTo; ++power) {
-    for (; bucket <= Histogram::BucketOf(uint64_t{1} << power); ++bucket) up_to += read.buckets[bucket];
-    line(BoundTexts()[power - kShownFrom], up_to);
+  for (size_t i = 0; i < std::size(kShownPowers); ++i) {
+    for (; bucket <= Histogram::BucketOf(uint64_t{1} << kShownPowers[i]); ++bucket) up_to += read.buckets[bucket];
+    line(BoundTexts()[i], up_to);
   }
   line("+Inf", read.count);
   AppendSeries(out, fmt::format("{}_sum", name), labels);
@@ -276,9 +277,7 @@ Registry::Rendering::Rendering(Registry& registry) : registry_(registry) {
 }
 
 Registry::Rendering::~Rendering() {
-  if (ended_) return;
-  const std::lock_guard collecting(registry_.collect_mutex_);
-  --registry_.renderings_;
+  if (!ended_) --registry_.renderings_;
 }
 
 void Registry::Rendering::End() {

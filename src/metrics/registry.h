@@ -9,6 +9,7 @@
 // they tell of.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -96,8 +97,8 @@ class Registry {
   class Rendering {
    public:
     explicit Rendering(Registry& registry);
-    /// One that was not rendered to its end leaves what the collectors said to the next: freeing it takes long if there
-    /// are many topics.
+    /// One that was not rendered to its end leaves what the collectors said to the next, because freeing it takes long
+    /// if there are many topics. It takes no lock either, because collectors may be running.
     ~Rendering();
     Rendering(const Rendering&) = delete;
     Rendering& operator=(const Rendering&) = delete;
@@ -138,10 +139,11 @@ class Registry {
   std::mutex mutex_;  // guards families_; taken after collect_mutex_ by whoever takes both
   std::map<std::string, Family, std::less<>> families_;
 
+  std::atomic<size_t> renderings_ = 0;  // under way; raised, and acted upon, under collect_mutex_
+
   std::mutex collect_mutex_;  // guards the rest, and is held while collectors run
   std::map<uint64_t, Collector> collectors_;
   uint64_t next_collector_ = 1;
-  size_t renderings_ = 0;                                       // under way
   std::map<std::string, Collected, std::less<>> collected_;     // by family; empty if there are none
   std::vector<std::unique_ptr<const Table>> collected_tables_;  // that these refer to
 };

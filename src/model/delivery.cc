@@ -28,10 +28,14 @@ constexpr DeliveryField kFields[] = {
      "The name of the secret that signs requests; the server keeps the secret itself. Empty: no signature."},
     {"timeout_ms", "webhook kafka rabbitmq", kMillis, 100, 600'000, "5000",
      "How long the receiver may take to confirm."},
+    {"outage_ms", "", kMillis, 0, 2'592'000'000, "86400000",
+     "How long jobs wait for a receiver that cannot be reached and keep their attempts. Then each try costs one."},
     {"batch", "webhook", kNumber, 1, 1000, "1",
      "Jobs in one request. More than 1: a JSON list, answered with an outcome for each."},
-    {"retry_4xx", "webhook", kFlag, 0, 0, "false",
-     "Whether the answers 400 to 499 are tried again too, instead of making the job a dead letter at once."},
+    {"final_statuses", "webhook", kText, 0, kNameMax, "410",
+     "Statuses that make the job a dead letter at once, such as 410,422; 4xx: 400 to 499, except 408, 425 and 429. "
+     "Others are tried again."},
+    {"retry_4xx", "webhook", kFlag, 0, 0, "false", "Whether no status is final, whatever final_statuses says."},
     {"kafka_topic", "kafka", kText, 1, kNameMax, "ready_{topic}",
      "The topic of Kafka. {topic}, {key}, {id} and {header:NAME} stand for what the job has."},
     {"kafka_key", "kafka", kText, 0, kTextMax, "{key}",
@@ -122,6 +126,24 @@ uint64_t Delivery::Number(std::string_view name) const {
 }
 
 bool Delivery::Flag(std::string_view name) const { return Text(name) == "true"; }
+
+std::string PlaceOf(const Delivery& delivery) {
+  const auto text = [&delivery](std::string_view name) {
+    return FindDeliveryField(delivery.sink, name) == nullptr ? std::string_view() : delivery.Text(name);
+  };
+  if (const std::string_view url = text("url"); !url.empty()) {
+    const size_t scheme = url.find("://");
+    const size_t authority = scheme == std::string_view::npos ? 0 : scheme + 3;
+    std::string_view host = url.substr(authority, url.find_first_of("/?#", authority) - authority);
+    host.remove_prefix(host.rfind('@') + 1);  // npos + 1 is 0
+    return std::string(url.substr(0, authority)).append(host);
+  }
+  std::string place;
+  for (const std::string_view name : {"kafka_topic", "exchange", "routing_key"}) {
+    if (!text(name).empty()) place.append(place.empty() ? "" : " ").append(text(name));
+  }
+  return place;
+}
 
 void Apply(const DeliveryChange& change, Delivery& delivery) {
   if (change.sink) {

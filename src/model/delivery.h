@@ -31,6 +31,10 @@ struct Delivery {
   friend bool operator==(const Delivery&, const Delivery&) = default;
 };
 
+/// Where jobs go, for the log: the scheme and the authority of a URL, whose rest may be a secret, or the names that a
+/// broker knows.
+std::string PlaceOf(const Delivery& delivery);
+
 /// A change of a delivery: another sink begins with its defaults; for the same one, what is not named keeps its value.
 struct DeliveryChange {
   std::optional<std::string> sink;  // "pull", or a sink's name

@@ -100,6 +100,15 @@ TEST(Delivery, AnotherSinkBeginsAnew) {
   EXPECT_EQ(delivery, Delivery{});
 }
 
+TEST(Delivery, ThePlaceIsNamedWithoutWhatMayBeASecret) {
+  EXPECT_EQ(PlaceOf(Webhook({{"url", "https://hooks.example.com:8443/T0/SECRET?key=SECRET"}})),
+            "https://hooks.example.com:8443");
+  EXPECT_EQ(PlaceOf(Webhook({{"url", "http://me:SECRET@[::1]:80"}})), "http://[::1]:80");
+  EXPECT_EQ(PlaceOf({.sink = "kafka", .settings = {{"kafka_topic", "orders"}}}), "orders");
+  EXPECT_EQ(PlaceOf({.sink = "rabbitmq", .settings = {}}), "ready_{topic}");
+  EXPECT_EQ(PlaceOf({.sink = "rabbitmq", .settings = {{"exchange", "x"}, {"routing_key", "r"}}}), "x r");
+}
+
 TEST(Delivery, ATopicWithASinkNeedsALeaseThatCanBeExtended) {
   Topic topic = DefaultTopic("t");
   topic.lease = Millis(2'999);

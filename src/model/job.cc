@@ -79,7 +79,7 @@ JobView ViewOf(const NewJob& job) {
 }
 
 void Append(JobBatch& batch, JobView job) {
-  char* at = batch.bytes.emplace_back(new char[CountedBytes(job) + job.reason.size()]).get();
+  char* at = batch.bytes.emplace_back(new char[CountedBytes(job) + job.reason.size() + job.holder.size()]).get();
   const auto keep = [&at](std::string_view& text) {
     char* begin = at;
     at = std::ranges::copy(text, at).out;
@@ -88,6 +88,7 @@ void Append(JobBatch& batch, JobView job) {
   keep(job.own_id);
   keep(job.key);
   keep(job.reason);
+  keep(job.holder);
   for (HeaderView& header : job.headers) {
     keep(header.name);
     keep(header.value);
@@ -96,8 +97,38 @@ void Append(JobBatch& batch, JobView job) {
   batch.jobs.push_back(std::move(job));
 }
 
-void KeepWithReason(JobBatch& batch, std::string_view text) {
-  std::erase_if(batch.jobs, [&](const JobView& job) { return !job.reason.contains(text); });
+std::optional<AmendOutcome> UnchangedOutcome(AmendKind kind, State state) {
+  const auto changes = [kind](auto... kinds) { return ((kind == kinds) || ...); };
+  switch (state) {
+    case State::kScheduled:
+      if (changes(AmendKind::kRedrive, AmendKind::kRevoke)) break;
+      return std::nullopt;
+    case State::kLeased:
+      if (kind == AmendKind::kRevoke) return std::nullopt;
+      return AmendOutcome::kInFlight;
+    case State::kDead:
+      if (!changes(AmendKind::kPayload, AmendKind::kRedrive, AmendKind::kRemove, AmendKind::kAttempts)) break;
+      return std::nullopt;
+    case State::kCancelled:
+      if (kind == AmendKind::kCancel) return AmendOutcome::kDone;
+      [[fallthrough]];
+    case State::kDone:
+      if (kind == AmendKind::kRemove) return std::nullopt;
+      break;
+  }
+  return AmendOutcome::kFinished;
+}
+
+bool IsAs(const Seen& seen, State state, uint32_t attempt, Time due, Timeline timeline) {
+  if (seen.state && state != *seen.state) return false;
+  if (seen.attempt && attempt != *seen.attempt) return false;
+  if (!seen.due || due == *seen.due) return true;
+  if (timeline == Timeline::kUtc || due == kNever || *seen.due == kNever) return false;
+  return due - *seen.due <= Millis(1) && *seen.due - due <= Millis(1);
+}
+
+uint32_t SlotFor(const JobRef& job, uint32_t slots) {
+  return job.uid != 0 ? SlotOf(job.uid) & (slots - 1) : SlotFor(job.key, job.id, slots);
 }
 
 uint32_t SlotFor(std::string_view key, std::string_view id, uint32_t slots) {
@@ -114,6 +145,11 @@ uint64_t Fingerprint(const NewJob& job) {
   hash = Mix64(hash ^ static_cast<uint64_t>(when), uint64_t{job.count} << 32 | job.max_attempts);
   hash = Mix64(hash, job.headers.size());
   for (const HeaderView& header : job.headers) hash = Hash64(header.value, Hash64(header.name, hash));
+  // Without the times of its past: those may be shown a millisecond off the next time.
+  const Restored* const past = job.restored.get();
+  if (past != nullptr && (past->dead || past->attempts > 0 || !past->reason.empty())) {
+    hash = Hash64(past->reason, Mix64(hash, uint64_t{past->attempts} << 1 | (past->dead ? 1 : 0)));
+  }
   return Hash64(job.payload, hash);
 }
 

@@ -6,15 +6,16 @@ namespace tocsin {
 namespace {
 
 // In the order of the enums.
-constexpr std::string_view kSubmitNames[] = {"accepted",      "duplicate",    "conflict",  "in_flight",
-                                             "over_capacity", "storage_full", "overloaded"};
-constexpr Code kSubmitCodes[] = {Code::kInternal,     Code::kInternal,    Code::kConflict,  Code::kConflict,
-                                 Code::kOverCapacity, Code::kStorageFull, Code::kOverloaded};
-constexpr std::string_view kAmendNames[] = {"done",          "in_flight",    "finished",  "unknown",
-                                            "over_capacity", "storage_full", "overloaded"};
-constexpr std::string_view kCountNames[] = {"counted",  "fired",   "repeated",  "not_counted",
-                                            "finished", "unknown", "overloaded"};
-constexpr std::string_view kSettleNames[] = {"ok", "dead", "stale", "overloaded"};
+constexpr std::string_view kSubmitNames[] = {"accepted",      "duplicate",    "conflict",   "in_flight",
+                                             "over_capacity", "storage_full", "overloaded", "unavailable"};
+constexpr Code kSubmitCodes[] = {Code::kInternal,     Code::kInternal,    Code::kConflict,   Code::kConflict,
+                                 Code::kOverCapacity, Code::kStorageFull, Code::kOverloaded, Code::kUnavailable};
+constexpr std::string_view kAmendNames[] = {"done",         "in_flight",         "finished",
+                                            "unknown",      "changed_meanwhile", "over_capacity",
+                                            "storage_full", "overloaded",        "unavailable"};
+constexpr std::string_view kCountNames[] = {"counted",  "fired",   "repeated",   "not_counted",
+                                            "finished", "unknown", "overloaded", "unavailable"};
+constexpr std::string_view kSettleNames[] = {"ok", "dead", "stale", "overloaded", "unavailable"};
 
 /// An outcome that a store made up has the last value.
 template <class T, size_t kSize, class Outcome>
@@ -44,8 +45,19 @@ std::optional<Error> RefusalOf(AmendOutcome outcome) {
   if (outcome == AmendOutcome::kStorageFull) {
     return Error{Code::kStorageFull, "the disk is full; nothing was changed", {}};
   }
+  if (outcome == AmendOutcome::kUnavailable) {
+    return Error{Code::kUnavailable, "the store failed for this job; whether it was changed is unknown", {}};
+  }
   if (outcome != AmendOutcome::kOverloaded) return std::nullopt;
   return Error{Code::kOverloaded, "the job's shard has too much to do; nothing was changed", {}};
+}
+
+std::optional<Error> RefusalOf(CountOutcome outcome) {
+  if (outcome == CountOutcome::kUnavailable) {
+    return Error{Code::kUnavailable, "the store failed for this job; whether the event was counted is unknown", {}};
+  }
+  if (outcome != CountOutcome::kOverloaded) return std::nullopt;
+  return Error{Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}};
 }
 
 }  // namespace tocsin

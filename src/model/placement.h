@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -25,18 +26,24 @@ struct Placement {
 };
 
 /// Nodes own, scan and fence slots in groups. The number of groups does not depend on the number of topics. It is a
-/// multiple of every number of shards that a node on a shared store may have.
+/// power of two from kGroups, unless somebody has chosen more, to kGroupsMax: a multiple of every number of shards that
+/// a node on a shared store may have.
 constexpr uint32_t kGroups = 64;
+constexpr uint32_t kGroupsMax = 4096;
 
-/// The next slots of a topic are in the next groups; agrees with Placement if the number of shards divides kGroups.
-constexpr uint32_t GroupOf(uint64_t topic_hash, uint32_t slot) {
-  return static_cast<uint32_t>((topic_hash % kGroups + slot) % kGroups);
+/// The next slots of a topic are in the next groups; agrees with Placement if the number of shards divides `groups`.
+constexpr uint32_t GroupOf(uint64_t topic_hash, uint32_t slot, uint32_t groups) {
+  return static_cast<uint32_t>((topic_hash % groups + slot) % groups);
 }
-inline uint32_t GroupOf(std::string_view topic, uint32_t slot) { return GroupOf(Hash64(topic), slot); }
+inline uint32_t GroupOf(std::string_view topic, uint32_t slot, uint32_t groups) {
+  return GroupOf(Hash64(topic), slot, groups);
+}
 
 /// The index of the owner in `ids`, which are sorted and not empty. Rendezvous hashing: a group belongs to the member
 /// with the highest hash of (member, group). If a member joins or leaves, only the groups that it gains or loses move.
 /// Every node computes the same.
 size_t OwnerOf(uint32_t group, std::span<const std::string> ids);
+/// The same for each of so many groups.
+std::vector<size_t> OwnersOf(uint32_t groups, std::span<const std::string> ids);
 
 }  // namespace tocsin

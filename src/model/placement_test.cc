@@ -124,14 +124,22 @@ TEST(Assignment, IsPinned) {
   EXPECT_EQ(owners, "cbbbbacbacbbcacabccacbcaccabcbbbbcbbcbbbcbbcaabbccbcbaabbabcbbac");
 }
 
+TEST(Assignment, OfAllGroupsIsThatOfEach) {
+  const std::vector<std::string> ids = Nodes(100, 3);
+  const std::vector<size_t> owners = OwnersOf(kGroupsMax, ids);
+  for (uint32_t group = 0; group < kGroupsMax; ++group) ASSERT_EQ(owners[group], OwnerOf(group, ids));
+}
+
 TEST(Assignment, GroupsAgreeWithThePlacementOnShards) {
-  for (uint32_t shards = 1; shards <= kGroups; shards *= 2) {
-    const Placement placement{shards};
-    for (const std::string_view topic : {"orders", "payments", "a", "mail/retries", "x-9"}) {
-      for (uint32_t slot = 0; slot < 1024; ++slot) {
-        const uint32_t group = GroupOf(topic, slot);
-        ASSERT_LT(group, kGroups);
-        EXPECT_EQ(group % shards, placement.ShardOf(placement.HomeOf(topic), slot)) << topic << ' ' << slot;
+  for (const uint32_t groups : {kGroups, kGroupsMax}) {
+    for (uint32_t shards = 1; shards <= kGroups; shards *= 2) {
+      const Placement placement{shards};
+      for (const std::string_view topic : {"orders", "payments", "a", "mail/retries", "x-9"}) {
+        for (uint32_t slot = 0; slot < 1024; ++slot) {
+          const uint32_t group = GroupOf(topic, slot, groups);
+          ASSERT_LT(group, groups);
+          ASSERT_EQ(group % shards, placement.ShardOf(placement.HomeOf(topic), slot)) << topic << ' ' << slot;
+        }
       }
     }
   }

@@ -84,6 +84,15 @@ void Template::Append(std::string& out, std::string_view topic, const JobView& j
   }
 }
 
+std::string Template::Beginning(std::string_view topic) const {
+  std::string text;
+  for (const Part& part : parts_) {
+    if (part.kind != Kind::kText && part.kind != Kind::kTopic) break;
+    text += part.kind == Kind::kText ? part.text : topic;
+  }
+  return text;
+}
+
 bool Template::DependsOnJob() const {
   return std::ranges::any_of(parts_,
                              [](const Part& part) { return part.kind != Kind::kText && part.kind != Kind::kTopic; });

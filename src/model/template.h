@@ -26,6 +26,9 @@ class Template {
   /// Appends the text for this job to `out`.
   void Append(std::string& out, std::string_view topic, const JobView& job) const;
 
+  /// What the text begins with for every job of the topic: all of it, if it does not depend on the job.
+  std::string Beginning(std::string_view topic) const;
+
   /// Whether jobs of the same topic can have different texts.
   bool DependsOnJob() const;
 

@@ -33,6 +33,13 @@ TEST(Template, EveryMarkStandsForWhatTheJobHas) {
   EXPECT_EQ(Filled("{header:region}.{topic}{key}-{id}x"), "eu.orderscustomer-3-order-7x");
 }
 
+TEST(Template, TheBeginningIsWhatNoJobDecides) {
+  const auto beginning = [](std::string_view text) { return Template::Parse("f", text).value().Beginning("orders"); };
+  EXPECT_EQ(beginning("ready_{topic}.x"), "ready_orders.x");
+  EXPECT_EQ(beginning("a{topic}b{key}c"), "aordersb");
+  EXPECT_EQ(beginning("{header:to}c"), "");
+}
+
 TEST(Template, WhatAJobLacksIsNothing) {
   JobView bare;
   bare.uid = 5;

@@ -14,7 +14,11 @@ namespace {
 constexpr Millis kPushLeaseMin = std::chrono::seconds(3);  // the server extends leases about once a second
 constexpr uint64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
+constexpr uint64_t kAlertAttemptsMax = 1'000'000;  // over kAttemptsMax: an alert that never comes
+
 constexpr uint64_t Ms(Millis time) { return static_cast<uint64_t>(time.count()); }
+
+constexpr uint64_t kAlertTimeMax = Ms(std::chrono::days(3650));
 
 uint64_t ToNumber(uint64_t value) { return value; }
 uint64_t ToNumber(Millis value) { return Ms(value); }
@@ -44,6 +48,22 @@ constexpr TopicSetting Setting(std::string_view name, std::string_view flag, Set
           }};
 }
 
+template <auto kMember>
+constexpr TopicSetting AlertSetting(std::string_view name, std::string_view flag, SettingKind kind, uint64_t max,
+                                    std::string_view doc) {
+  return {name,
+          flag,
+          kind,
+          0,
+          max,
+          doc,
+          [](const Topic& topic) { return ToNumber(topic.alerts.*kMember); },
+          [](Topic& topic, uint64_t value) {
+            using T = std::remove_reference_t<decltype(topic.alerts.*kMember)>;
+            topic.alerts.*kMember = FromNumber<T>(value);
+          }};
+}
+
 constexpr TopicSetting kSettings[] = {
     Setting<&Topic::slots>("slots", "slots", SettingKind::kNumber, 1, kSlotsMax,
                            "Partitions, a power of two. Fixed when the topic is created."),
@@ -65,6 +85,28 @@ constexpr TopicSetting kSettings[] = {
                                "How long a done or cancelled job can still be looked up."),
     Setting<&Topic::paused>("paused", "paused", SettingKind::kFlag, 0, 1,
                             "Whether delivery is stopped. Everything else works."),
+    AlertSetting<&AlertLimits::due_jobs>("alert_due_jobs", "alert-due-jobs", SettingKind::kNumber, kAnyNumber,
+                                         "An alert is raised if more due jobs wait. 0: the node's alerts.due_jobs."),
+    AlertSetting<&AlertLimits::late>(
+        "alert_late_ms", "alert-late", SettingKind::kMillis, kAlertTimeMax,
+        "An alert is raised if the first due job waits longer. 0: the node's alerts.late."),
+    AlertSetting<&AlertLimits::stalled>(
+        "alert_stalled_ms", "alert-stalled", SettingKind::kMillis, kAlertTimeMax,
+        "An alert is raised if due jobs wait and none is delivered for so long. 0: the node's alerts.stalled."),
+    AlertSetting<&AlertLimits::attempts>("alert_attempts", "alert-attempts", SettingKind::kNumber, kAlertAttemptsMax,
+                                         "An alert is raised if a job fails so often. 0: the node's alerts.attempts."),
+    AlertSetting<&AlertLimits::push_failures>(
+        "alert_push_failures", "alert-push-failures", SettingKind::kNumber, kAnyNumber,
+        "An alert is raised if so many pushes in a row fail. 0: the node's alerts.push_failures."),
+    AlertSetting<&AlertLimits::dead_jobs>("alert_dead_jobs", "alert-dead-jobs", SettingKind::kNumber, kAnyNumber,
+                                          "An alert is raised if there are more dead letters. 0: the node's "
+                                          "alerts.dead_jobs."),
+    AlertSetting<&AlertLimits::future_jobs>(
+        "alert_future_jobs", "alert-future-jobs", SettingKind::kNumber, kAnyNumber,
+        "An alert is raised if a coming minute holds more jobs, more than any drained. 0: the "
+        "node's alerts.future_jobs."),
+    AlertSetting<&AlertLimits::off>("alerts_off", "alerts-off", SettingKind::kFlag, 1,
+                                    "Whether the topic raises no alerts at all."),
 };
 
 /// C0, DEL and C1 (two bytes in UTF-8), of valid UTF-8.
@@ -94,6 +136,13 @@ Status ValidateName(std::string_view field, std::string_view name) {
 }
 
 std::span<const TopicSetting> TopicSettings() { return kSettings; }
+
+size_t SettingsToKeep(const Topic& topic, std::span<const TopicSetting> settings, size_t least) {
+  const Topic defaults;
+  size_t keep = settings.size();
+  while (keep > least && settings[keep - 1].get(topic) == settings[keep - 1].get(defaults)) --keep;
+  return keep;
+}
 
 const TopicSetting* FindTopicSetting(std::string_view name) {
   const auto* const found = std::ranges::find(kSettings, name, &TopicSetting::name);
@@ -130,7 +179,7 @@ std::unexpected<Error> NoSuchTopic(std::string_view topic) {
 }
 
 std::unexpected<Error> TooManyTopics(uint64_t most) {
-  return FailField(Code::kOverCapacity, "topic", "{} topics exist: no more are allowed (limits.topics)", most);
+  return FailField(Code::kOverCapacity, "topic", "there may be no more topics than {} (limits.topics)", most);
 }
 
 Status Validate(const Topic& topic) {

@@ -23,6 +23,20 @@ namespace tocsin {
 constexpr uint32_t kCountMax = 100'000;
 constexpr uint32_t kAttemptsMax = 1000;
 
+/// When a topic raises alerts (core/alert_rules.h). 0: as the node says.
+struct AlertLimits {
+  uint64_t due_jobs = 0;
+  Millis late{0};
+  Millis stalled{0};
+  uint32_t attempts = 0;
+  uint64_t push_failures = 0;  // in a row
+  uint64_t dead_jobs = 0;
+  uint64_t future_jobs = 0;
+  bool off = false;  // it raises none
+
+  friend bool operator==(const AlertLimits&, const AlertLimits&) = default;
+};
+
 struct Topic {
   std::string name;
   uint32_t slots = 8;
@@ -35,6 +49,7 @@ struct Topic {
   uint32_t count_limit = 1;
   Millis retention{0};
   bool paused = false;
+  AlertLimits alerts;
   uint64_t version = 0;  // rises with each change; set by the service
   Delivery delivery;     // pull, or a sink
 
@@ -66,6 +81,9 @@ struct TopicSetting {
 
 /// In the order in which the stores keep them: a new one goes to the end, and none is ever removed.
 std::span<const TopicSetting> TopicSettings();
+/// How many of `settings` a store has to keep of this topic, `least` at least: those that follow have their defaults.
+/// So a program that does not know the last ones reads the topics that do not use them.
+size_t SettingsToKeep(const Topic& topic, std::span<const TopicSetting> settings, size_t least);
 /// Null if there is none of that name.
 const TopicSetting* FindTopicSetting(std::string_view name);
 /// kInvalidArgument, with the range, if the setting cannot have this value.

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/episode.h"
+
 namespace tocsin::net {
 
 Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
@@ -12,10 +16,30 @@ Budget::Budget(size_t bytes_max, metrics::Registry& metrics)
                     static_cast<double>(bytes()));
       })) {}
 
+Error Budget::NoRoom() const {
+  NoteOverload("requests and answers under way take all the memory that they may take");
+  return {Code::kOverloaded,
+          fmt::format("the requests and answers under way take up the {} bytes that they may take together; try again",
+                      bytes_max_),
+          {}};
+}
+
+Account Budget::AccountOf(std::string_view client) {
+  const std::lock_guard lock(mutex_);
+  if (accounts_.size() > accounts_max_) {
+    std::erase_if(accounts_, [](const auto& each) { return each.second.expired(); });
+    accounts_max_ = 2 * accounts_.size() + 16;
+  }
+  auto& kept = accounts_.try_emplace(std::string(client)).first->second;
+  Account account = kept.lock();
+  if (!account) kept = account = std::make_shared<std::atomic<size_t>>(0);
+  return account;
+}
+
 bool Charge::Reach(size_t bytes, const Account& account, size_t small) {
   const bool is_small = bytes <= small;
   if (bytes <= (is_small ? bytes_ : granted_)) return true;
-  if (bytes > budget_.bytes_max_ && may_be_oversized_) return ReachOversized(bytes);
+  if (oversized_ || (bytes > budget_.bytes_max_ && may_be_oversized_)) return ReachOversized(bytes);
   const size_t more = bytes - std::min(bytes, bytes_);
   const size_t before = budget_.bytes_.fetch_add(more, std::memory_order_relaxed);
   const bool too_many = bytes > Budget::kHeldBytes && before + more > budget_.bytes_max_ / 4 * 5;
@@ -38,7 +62,7 @@ bool Charge::Fits(size_t bytes, size_t others, const Account& account) const {
   const size_t all = others + bytes;
   if (all > bytes_max_ || (bytes > share_ && others > budget_.bytes_max_ / 2)) return false;
   if (!account || all <= bytes_max_ / 4 * 3) return true;
-  return account->load(std::memory_order_relaxed) - billed_ + bytes <= bytes_max_ / 4;
+  return account->load(std::memory_order_relaxed) - billed_ + bytes <= bytes_max_ - all;
 }
 
 bool Charge::ReachOversized(size_t bytes) {

@@ -3,28 +3,34 @@
 //
 // Threads: all shards share the Budget; one thread at a time uses a Charge, mostly its connection's.
 //
-// Invariants: the charges are at most `bytes_max` in all, plus small ones, plus one answer that is larger than
-// `bytes_max`, which could never be sent otherwise. Small charges are never refused: acks, cancels and health checks go
-// on while others wait. What the server works on is small up to kSmallBytes, unless all charges together are more than
-// five quarters of `bytes_max`. What waits for a client, such as an unfinished request or an answer that is not read,
-// is small only up to kHeldBytes: thousands of clients may let the server wait. Requests leave a quarter of the budget
-// to answers: refusing an answer is worse, because its work is done.
+// Invariants: the charges are at most `bytes_max` in all, plus small ones, plus one answer that could hardly be sent
+// otherwise: it is larger than `bytes_max`, or than half of it and cannot be had in parts (ReachWhole). Small charges
+// are never refused: acks, cancels and health checks go on while others wait. What the server works on is small up to
+// kSmallBytes, unless all charges together are more than five quarters of `bytes_max`. What waits for a client, such as
+// an unfinished request or an answer that is not read, is small only up to kHeldBytes: thousands of clients may let the
+// server wait. Requests leave a quarter of the budget to answers: refusing an answer is worse, because its work is
+// done.
 //
 // Shares: a request has a quarter of the budget and an answer an eighth. A larger one passes only while the others take
-// up no more than half. An access token has a quarter of what its charge may use; beyond that it leaves a quarter to
-// others. While others take up more than a quarter, a large transfer has less time (Connection::Hurried).
+// up no more than half. Every caller has an account: that of its access token, or else of its address. Together they
+// use the budget up to three quarters. Beyond that, a charge passes only if its account has no more than it leaves to
+// others, so some room is always left for the next one. While others take up more than a quarter, a large transfer has
+// to be faster (Connection::TransferIsLate).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
+#include "base/hash.h"
+#include "base/result.h"
 #include "metrics/registry.h"
 
 namespace tocsin::net {
 
-/// What the charges of one access token are, without those that are small. Null: the caller has none.
+/// What the charges of one access token or client address are, without those that are small. Null: has no share.
 using Account = std::shared_ptr<std::atomic<size_t>>;
 
 class Budget {
@@ -43,14 +49,26 @@ class Budget {
   bool IsTight(size_t own) const { return bytes() > bytes_max_ / 4 + own; }
   /// Whether a request of so many bytes more would find no room.
   bool IsFull(size_t more) const { return bytes() + more > requests_bytes_max(); }
+  /// The error for a request or an answer that finds no room.
+  Error NoRoom() const;
+  /// The account of callers without an access token: the same for all connections of a client.
+  Account AccountOf(std::string_view client);
+  /// How many clients it keeps accounts of.
+  size_t clients() const {
+    const std::lock_guard lock(mutex_);
+    return accounts_.size();
+  }
 
  private:
   friend class Charge;
 
   const size_t bytes_max_;
   std::atomic<size_t> bytes_ = 0;
-  std::atomic<size_t> oversized_bytes_ = 0;       // of the one answer over bytes_max; 0 if there is none
-  metrics::Registry::Registration registration_;  // last: ends before what it reads
+  std::atomic<size_t> oversized_bytes_ = 0;  // of the one answer that counts beside bytes_; 0 if there is none
+  mutable std::mutex mutex_;
+  TextMap<std::weak_ptr<std::atomic<size_t>>> accounts_;  // of clients; some are gone
+  size_t accounts_max_ = 0;                               // those that are gone are removed when there are more
+  metrics::Registry::Registration registration_;          // last: ends before what it reads
 };
 
 /// The share of one request or answer, until it is cleared or destroyed.
@@ -70,6 +88,11 @@ class Charge {
   /// caller's; one that was charged before stays until the charge is cleared.
   [[nodiscard]] bool Reach(size_t bytes, const Account& account = nullptr) {
     return Reach(bytes, account, Budget::kSmallBytes);
+  }
+  /// The same for an answer that its caller cannot ask for in parts. One that takes more than half of the budget counts
+  /// beside it, if that has no room; only one such answer does at a time.
+  [[nodiscard]] bool ReachWhole(size_t bytes, const Account& account = nullptr) {
+    return Reach(bytes, account) || (bytes > budget_.bytes_max_ / 2 && ReachOversized(bytes));
   }
   /// The same for what waits for the client from now on.
   [[nodiscard]] bool Hold(size_t bytes, const Account& account = nullptr) {

@@ -82,11 +82,12 @@ TEST(Budget, ALargeAnswerLeavesHalfToTheOthers) {
   EXPECT_TRUE(request.Reach(8 * kSmall));
 }
 
-TEST(Budget, AnAccessTokenLeavesAQuarterToTheOthers) {
+TEST(Budget, AnAccountLeavesAQuarterToTheOthers) {
   metrics::Registry metrics;
   Budget budget(64 * kSmall, metrics);
   const Account greedy = std::make_shared<std::atomic<size_t>>(0);
   const Account other = std::make_shared<std::atomic<size_t>>(0);
+  const Account third = std::make_shared<std::atomic<size_t>>(0);
   {
     std::vector<std::unique_ptr<Charge>> charges;
     const auto reach = [&](const Account& account) {
@@ -94,10 +95,11 @@ TEST(Budget, AnAccessTokenLeavesAQuarterToTheOthers) {
     };
     for (size_t i = 0; i < 12; ++i) EXPECT_TRUE(reach(greedy));
     EXPECT_FALSE(reach(greedy));
-    for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(reach(other)) << "its share is a quarter";
+    for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(reach(other)) << "it leaves as much as it takes";
     EXPECT_FALSE(reach(other));
     EXPECT_EQ(greedy->load(), 48 * kSmall);
-    EXPECT_EQ(other->load(), 16 * kSmall);
+    EXPECT_EQ(other->load(), 8 * kSmall);
+    EXPECT_TRUE(reach(third)) << "there is always room for the next one";
     charges.front()->Lower(3 * kSmall);
     EXPECT_EQ(greedy->load(), 47 * kSmall);
     Charge small(budget, Charge::For::kAnswer);
@@ -107,6 +109,33 @@ TEST(Budget, AnAccessTokenLeavesAQuarterToTheOthers) {
   EXPECT_EQ(greedy->load(), 0U);
   EXPECT_EQ(other->load(), 0U);
   EXPECT_EQ(budget.bytes(), 0U);
+}
+
+TEST(Budget, TheConnectionsOfAClientShareAnAccount) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  const Account account = budget.AccountOf("10.0.0.1");
+  std::vector<std::unique_ptr<Charge>> slow;
+  while (slow.emplace_back(std::make_unique<Charge>(budget, Charge::For::kAnswer))
+             ->Reach(8 * kSmall, budget.AccountOf("10.0.0.1"))) {
+    ASSERT_LE(slow.size(), 6U) << "readers without a token take all that there is";
+  }
+  EXPECT_EQ(account->load(), 48 * kSmall);
+  Charge other(budget, Charge::For::kAnswer);
+  EXPECT_TRUE(other.Reach(8 * kSmall, budget.AccountOf("10.0.0.2")));
+}
+
+TEST(Budget, ForgetsTheAccountsOfClientsThatAreGone) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  const Account kept = budget.AccountOf("kept");
+  std::weak_ptr<std::atomic<size_t>> gone;
+  for (int i = 0; i < 1'000; ++i) {
+    gone = budget.AccountOf(std::to_string(i));
+    EXPECT_TRUE(gone.expired());
+  }
+  EXPECT_LE(budget.clients(), 20U);
+  EXPECT_EQ(budget.AccountOf("kept"), kept);
 }
 
 TEST(Budget, IsTightWhileOthersTakeMoreThanAQuarter) {
@@ -161,6 +190,36 @@ TEST(Budget, LetsOneAnswerPassThatIsLargerThanAll) {
   EXPECT_EQ(budget.bytes(), 2 * kSmall);
 }
 
+TEST(Budget, AnAnswerInOnePieceIsNeverRefusedByAnIdleBudget) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  const Account account = std::make_shared<std::atomic<size_t>>(0);
+  Charge others(budget, Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(kSmall + 1));
+  for (size_t size = kSmall; size < 80 * kSmall; size += kSmall) {
+    Charge whole(budget, Charge::For::kAnswer);
+    EXPECT_TRUE(whole.ReachWhole(size / 2, account)) << size;
+    EXPECT_TRUE(whole.ReachWhole(size, account)) << size;
+    EXPECT_EQ(budget.bytes(), size + kSmall + 1);
+    EXPECT_EQ(whole.bytes(), size);
+    Charge second(budget, Charge::For::kAnswer);
+    EXPECT_EQ(second.ReachWhole(70 * kSmall, account), size < 47 * kSmall) << "one at a time " << size;
+    second.Clear();
+    whole.Lower(size - kSmall / 2);
+    EXPECT_EQ(budget.bytes(), size + kSmall - kSmall / 2 + 1);
+    whole.Clear();
+    EXPECT_EQ(budget.bytes(), kSmall + 1);
+    EXPECT_EQ(account->load(), 0U);
+  }
+  Charge filling(budget, Charge::For::kAnswer);
+  ASSERT_TRUE(filling.Reach(60 * kSmall));
+  Charge whole(budget, Charge::For::kAnswer);
+  EXPECT_FALSE(whole.ReachWhole(32 * kSmall)) << "one that is not so large waits for its turn";
+  EXPECT_TRUE(whole.ReachWhole(33 * kSmall));
+  EXPECT_TRUE(whole.Reach(34 * kSmall)) << "it goes on beside the budget";
+  EXPECT_EQ(budget.bytes(), 95 * kSmall + 1);
+}
+
 TEST(Budget, AChargeTakesOverAnother) {
   metrics::Registry metrics;
   Budget budget(64 * kSmall, metrics);
@@ -190,6 +249,22 @@ TEST(Budget, AChargeTakesOverAnother) {
   }
   EXPECT_EQ(budget.bytes(), 0U);
   EXPECT_EQ(one->load(), 0U);
+}
+
+TEST(Budget, WhatWasForcedIsNotGranted) {
+  metrics::Registry metrics;
+  Budget budget(64 * kSmall, metrics);
+  Charge others(budget, Charge::For::kAnswer);
+  ASSERT_TRUE(others.Reach(64 * kSmall));
+  Charge answer(budget, Charge::For::kAnswer);
+  answer.Force(2 * Budget::kHeldBytes);
+  EXPECT_EQ(budget.bytes(), 64 * kSmall + 2 * Budget::kHeldBytes);
+  EXPECT_FALSE(answer.Hold(2 * Budget::kHeldBytes)) << "nobody has checked whether there is room";
+  others.Lower(0);
+  EXPECT_TRUE(answer.Hold(2 * Budget::kHeldBytes));
+  answer.Force(3 * Budget::kHeldBytes);
+  ASSERT_TRUE(others.Reach(63 * kSmall));
+  EXPECT_TRUE(answer.Hold(3 * Budget::kHeldBytes)) << "there was room for nearly as much";
 }
 
 TEST(Budget, AChargeTakesOverOneThatIsLargerThanAll) {

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <exception>
-#include <vector>
 
 #include <poll.h>
 
 #include "base/log.h"
+#include "base/turn_share.h"
 
 namespace tocsin::net {
 namespace {
@@ -16,18 +16,55 @@ using boost::system::error_code;
 constexpr Millis kTick{1'000};  // how late a deadline may be noticed
 constexpr Millis kLingerTime{2'000};
 
+/// What tells one client from another. Of an IPv6 address only the network counts, because its machines choose the
+/// rest.
+std::string ClientOf(const Socket& socket) {
+  error_code error;
+  const auto address = socket.remote_endpoint(error).address();
+  if (error) return {};
+  if (address.is_v4()) return address.to_string();
+  const auto v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, v6).to_string();
+  constexpr size_t kNetworkBytes = 8;
+  const auto bytes = v6.to_bytes();
+  return {bytes.begin(), bytes.begin() + kNetworkBytes};
+}
+
+void LogUnknown() noexcept {
+  try {
+    LogError("closed a connection because its handler threw an unknown exception (a bug; please report it)");
+  } catch (...) {
+    return;  // there is no memory for a line; the metric counts it
+  }
+}
+
 }  // namespace
 
 Connection::Connection(Door& door, Socket socket, ConnectionPass pass)
-    : socket_(std::move(socket)), door_(door), pass_(std::move(pass)) {}
+    : socket_(std::move(socket)),
+      door_(door),
+      pass_(std::move(pass)),
+      client_account_(door.budget().AccountOf(ClientOf(socket_))) {}
 
 void Connection::Close() {
   if (!std::exchange(open_, false)) return;
-  OnClose();
+  try {
+    OnClose();
+  } catch (...) {
+    Caught();  // the socket and the place among the connections are given back nevertheless
+  }
   error_code ignored;
   socket_.close(ignored);
   pass_.reset();
   door_.Remove(*this);
+}
+
+std::string Connection::Peer() const {
+  error_code error;
+  const auto peer = socket_.remote_endpoint(error);
+  if (error) return "?";
+  const std::string host = peer.address().to_string();
+  return fmt::format("{}:{}", peer.address().is_v6() ? "[" + host + "]" : host, peer.port());
 }
 
 void Connection::Cut() {
@@ -60,21 +97,31 @@ bool Connection::PeerHasClosed() const {
 
 Deadline::TimePoint Connection::After(Millis time) const { return door_.loop().clock().IoNow() + time; }
 
-Deadline::TimePoint Connection::Hurried(Deadline::TimePoint now, const Charge& charge) const {
+bool Connection::TransferIsLate(const Deadline& deadline, Deadline::TimePoint now, const Charge& charge) const {
   const bool hurried = charge.bytes() > Budget::kHeldBytes && door_.budget().IsTight(charge.bytes());
-  return hurried ? now + (Deadline::kMovedTime - Deadline::kHurriedTime) : now;
+  return hurried ? deadline.HasPassedHurried(now) : deadline.HasPassed(now);
+}
+
+void Connection::CloseFailed() noexcept {
+  try {
+    Close();
+  } catch (...) {
+    Caught();
+  }
 }
 
 void Connection::Caught() noexcept {
   failed_ = true;
   door_.exceptions_->Add();
   try {
-    throw;
-  } catch (const std::exception& exception) {
-    LogError("closed a connection because its handler threw an exception (a bug; please report it): {}",
-             exception.what());
+    try {
+      throw;
+    } catch (const std::exception& exception) {
+      LogError("closed a connection because its handler threw an exception (a bug; please report it): {}",
+               exception.what());
+    }
   } catch (...) {
-    LogError("closed a connection because its handler threw an unknown exception (a bug; please report it)");
+    LogUnknown();
   }
 }
 
@@ -141,20 +188,26 @@ void Door::Tick() {
 
 void Door::Expire() {
   const auto now = loop_.clock().IoNow();
-  std::vector<std::shared_ptr<Connection>> late;
+  late_.clear();
   for (const auto& [connection, owned] : connections_) {
-    if (connection->IsLate(now) || connection->linger_deadline_.HasPassed(now)) late.push_back(owned);
+    if (IsLate(*connection, now)) late_.push_back(owned);
   }
-  for (const auto& connection : late) {
-    connection->Guard([&] { connection->lingering() ? connection->Close() : connection->TimeOut(); });
-  }
+  if (!std::exchange(expiring_, true)) ExpireSome();
 }
 
-Error Door::NoRoom() const {
-  return {Code::kOverloaded,
-          fmt::format("the requests and answers under way take up the {} bytes that they may take together; try again",
-                      budget_.bytes_max()),
-          {}};
+void Door::ExpireSome() {
+  TurnShare share(loop_.clock());
+  share.Begin();
+  while (!late_.empty()) {
+    const auto connection = late_.back().lock();
+    late_.pop_back();
+    // It may have been heard of meanwhile.
+    if (connection && connection->open() && IsLate(*connection, loop_.clock().IoNow())) {
+      connection->Guard([&] { connection->lingering() ? connection->Close() : connection->TimeOut(); });
+    }
+    if (share.Did()) return loop_.Post([this] { ExpireSome(); });
+  }
+  expiring_ = false;
 }
 
 Error TooManyConnections(size_t connections_max) {

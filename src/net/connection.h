@@ -7,14 +7,16 @@
 // write, an answer).
 //
 // Invariant: no exception leaves a connection. Whatever enters one (Asio, a posted task, its Door, an answer to one of
-// its calls) does so through Guard or Handler. An exception ends that connection alone.
+// its calls) does so through Guard or Handler. An exception ends that connection alone, also one of OnClose.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -29,31 +31,60 @@ namespace tocsin::net {
 class Door;
 
 /// When a connection has to have done something. A transfer may take long as long as it moves: its deadline begins
-/// again with every kMovedBytes.
+/// again with every kMovedBytes. If it is in a hurry, it has to move an eighth of what it holds in kHurriedTime, and
+/// kMovedBytes at least: however large it is, it ends within eight times that.
 class Deadline {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr size_t kMovedBytes = 64 << 10;
-  static constexpr Millis kMovedTime{60'000};   // for each of them
-  static constexpr Millis kHurriedTime{5'000};  // the same for a large transfer while the budget is tight for others
+  static constexpr Millis kMovedTime{60'000};  // for each of them
+  static constexpr Millis kHurriedTime{
+      5'000};  // for each step of a large transfer while the budget is tight for others
+  static constexpr size_t kHurriedSteps = 8;
 
   void Set(TimePoint at) {
-    at_ = at;
-    moved_ = 0;
+    at_ = step_at_ = at;
+    moved_ = stepped_ = 0;
   }
-  /// Sets it, unless it is set and fewer than kMovedBytes have moved since.
-  void Extend(TimePoint at) {
-    if (!IsSet() || moved_ >= kMovedBytes) Set(at);
+  /// Sets it, unless it is set and fewer than kMovedBytes have moved since. `held`: the memory of the transfer.
+  void Extend(TimePoint at, size_t held) {
+    if (!IsSet()) return Set(at);
+    if (moved_ >= kMovedBytes) {
+      at_ = at;
+      moved_ = 0;
+    }
+    if (stepped_ >= std::max(kMovedBytes, held / kHurriedSteps)) {
+      step_at_ = at;
+      stepped_ = 0;
+    }
   }
   /// Bytes of the transfer arrived or left.
-  void Moved(size_t bytes) { moved_ += bytes; }
+  void Moved(size_t bytes) {
+    moved_ += bytes;
+    stepped_ += bytes;
+  }
   void Clear() { Set(TimePoint::max()); }
+  /// The time that is left does not run until Resume: the connection waits for the server.
+  void Pause(TimePoint now) {
+    left_ = std::exchange(at_, TimePoint::max()) - now;
+    step_left_ = std::exchange(step_at_, TimePoint::max()) - now;
+  }
+  void Resume(TimePoint now) {
+    at_ = now + left_;
+    step_at_ = now + step_left_;
+  }
   bool IsSet() const { return at_ != TimePoint::max(); }
   bool HasPassed(TimePoint now) const { return now >= at_; }
+  /// The same for one that is in a hurry.
+  bool HasPassedHurried(TimePoint now) const { return HasPassed(now) || now + (kMovedTime - kHurriedTime) >= step_at_; }
 
  private:
   TimePoint at_ = TimePoint::max();
-  size_t moved_ = 0;  // since it was set
+  TimePoint step_at_ = TimePoint::max();  // kMovedTime after the last step
+  size_t moved_ = 0;                      // since at_ was set
+  size_t stepped_ = 0;                    // since step_at_ was
+  TimePoint::duration left_{};            // while it is paused
+  TimePoint::duration step_left_{};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -76,6 +107,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Closes, and counts it: there is no room for what would have to wait for the client.
   void Cut();
   bool open() const { return open_; }
+  /// The client's address and port; "?" if it has gone.
+  std::string Peer() const;
 
   /// Runs `work`. If that throws, the exception is logged and counted, and the connection is closed when the outermost
   /// Guard ends: the code between the two may still use what Close gives back.
@@ -90,7 +123,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     if (!outermost) return;
     guarded_ = false;
-    if (failed_) Close();
+    if (failed_) CloseFailed();
   }
 
   /// `work` as a handler of Asio or a task of the loop: guarded, and keeps the connection alive.
@@ -112,8 +145,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Whether the client closed its sending side, also if unread bytes are before that end.
   bool PeerHasClosed() const;
   Deadline::TimePoint After(Millis time) const;
-  /// `now` for the deadline of a transfer: later than it is, if the transfer has to hurry.
-  Deadline::TimePoint Hurried(Deadline::TimePoint now, const Charge& charge) const;
+  /// Whether the deadline of a transfer has passed. It has to hurry if it is large and others need memory.
+  bool TransferIsLate(const Deadline& deadline, Deadline::TimePoint now, const Charge& charge) const;
+  /// For a caller without an access token.
+  const Account& client_account() const { return client_account_; }
 
   Socket socket_;
 
@@ -122,10 +157,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Logs and counts the exception that is being handled.
   void Caught() noexcept;
+  void CloseFailed() noexcept;
   void Discard();
 
   Door& door_;
   ConnectionPass pass_;
+  const Account client_account_;
   Deadline linger_deadline_;
   bool open_ = true;
   bool guarded_ = false;
@@ -143,7 +180,8 @@ class Door {
   void Accept(Socket socket, ConnectionPass pass);
   /// Closes idle connections and lets the others finish what is under way; `done` runs when none is left.
   void Drain(Task done);
-  /// Times out what is late. Called every second; tests call it themselves.
+  /// Times out what is late: some of it now, if there is much, and the rest in later turns. Called every second; tests
+  /// call it themselves.
   void Expire();
 
   // For connections.
@@ -151,7 +189,7 @@ class Door {
   Budget& budget() { return budget_; }
   bool draining() const { return draining_; }
   /// The error for a request or an answer that finds no room in the budget.
-  Error NoRoom() const;
+  Error NoRoom() const { return budget_.NoRoom(); }
   void CountParked(int by) { parked_->Add(by); }
   /// Reserves that wait, over all shards.
   size_t parked() const { return static_cast<size_t>(parked_->Value()); }
@@ -169,6 +207,10 @@ class Door {
   friend class Connection;
 
   void Remove(Connection& connection);
+  void ExpireSome();
+  bool IsLate(const Connection& connection, Deadline::TimePoint now) const {
+    return connection.IsLate(now) || connection.linger_deadline_.HasPassed(now);
+  }
   void Tick();
   void TellIfDrained();
 
@@ -176,6 +218,8 @@ class Door {
   Budget& budget_;
   boost::asio::steady_timer tick_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::vector<std::weak_ptr<Connection>> late_;  // to be timed out, by ExpireSome
+  bool expiring_ = false;                        // it is under way, or posted
   std::shared_ptr<metrics::Gauge> open_;
   std::shared_ptr<metrics::Gauge> parked_;
   std::shared_ptr<metrics::Counter> exceptions_;

@@ -4,6 +4,7 @@
 
 #include <boost/asio/write.hpp>
 
+#include "base/episode.h"
 #include "base/log.h"
 
 namespace tocsin::net {
@@ -134,6 +135,7 @@ void Listener::Accepted(size_t shard, Socket socket) {
 }
 
 void Listener::Refuse(Socket socket) {
+  NoteOverload("limits.connections is reached");
   if (*refusing_ >= kRefusalsMax) return;
   // The socket belongs to a shard's io_context, but the listener's thread serves refusals.
   error_code error;

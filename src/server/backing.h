@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,10 +16,12 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "config/config.h"
+#include "core/alert_watch.h"
 #include "core/cluster.h"
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 #include "spi/coordinator.h"
+#include "spi/push_memory.h"
 #include "spi/shared_store.h"
 #include "spi/store.h"
 
@@ -33,6 +36,7 @@ struct BackingParts {
   net::AsioLoop& main_loop;
   std::vector<net::AsioLoop*> loops;  // of the shards
   Member self;
+  PushMemory& push_memory;
 };
 
 class Backing {
@@ -46,8 +50,12 @@ class Backing {
   /// Null for a store of this node alone.
   virtual SharedStore* shared_store(uint32_t /*shard*/) { return nullptr; }
   virtual std::shared_ptr<Cluster> cluster() = 0;
+  /// The store's use of memory and disk, as far as it is this node's own. Thread-safe.
+  virtual NodeReading Read() { return {}; }
   /// A line for the start-up message.
   virtual std::string Describe() const = 0;
+  /// How many jobs Open found. Nothing if other nodes use the store too.
+  virtual std::optional<uint64_t> jobs_recovered() const { return std::nullopt; }
 
   /// The loops are about to run.
   virtual void Start() = 0;

@@ -6,20 +6,25 @@
 #include "base/log.h"
 #include "model/placement.h"
 #include "server/backing.h"
+#include "server/memory_plan.h"
 #include "server/ownership.h"
 #include "storage/journal/open.h"
+#include "storage/journal/topic_room.h"
 
 namespace tocsin {
 namespace {
 
-journal::Options JournalOptions(const Config& config) {
+journal::Options JournalOptions(const Config& config, PushMemory& push_memory) {
   return {.folder = config.data_dir,
           .shards = static_cast<uint32_t>(config.shards),
           .durability = static_cast<journal::Durability>(config.durability),
           .sync_interval = config.durability_interval,
           .segment_bytes = config.journal_segment_size,
-          .memory_limit_bytes = config.memory_limit,
+          .memory_limit_bytes = MemoryPlan(config).jobs_bytes,
+          .push_memory = &push_memory,
           .topics = static_cast<size_t>(config.limits_topics),
+          .prewrite = config.clock == ClockKind::kReal,
+          .slow_sync = config.log_slow_sync,
           .begin_anew = config.begin_anew};
 }
 // The cast above: one order for both.
@@ -46,6 +51,16 @@ void WarnIfOthersMayWrite(const std::string& folder) {
           info.st_mode & 07777);
 }
 
+/// Topics beyond that number would be refused one day, long before limits.topics says so.
+void WarnIfTopicsDoNotFit(int topics, const journal::Journal& journal) {
+  const uint64_t fit = journal::TopicsThatFit(journal.segment_bytes(), journal.lanes());
+  if (static_cast<uint64_t>(topics) <= fit) return;
+  LogWarn(
+      "limits.topics is {}, but a segment of the journal has room for the settings of about {} topics with {} "
+      "shards: have fewer shards, lower limits.topics, or raise journal.segment_size, which a new data folder takes",
+      topics, fit, journal.lanes());
+}
+
 class JournalBacking final : public Backing {
  public:
   explicit JournalBacking(BackingParts parts)
@@ -55,20 +70,29 @@ class JournalBacking final : public Backing {
         file_system_(MakePosixFileSystem()) {}
 
   Status Open(const std::function<bool()>& /*go_on*/) override {
-    TOCSIN_ASSIGN(node_, journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config), parts_.clock));
+    TOCSIN_ASSIGN(node_, journal::NodeStore::Open(*file_system_, JournalOptions(parts_.config, parts_.push_memory),
+                                                  parts_.clock));
     WarnIfOthersMayWrite(parts_.config.data_dir);
+    WarnIfTopicsDoNotFit(parts_.config.limits_topics, node_->journal());
     for (uint32_t shard = 0; shard < parts_.loops.size(); ++shard) node_->Bind(shard, *parts_.loops[shard]);
     node_->Observe(parts_.metrics);
     return {};
   }
   Store& store(uint32_t shard) override { return node_->store(shard); }
   std::shared_ptr<Cluster> cluster() override { return cluster_; }
+  NodeReading Read() override {
+    return {.disk_full = !node_->journal().has_room(),
+            .memory_limit = MemoryPlan(parts_.config).jobs_bytes,
+            .memory_used = node_->memory_bytes()};
+  }
   std::string Describe() const override {
     return fmt::format("data     {} ({})", parts_.config.data_dir, Recovery(*node_));
   }
+  std::optional<uint64_t> jobs_recovered() const override { return node_->jobs_recovered(); }
   void Start() override {
     node_->Start();
     metrics_.members->Set(1);
+    metrics_.groups->Set(kGroups);
     metrics_.owned_groups->Set(kGroups);
   }
   void Leave(Task done) override { done(); }

@@ -45,6 +45,7 @@ Result<redis::Options> RedisOptionsOf(const Config& config) {
                  .cert_file = config.redis_tls_cert_file,
                  .key_file = config.redis_tls_key_file};
   options.command_timeout = config.redis_timeout;
+  options.wait_replicas = config.redis_wait_replicas;
   return options;
 }
 

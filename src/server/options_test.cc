@@ -42,7 +42,7 @@ TEST_F(OptionsTest, RedisIsReachedAsConfigured) {
                       "--redis-password-file=" + folder_.Write("pw", "first\n"), "--redis-sentinel-username=watcher",
                       "--redis-sentinel-password-file=" + folder_.Write("spw", "second\n"), "--redis-tls=true",
                       "--redis-tls-ca-file=/ca", "--redis-tls-cert-file=/cert", "--redis-tls-key-file=/key",
-                      "--redis-timeout=7s"}))
+                      "--redis-timeout=7s", "--redis-wait-replicas=2"}))
           .value();
   EXPECT_EQ(options.mode, redis::Mode::kSentinel);
   ASSERT_EQ(options.endpoints.size(), 2);
@@ -54,6 +54,7 @@ TEST_F(OptionsTest, RedisIsReachedAsConfigured) {
   EXPECT_TRUE(options.tls.on && options.tls.verify);
   EXPECT_EQ(options.tls.ca_file + options.tls.cert_file + options.tls.key_file, "/ca/cert/key");
   EXPECT_EQ(options.command_timeout, Millis(7'000));
+  EXPECT_EQ(options.wait_replicas, 2);
   for (const auto& [text, mode] : {std::pair("single", redis::Mode::kSingle), {"cluster", redis::Mode::kCluster}}) {
     const auto config = ConfigWith({"--store=redis", "--shards=1", fmt::format("--redis-mode={}", text)});
     EXPECT_EQ(RedisOptionsOf(config)->mode, mode);

@@ -1,9 +1,11 @@
 #include "server/ownership.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/log.h"
+#include "base/log_event.h"
 
 namespace tocsin {
 namespace {
@@ -11,12 +13,13 @@ namespace {
 constexpr Millis kLookEvery{1'000};
 constexpr int kLooksAlone = 5;  // before it is logged
 
-std::vector<bool> OwnedBy(const std::string& id, const Members& members) {
-  std::vector<bool> owned(kGroups);
+std::vector<bool> OwnedBy(const std::string& id, const Members& members, uint32_t groups) {
+  std::vector<bool> owned(groups);
   std::vector<std::string> ids;
   for (const Member& member : members.members) ids.push_back(member.id);
   if (ids.empty()) return owned;
-  for (uint32_t group = 0; group < kGroups; ++group) owned[group] = ids[OwnerOf(group, ids)] == id;
+  const std::vector<size_t> owners = OwnersOf(groups, ids);
+  for (uint32_t group = 0; group < groups; ++group) owned[group] = ids[owners[group]] == id;
   return owned;
 }
 
@@ -32,16 +35,19 @@ void Merge(std::vector<StoreServer>& servers, const StoreServer& server) {
 
 }  // namespace
 
-Ownership::Ownership(std::string store_kind, net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
+Ownership::Ownership(std::string store_kind, uint32_t groups, net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
                      std::unique_ptr<Coordinator> coordinator, Member self, metrics::Registry& metrics)
     : store_kind_(std::move(store_kind)),
+      groups_(groups),
       main_loop_(main_loop),
       shards_(std::move(shards)),
       coordinator_(std::move(coordinator)),
       self_(std::move(self)),
       metrics_(metrics),
       look_timer_(main_loop.io()),
-      leave_timer_(main_loop.io()) {
+      leave_timer_(main_loop.io()),
+      owned_(groups) {
+  metrics_.groups->Set(groups);
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     owned_slots_.push_back(metrics.GetGauge("tocsin_owned_slots", "Slots with jobs in the groups that are owned.",
                                             {{"shard", std::to_string(shard)}}));
@@ -50,7 +56,12 @@ Ownership::Ownership(std::string store_kind, net::AsioLoop& main_loop, std::vect
 
 void Ownership::Start() {
   for (const OwnedShard& shard : shards_) {
-    shard.store->OnGroupLost([this] { main_loop_.Post([this] { Refresh(); }); });
+    shard.store->OnGroupLost([this] {
+      main_loop_.Post([this] {
+        ++taken_;
+        Refresh();
+      });
+    });
   }
   coordinator_->Join(self_, [this](const Members& members) { OnMembers(members); });
   Look();
@@ -75,17 +86,57 @@ void Ownership::OnMembers(const Members& members) {
     return;
   }
   // Others may have owned its groups meanwhile: take all of them again.
-  if (!was_joined) Own(std::vector<bool>(kGroups));
-  const std::vector<bool> owned = OwnedBy(self_.id, members);
+  if (!was_joined) Own(std::vector<bool>(groups_));
+  const std::vector<bool> owned = OwnedBy(self_.id, members, groups_);
   uint64_t gained = 0;
-  for (uint32_t group = 0; group < kGroups; ++group) gained += owned[group] && !owned_[group] ? 1 : 0;
-  const auto count = std::ranges::count(owned, true);
-  if (owned != owned_) {
-    LogInfo("members: {}; this node looks after {} of {} groups", members.members.size(), count, kGroups);
-  }
+  for (uint32_t group = 0; group < groups_; ++group) gained += owned[group] && !owned_[group] ? 1 : 0;
+  LogChanges(members);
+  if (owned != owned_) LogRebalance(owned, members.members.size());
   metrics_.members->Set(static_cast<double>(members.members.size()));
   metrics_.takeovers->Add(gained);
   Own(owned);
+}
+
+void Ownership::LogChanges(const Members& members) {
+  std::vector<std::string> nodes;
+  for (const Member& member : members.members) nodes.push_back(member.id);
+  for (const Member& member : members.members) {
+    // Those that were there before this node are in the line about the groups.
+    if (nodes_.empty() || std::ranges::binary_search(nodes_, member.id)) continue;
+    const LogField fields[] = {{"node", member.id}, {"http", member.http}, {"resp", member.resp}};
+    LogEvent(LogLevel::kInfo, "node_joined", fields);
+  }
+  for (const std::string& id : nodes_) {
+    if (std::ranges::binary_search(nodes, id)) continue;
+    const bool vanished = std::ranges::find(members.lost, id, &Member::id) != members.lost.end();
+    const LogField fields[] = {{"node", id}, {"how", vanished ? "vanished" : "left"}};
+    LogEvent(vanished ? LogLevel::kWarn : LogLevel::kInfo, "node_left", fields);
+  }
+  nodes_ = std::move(nodes);
+}
+
+void Ownership::LogRebalance(const std::vector<bool>& owned, size_t nodes) const {
+  int64_t count = 0;
+  int64_t gained = 0;
+  int64_t lost = 0;
+  for (uint32_t group = 0; group < groups_; ++group) {
+    count += owned[group] ? 1 : 0;
+    gained += owned[group] && !owned_[group] ? 1 : 0;
+    lost += owned_[group] && !owned[group] ? 1 : 0;
+  }
+  const LogField fields[] = {{"nodes", static_cast<int64_t>(nodes)},
+                             {"groups", int64_t{groups_}},
+                             {"owned", count},
+                             {"gained", gained},
+                             {"lost", lost}};
+  LogEvent(LogLevel::kInfo, "rebalance", fields);
+}
+
+void Ownership::LogTaken() {
+  const auto taken = static_cast<int64_t>(std::exchange(taken_, 0));
+  if (taken == 0) return;
+  const LogField fields[] = {{"groups", taken}};
+  LogEvent(LogLevel::kWarn, "groups_taken", fields);
 }
 
 void Ownership::Own(const std::vector<bool>& owned) {
@@ -93,7 +144,7 @@ void Ownership::Own(const std::vector<bool>& owned) {
   metrics_.owned_groups->Set(static_cast<double>(std::ranges::count(owned, true)));
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
     std::vector<uint32_t> groups;
-    for (uint32_t group = shard; group < kGroups; group += static_cast<uint32_t>(shards_.size())) {
+    for (uint32_t group = shard; group < groups_; group += static_cast<uint32_t>(shards_.size())) {
       if (owned[group]) groups.push_back(group);
     }
     // Even if they are the same: the store may have refused one.
@@ -102,6 +153,7 @@ void Ownership::Own(const std::vector<bool>& owned) {
 }
 
 void Ownership::Look() {
+  LogTaken();
   if (!joined_ && !leaving_ && ++looks_alone_ == kLooksAlone) {
     LogWarn("this node is not registered with the others yet ({}): it serves, but rolls back no lease before it is",
             coordinator_->Health().state);
@@ -122,7 +174,7 @@ void Ownership::Look() {
 void Ownership::Leave(Task done) {
   leaving_ = true;
   left_ = std::move(done);
-  Own(std::vector<bool>(kGroups));
+  Own(std::vector<bool>(groups_));
   const auto leave = [this](const Status& status) {
     if (!left_) return;
     if (!status) LogWarn("cannot leave the cluster, others notice it later: {}", status.error().message);
@@ -153,7 +205,9 @@ void Ownership::DescribeHere(const std::shared_ptr<Gathering>& gathering) {
   report.store = store_kind_;
   report.node = self_.id;
   report.coordinator = coordinator_->Health();
-  for (Member& member : coordinator_->Current().members) {
+  Members current = coordinator_->Current();
+  report.lost = std::move(current.lost);
+  for (Member& member : current.members) {
     const bool self = member.id == self_.id;
     report.members.push_back({.member = std::move(member), .self = self, .groups = 0, .slots = 0});
   }
@@ -172,12 +226,13 @@ void Ownership::Finish(Gathering& gathering) {
   ClusterReport& report = gathering.report;
   std::ranges::sort(report.groups, {}, &GroupState::group);
   std::ranges::sort(report.servers, {}, &StoreServer::endpoint);
+  std::map<std::string_view, ClusterMember*> members;
+  for (ClusterMember& member : report.members) members.emplace(member.member.id, &member);
   for (const GroupState& group : report.groups) {
-    const auto owner = std::ranges::find_if(
-        report.members, [&](const ClusterMember& member) { return member.member.id == group.owner; });
-    if (owner == report.members.end()) continue;
-    ++owner->groups;
-    *owner->slots += group.slots.value_or(0);
+    const auto owner = members.find(group.owner);
+    if (owner == members.end()) continue;
+    ++owner->second->groups;
+    *owner->second->slots += group.slots.value_or(0);
   }
   gathering.caller.Post(
       [done = std::move(gathering.done), result = std::move(report)]() mutable { done(std::move(result)); });

@@ -26,10 +26,13 @@ struct ClusterMetrics {
   explicit ClusterMetrics(metrics::Registry& registry)
       : members(registry.GetGauge("tocsin_cluster_members",
                                   "Nodes that share the store, as this one knows. 0: it is not registered itself.")),
+        groups(
+            registry.GetGauge("tocsin_groups", "Groups of slots that the store has; every one should have an owner.")),
         owned_groups(registry.GetGauge("tocsin_owned_groups", "Groups of slots that this node looks after.")),
         takeovers(registry.GetCounter("tocsin_takeovers_total", "Groups that this node began to look after.")) {}
 
   const std::shared_ptr<metrics::Gauge> members;
+  const std::shared_ptr<metrics::Gauge> groups;
   const std::shared_ptr<metrics::Gauge> owned_groups;
   const std::shared_ptr<metrics::Counter> takeovers;
 };
@@ -42,8 +45,8 @@ struct OwnedShard {
 
 class Ownership final : public Cluster {
  public:
-  /// `store_kind` names the store in reports.
-  Ownership(std::string store_kind, net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
+  /// `store_kind` names the store in reports; it has so many groups.
+  Ownership(std::string store_kind, uint32_t groups, net::AsioLoop& main_loop, std::vector<OwnedShard> shards,
             std::unique_ptr<Coordinator> coordinator, Member self, metrics::Registry& metrics);
 
   /// Before the loops run.
@@ -58,6 +61,12 @@ class Ownership final : public Cluster {
   struct Gathering;
 
   void OnMembers(const Members& members);
+  /// Logs which nodes have joined and left since the last call.
+  void LogChanges(const Members& members);
+  /// One line for all groups that changed hands.
+  void LogRebalance(const std::vector<bool>& owned, size_t nodes) const;
+  /// One line for all groups that other nodes took within a second.
+  void LogTaken();
   void Refresh();
   /// `owned`: for each group whether it is this node's.
   void Own(const std::vector<bool>& owned);
@@ -67,6 +76,7 @@ class Ownership final : public Cluster {
   static void Finish(Gathering& gathering);
 
   const std::string store_kind_;
+  const uint32_t groups_;
   net::AsioLoop& main_loop_;
   const std::vector<OwnedShard> shards_;
   const std::unique_ptr<Coordinator> coordinator_;
@@ -75,7 +85,9 @@ class Ownership final : public Cluster {
   std::vector<std::shared_ptr<metrics::Gauge>> owned_slots_;  // by shard
   boost::asio::steady_timer look_timer_;
   boost::asio::steady_timer leave_timer_;
-  std::vector<bool> owned_ = std::vector<bool>(kGroups);
+  std::vector<bool> owned_;         // by group
+  std::vector<std::string> nodes_;  // ids of the members, as last logged
+  uint64_t taken_ = 0;              // groups that other nodes took since the last look
   bool joined_ = false;
   int looks_alone_ = 0;  // since it was last registered
   bool refreshing_ = false;

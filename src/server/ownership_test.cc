@@ -30,6 +30,7 @@ class TestCoordinator final : public Coordinator {
     for (std::string& id : ids) members.members.push_back({.id = std::move(id)});
     changed_(members);
   }
+  void SayAll() { changed_(members); }
 
   Member joined_as;
   Members members;
@@ -44,9 +45,11 @@ class TestCoordinator final : public Coordinator {
 class TestStore final : public SharedStore {
  public:
   TopicChanges TakeTopicChanges() override { return {}; }
+  bool AdoptTopic(const HeardTopic&) override { return true; }
   void ForgetTopic(std::string_view) override {}
   void FinishAdvance() override {}
   void OnChanged(std::function<void()>) override {}
+  void SetHungry(std::string_view, bool) override {}
   void OwnGroups(const std::vector<uint32_t>& owned) override { told.push_back(owned); }
   void OnGroupLost(std::function<void()> lost) override { lose_group = std::move(lost); }
   std::vector<GroupState> Groups() const override { return groups; }
@@ -64,8 +67,9 @@ class OwnershipTest : public testing::Test {
     SetLogLevel(LogLevel::kOff);
     auto coordinator = std::make_unique<TestCoordinator>();
     coordinator_ = coordinator.get();
-    ownership_ = std::make_shared<Ownership>("test", loop_, std::vector<OwnedShard>{{&loop_, &even_}, {&loop_, &odd_}},
-                                             std::move(coordinator), Member{.id = "me"}, metrics_);
+    ownership_ =
+        std::make_shared<Ownership>("test", kGroups, loop_, std::vector<OwnedShard>{{&loop_, &even_}, {&loop_, &odd_}},
+                                    std::move(coordinator), Member{.id = "me"}, metrics_);
     ownership_->Start();
   }
   /// Runs what waits, and never waits itself.
@@ -92,6 +96,7 @@ TEST_F(OwnershipTest, ANodeAloneOwnsEveryGroupOnTheShardThatServesIt) {
   for (const uint32_t group : even_.told.back()) EXPECT_EQ(group % 2, 0);
   for (const uint32_t group : odd_.told.back()) EXPECT_EQ(group % 2, 1);
   EXPECT_THAT(metrics_.RenderPrometheus(), HasSubstr(fmt::format("tocsin_owned_groups {}\n", kGroups)));
+  EXPECT_THAT(metrics_.RenderPrometheus(), HasSubstr(fmt::format("tocsin_groups {}\n", kGroups)));
 }
 
 TEST_F(OwnershipTest, MembersShareTheGroupsAndTakeThemBack) {
@@ -114,6 +119,27 @@ TEST_F(OwnershipTest, WhileItsRegistrationIsLostANodeKeepsWhatItHasAndTakesNothi
   Say({"me", "other"});
   EXPECT_EQ(even_.told.back(), groups);
   EXPECT_THAT(even_.told[even_.told.size() - 2], IsEmpty()) << "others may have had them: it takes all of them again";
+}
+
+TEST_F(OwnershipTest, NodesThatComeAndGoAndWhatThatChangesAreLogged) {
+  SetLogLevel(LogLevel::kInfo);
+  const auto logged = [this](std::vector<std::string> ids, std::vector<std::string> lost = {}) {
+    coordinator_->members = {.members = {}, .joined = true};
+    for (std::string& id : ids) coordinator_->members.members.push_back({.id = std::move(id), .http = "h:1"});
+    for (std::string& id : lost) coordinator_->members.lost.push_back({.id = std::move(id)});
+    testing::internal::CaptureStderr();
+    coordinator_->SayAll();
+    Run();
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string all = fmt::format("groups={0} owned={0}", kGroups);
+  EXPECT_THAT(logged({"me", "other"}), testing::Not(HasSubstr("node_joined"))) << "it was there before";
+  EXPECT_THAT(logged({"me", "other"}), IsEmpty());
+  EXPECT_THAT(logged({"me"}), testing::AllOf(HasSubstr(" info node_left node=other how=left\n"),
+                                             HasSubstr(" info rebalance nodes=1 " + all + " gained=")));
+  EXPECT_THAT(logged({"me", "third"}), HasSubstr(" info node_joined node=third http=h:1 resp="));
+  EXPECT_THAT(logged({"me"}, {"third"}), HasSubstr(" warning node_left node=third how=vanished\n"));
+  SetLogLevel(LogLevel::kOff);
 }
 
 TEST_F(OwnershipTest, AGroupThatWasTakenMakesItReadTheMembersOnce) {

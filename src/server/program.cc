@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include "base/log.h"
+#include "base/audit.h"
 #include "net/listener.h"
 #include "server/node.h"
 
@@ -30,11 +31,11 @@ std::string BannerText(const BannerFacts& facts) {
   std::string text = fmt::format(
       "{}"
       "{}\n"
-      "http     {}\n"
+      "http     {}{}\n"
       "resp     {}   ({}redis-cli -p {})\n"
       "metrics  {}/metrics\n",
-      facts.version, facts.store, facts.url, facts.resp, facts.tokens ? "REDISCLI_AUTH=$TOCSIN_TOKEN " : "",
-      facts.resp.substr(facts.resp.rfind(':') + 1), facts.url);
+      facts.version, facts.store, facts.url, facts.dashboard ? "   (in a browser: the dashboard)" : "", facts.resp,
+      facts.tokens ? "REDISCLI_AUTH=$TOCSIN_TOKEN " : "", facts.resp.substr(facts.resp.rfind(':') + 1), facts.url);
   if (facts.virtual_clock) {
     text += fmt::format("clock    virtual: curl{} -d '{{\"ms\":1000}}' {}/v1/clock/advance\n", token, facts.url);
   }
@@ -56,13 +57,14 @@ std::string BannerText(const BannerFacts& facts) {
 }
 
 size_t OwnFiles(const Config& config) {
-  constexpr size_t kFixed = 32;    // the journal, the listeners, signals, token and secret files
-  constexpr size_t kOfALoop = 3;   // epoll, a timer, an event
-  constexpr size_t kLookups = 32;  // two for each thread that looks up names
-  constexpr size_t kKafka = 128;   // three for each broker and producer
+  constexpr size_t kFixed = 32;   // the journal, the listeners, signals, token and secret files
+  constexpr size_t kOfALoop = 3;  // epoll, a timer, an event
+  // One for each look-up of a name that counts. One that is stuck takes the place of the connection it is for.
+  constexpr size_t kLookups = 64;
+  constexpr size_t kKafka = 128;  // three for each broker and producer
   constexpr size_t kRabbitmq = 4;
   constexpr size_t kZookeeper = 8;
-  constexpr size_t kMasters = 16;  // of a Redis Cluster
+  constexpr size_t kMasters = 64;  // of a Redis Cluster
   const size_t loops = static_cast<size_t>(config.shards) + 1;
   size_t files = kFixed + kOfALoop * loops + 2 * net::Listener::kRefusalsMax + kLookups;
   if (!config.kafka_brokers.empty()) files += kKafka;
@@ -101,12 +103,22 @@ int RunProgram(const Inputs& inputs, std::FILE* out, std::FILE* err) {
     return kExitOk;
   }
   SetLogLevel(loaded->config.log_level);
+  SetLogFormat(loaded->config.log_format);
+  std::unique_ptr<AuditFile> audit_file;  // outlives the node
+  if (!loaded->config.log_audit_file.empty()) {
+    auto opened = AuditFile::Open(loaded->config.log_audit_file);
+    if (!opened) {
+      Print(err, fmt::format("tocsind: log.audit_file: {}\n", opened.error().message));
+      return kExitCannotStart;
+    }
+    audit_file = *std::move(opened);
+  }
   const auto node = ServerNode::Open(loaded->config);
   if (!node) {
     Print(err, fmt::format("tocsind: {}\n", node.error().message));
     return ExitStatusOf(node.error().code);
   }
-  Print(out, (*node)->Banner());
+  if (::isatty(::fileno(out)) != 0) Print(out, (*node)->Banner());  // others read the log
   return (*node)->Run();
 }
 

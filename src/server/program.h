@@ -20,11 +20,13 @@ struct BannerFacts {
   std::string store;    // a line: where jobs are, and what was there already
   std::string url;      // without a slash at the end
   std::string resp;     // host:port
+  bool dashboard = false;
   bool virtual_clock = false;
   bool tokens = false;  // every call needs an access token
 };
 
-/// What the server prints when it is ready: where it listens, what it recovered, and a first job to paste.
+/// What the server prints on a terminal when it is ready: where it listens, what it recovered, and a first job to
+/// paste.
 std::string BannerText(const BannerFacts& facts);
 
 /// How many sockets of each kind fit below the system's limit of open files.

@@ -1,6 +1,10 @@
 #include "server/program.h"
 
+#include <cstdlib>
+
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "base/version.h"
 #include "server/server_test_site.h"
@@ -54,14 +58,38 @@ TEST_F(Program, AFolderThatAnotherServerUsesIsNotAMistakeOfTheConfiguration) {
   EXPECT_THAT(ended.err, HasSubstr(folder_.At("data")));
 }
 
-TEST_F(Program, PrintsWhereItListensAndServesUntilASignal) {
-  Ended ended;
-  std::thread server([&] { ended = Run({}); });
-  while (!folder_.Read("out").contains("Stop with Ctrl-C")) std::this_thread::yield();
+TEST_F(Program, PrintsOnATerminalWhereItListensAndServesUntilASignal) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(::grantpt(terminal), 0);
+  ASSERT_EQ(::unlockpt(terminal), 0);
+  std::FILE* const out = ::fdopen(::open(::ptsname(terminal), O_WRONLY | O_NOCTTY), "w");
+  ASSERT_NE(out, nullptr);
+  int status = -1;
+  std::thread server([&] { status = RunProgram(InputsWith({}), out, stderr); });
+  std::string printed;
+  while (!printed.contains("Stop with Ctrl-C")) {
+    char part[256];
+    const ssize_t bytes = ::read(terminal, part, sizeof(part));
+    if (bytes <= 0) break;
+    printed.append(part, static_cast<size_t>(bytes));
+  }
   ::kill(::getpid(), SIGTERM);
   server.join();
+  EXPECT_EQ(status, kExitOk);
+  EXPECT_THAT(printed, HasSubstr("http     http://127.0.0.1:"));
+  std::fclose(out);
+  ::close(terminal);
+}
+
+TEST_F(Program, PrintsNothingWhereNobodyLooks) {
+  Ended ended;
+  std::thread server([&] { ended = Run({}); });
+  while (!std::filesystem::exists(folder_.At("data/JOURNAL"))) std::this_thread::yield();
+  ::kill(::getpid(), SIGTERM);  // it listens for signals since before the folder was there
+  server.join();
   EXPECT_EQ(ended.status, kExitOk);
-  EXPECT_THAT(ended.out, HasSubstr("http     http://127.0.0.1:"));
+  EXPECT_EQ(ended.out, "");
 }
 
 }  // namespace

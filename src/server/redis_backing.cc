@@ -6,6 +6,7 @@
 #include "clients/redis/client.h"
 #include "config/options.h"
 #include "coordination/redis/coordinator.h"
+#include "coordination/shared/fallback.h"
 #include "coordination/zookeeper/coordinator.h"
 #include "server/backing.h"
 #include "server/options.h"
@@ -57,9 +58,14 @@ class RedisBacking final : public Backing {
     std::optional<Error> error;  // of the last try to open
   };
 
-  Status MakeStores(redis::Options options);
+  Status MakeClients(redis::Options options);
+  /// Asks how many groups there are, and makes the stores.
+  void AskForGroups();
+  void MakeStores();
   Status OpenStores(const std::function<bool()>& go_on);
   void AskToOpen();
+  /// Before anything is written: a replica refuses that for as long as it is one.
+  Status CheckRoles();
   Status CheckServers();
   Result<std::unique_ptr<Coordinator>> MakeCoordinator(redis::Options options);
   /// What keeps the stores from opening.
@@ -70,40 +76,67 @@ class RedisBacking final : public Backing {
 
   const BackingParts parts_;
   std::vector<Part> shards_;
+  redis::Groups groups_{.count = 0};  // until they are known
   std::shared_ptr<Ownership> ownership_;
   bool closed_ = false;
 };
 
 Status RedisBacking::Open(const std::function<bool()>& go_on) {
   TOCSIN_ASSIGN(redis::Options options, RedisOptionsOf(parts_.config));
-  TOCSIN_TRY(MakeStores(options));
+  TOCSIN_TRY(MakeClients(options));
   TOCSIN_TRY(OpenStores(go_on));
   TOCSIN_TRY(CheckServers());
   TOCSIN_ASSIGN(std::unique_ptr<Coordinator> coordinator, MakeCoordinator(std::move(options)));
   std::vector<OwnedShard> shards;
   for (size_t i = 0; i < shards_.size(); ++i) shards.push_back({parts_.loops[i], shards_[i].store.get()});
-  ownership_ = std::make_shared<Ownership>("redis", parts_.main_loop, std::move(shards), std::move(coordinator),
-                                           parts_.self, parts_.metrics);
+  ownership_ = std::make_shared<Ownership>("redis", groups_.count, parts_.main_loop, std::move(shards),
+                                           std::move(coordinator), parts_.self, parts_.metrics);
   return {};
 }
 
-Status RedisBacking::MakeStores(redis::Options options) {
+Status RedisBacking::MakeClients(redis::Options options) {
   options.beat_min = kBeatEvery * static_cast<int64_t>(parts_.loops.size());
-  const auto clock = parts_.virtual_clock != nullptr ? redis::ClockSource::kCaller : redis::ClockSource::kRedis;
   for (net::AsioLoop* const loop : parts_.loops) {
     TOCSIN_ASSIGN(auto client, Prefixed("redis", redis::Client::Make(loop->io(), options, parts_.metrics)));
-    Part& part = shards_.emplace_back();
-    part.client = std::move(client);
-    part.store = std::make_unique<redis::RedisStore>(
-        *part.client, parts_.clock,
+    shards_.emplace_back().client = std::move(client);
+  }
+  return {};
+}
+
+void RedisBacking::AskForGroups() {
+  Part& first = shards_.front();
+  if (std::exchange(first.asked, true)) return;
+  const auto wanted = static_cast<uint32_t>(parts_.config.redis_groups);
+  parts_.loops.front()->Post([this, &first, wanted] {
+    redis::ReadGroups(*first.client, parts_.config.redis_prefix, wanted,
+                      [this, &first, wanted](Result<redis::Groups> groups) {
+                        first.asked = false;
+                        first.error = groups ? std::nullopt : std::optional(groups.error());
+                        if (!groups) return;
+                        groups_ = *groups;
+                        LogInfo("the prefix {} has {} groups", parts_.config.redis_prefix, groups_.Text());
+                        if (groups_.count != wanted) {
+                          LogWarn("redis.groups is {}, but the prefix {} was first used with {}: this node uses {}",
+                                  wanted, parts_.config.redis_prefix, groups_.count, groups_.count);
+                        }
+                        MakeStores();
+                      });
+  });
+}
+
+void RedisBacking::MakeStores() {
+  const auto clock = parts_.virtual_clock != nullptr ? redis::ClockSource::kCaller : redis::ClockSource::kRedis;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    shards_[shard].store = std::make_unique<redis::RedisStore>(
+        *shards_[shard].client, parts_.clock,
         redis::StoreOptions{.prefix = parts_.config.redis_prefix,
                             .node = parts_.self.id,
-                            .shard = static_cast<uint32_t>(shards_.size() - 1),
-                            .shards = static_cast<uint32_t>(parts_.loops.size()),
+                            .shard = shard,
+                            .shards = static_cast<uint32_t>(shards_.size()),
+                            .groups = groups_,
                             .clock = clock,
                             .topics = static_cast<uint64_t>(parts_.config.limits_topics)});
   }
-  return {};
 }
 
 template <class Until>
@@ -117,6 +150,7 @@ void RedisBacking::Drive(Millis most, Until done) {
 }
 
 void RedisBacking::AskToOpen() {
+  if (groups_.count == 0) return AskForGroups();
   for (size_t i = 0; i < shards_.size(); ++i) {
     if (shards_[i].open || shards_[i].asked) continue;
     shards_[i].asked = true;
@@ -137,7 +171,8 @@ Status RedisBacking::OpenStores(const std::function<bool()>& go_on) {
   const auto all_open = [this] { return std::ranges::all_of(shards_, &Part::open); };
   while (true) {
     AskToOpen();
-    Drive(kTryEvery, all_open);
+    Drive(kTryEvery, [&, asks = groups_.count == 0] { return asks ? groups_.count != 0 : all_open(); });
+    TOCSIN_TRY(CheckRoles());
     if (all_open()) return {};
     if (!go_on()) return Fail(Code::kShuttingDown, "told to stop while waiting for Redis");
     for (const Part& part : shards_) {
@@ -164,15 +199,20 @@ std::string RedisBacking::Trouble() const {
   return "no answer yet";
 }
 
-Status RedisBacking::CheckServers() {
-  const auto mode = static_cast<redis::Mode>(parts_.config.redis_mode);
+Status RedisBacking::CheckRoles() {
+  if (static_cast<redis::Mode>(parts_.config.redis_mode) != redis::Mode::kSingle) return {};
   for (const redis::ServerHealth& server : shards_.front().client->Health()) {
-    if (mode != redis::Mode::kSingle || server.role != "replica") continue;
+    if (server.role != "replica") continue;
     return FailField(
         Code::kInvalidArgument, "redis.endpoints",
         "redis.endpoints: {} is a replica, which takes no jobs: name its master, or set redis.mode = sentinel",
         server.endpoint.Text());
   }
+  return {};
+}
+
+Status RedisBacking::CheckServers() {
+  const auto mode = static_cast<redis::Mode>(parts_.config.redis_mode);
   std::optional<Result<std::vector<std::string>>> found;
   parts_.loops.front()->Post([this, &found, mode] {
     redis::CheckServers(*shards_.front().client, mode,
@@ -198,14 +238,18 @@ Status RedisBacking::CheckServers() {
 
 Result<std::unique_ptr<Coordinator>> RedisBacking::MakeCoordinator(redis::Options options) {
   const Config& config = parts_.config;
+  TOCSIN_ASSIGN(auto in_redis,
+                Prefixed("coordination",
+                         RedisCoordinator::Make(parts_.main_loop.io(), parts_.clock, std::move(options), parts_.metrics,
+                                                {.prefix = config.redis_prefix, .session = config.session_timeout})));
   if (config.coordination == CoordinationKind::kZookeeper) {
     TOCSIN_ASSIGN(ZookeeperOptions zookeeper, ZookeeperOptionsOf(config));
-    return Prefixed("zookeeper", ZookeeperCoordinator::Make(parts_.main_loop, parts_.main_loop.io(), parts_.clock,
-                                                            std::move(zookeeper)));
+    TOCSIN_ASSIGN(auto first, Prefixed("zookeeper", ZookeeperCoordinator::Make(parts_.main_loop, parts_.main_loop.io(),
+                                                                               parts_.clock, std::move(zookeeper))));
+    return std::make_unique<FallbackCoordinator>(parts_.main_loop.io(), std::move(first), std::move(in_redis),
+                                                 config.session_timeout);
   }
-  return Prefixed("coordination",
-                  RedisCoordinator::Make(parts_.main_loop.io(), parts_.clock, std::move(options), parts_.metrics,
-                                         {.prefix = config.redis_prefix, .session = config.session_timeout}));
+  return in_redis;
 }
 
 std::string RedisBacking::Describe() const {

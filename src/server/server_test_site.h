@@ -61,10 +61,14 @@ class RunningNode {
   }
 
   const std::string& banner() const { return banner_; }
+  /// Of HTTP.
+  std::string address() const {
+    const size_t begin = banner_.find("127.0.0.1:");
+    return banner_.substr(begin, banner_.find_first_not_of("0123456789.:", begin) - begin);
+  }
   /// The whole answer to a request; GET without a body.
   std::string Ask(const std::string& path, const std::string& body = "", const std::string& headers = "") const {
-    const size_t begin = banner_.find("http://127.0.0.1:") + 17;
-    boost::asio::ip::tcp::iostream stream("127.0.0.1", banner_.substr(begin, banner_.find('\n', begin) - begin));
+    boost::asio::ip::tcp::iostream stream("127.0.0.1", address().substr(address().find(':') + 1));
     stream << fmt::format("{} {} HTTP/1.1\r\nhost: t\r\nconnection: close\r\ncontent-length: {}\r\n{}\r\n{}",
                           body.empty() ? "GET" : "POST", path, body.size(), headers, body)
            << std::flush;

@@ -1,11 +1,16 @@
 #include "server/sinks.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 #include "base/secrets.h"
 #include "base/version.h"
 #include "config/options.h"
+#include "model/owners.h"
 #include "server/options.h"
 #include "sinks/kafka/factory.h"
 #include "sinks/rabbitmq/publisher.h"
@@ -19,6 +24,7 @@ struct Parts {
   const Clock& clock;
   const std::vector<net::AsioLoop*>& loops;
   size_t webhook_connections;
+  const Owners& owners;
 };
 using Made = Result<std::unique_ptr<SinkFactory>>;
 
@@ -28,17 +34,20 @@ Made MakeWebhook(const Parts& parts) {
                                  .version = std::string(Version()),
                                  .find_secret = [secrets = Secrets(parts.config.secrets_dir)](
                                                     std::string_view name) { return secrets.Find(name); },
+                                 .owners = parts.owners,
                                  .loops = parts.loops,
                                  .connections_max = parts.webhook_connections});
 }
 
 Made MakeKafka(const Parts& parts) {
   TOCSIN_ASSIGN(kafka::Options options, KafkaOptionsOf(parts.config));
+  options.owners = parts.owners;
   return kafka::Factory::Make(std::move(options), parts.clock);
 }
 
 Made MakeRabbitmq(const Parts& parts) {
   TOCSIN_ASSIGN(rabbitmq::Options options, RabbitmqOptionsOf(parts.config));
+  options.owners = parts.owners;
   return rabbitmq::Publisher::Make(std::move(options));
 }
 
@@ -54,14 +63,42 @@ constexpr Kind kKinds[] = {
     {"rabbitmq", MakeRabbitmq, "rabbitmq.url"},
 };
 
+/// Whether the environment has a secret.
+bool AnyVariable() {
+  const std::string begin = Secrets::VariableOf("");
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with(begin)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string ClosedToPrefixes(const Config& config, const auth::TokenSet& tokens) {
+  if (!config.push_owners.empty()) return {};
+  const auto of_prefix = [](const auth::TokenRecord& record) {
+    return !record.grant.prefix.empty() && record.grant.scopes.Has(auth::Scope::kAdmin);
+  };
+  const auto admin = std::ranges::find_if(tokens.records(), of_prefix);
+  if (admin == tokens.records().end()) return {};
+  std::vector<std::string_view> closed;
+  if (!config.secrets_dir.empty() || AnyVariable()) closed.emplace_back("secrets");
+  if (!config.kafka_brokers.empty()) closed.emplace_back("Kafka topics");
+  if (!config.rabbitmq_url.empty()) closed.emplace_back("exchanges and queues of RabbitMQ");
+  if (closed.empty()) return {};
+  return fmt::format(
+      "push.owners is empty: whoever has an access token with the scope admin for the topics of one prefix, such as {} "
+      "for {}*, cannot make them use {}. Say with push.owners which prefix each belongs to",
+      admin->grant.name, admin->grant.prefix, fmt::join(closed, ", "));
+}
 
 Result<std::unique_ptr<NodeSinks>> NodeSinks::Make(const Config& config, const Clock& clock,
                                                    std::vector<net::AsioLoop*> loops, size_t webhook_connections) {
   auto sinks = std::make_unique<NodeSinks>();
+  TOCSIN_ASSIGN(sinks->owners_, Owners::Parse(config.push_owners));
   for (const Kind& kind : kKinds) {
     if (!kind.option.empty() && ShowOption(*FindOption(kind.option), config).empty()) continue;
-    TOCSIN_ASSIGN(sinks->factories_[kind.name], kind.make({config, clock, loops, webhook_connections}));
+    TOCSIN_ASSIGN(sinks->factories_[kind.name], kind.make({config, clock, loops, webhook_connections, sinks->owners_}));
   }
   return sinks;
 }

@@ -10,13 +10,18 @@
 #include <string_view>
 #include <vector>
 
+#include "auth/token_set.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/config.h"
+#include "model/owners.h"
 #include "net/asio_loop.h"
 #include "spi/sink.h"
 
 namespace tocsin {
+
+/// What to say at the start: what no admin of a prefix may push with, because push.owners is empty. Empty: nothing.
+std::string ClosedToPrefixes(const Config& config, const auth::TokenSet& tokens);
 
 class NodeSinks final : public SinkFactory {
  public:
@@ -26,11 +31,13 @@ class NodeSinks final : public SinkFactory {
                                                  std::vector<net::AsioLoop*> loops, size_t webhook_connections);
 
   Status Check(const Topic& topic) const override;
+  Status CheckGiven(const Topic& topic) const override { return owners_.CheckGiven(topic); }
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
 
  private:
   Result<SinkFactory*> Find(const Topic& topic) const;
 
+  Owners owners_;
   std::map<std::string_view, std::unique_ptr<SinkFactory>> factories_;
 };
 

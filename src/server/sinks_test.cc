@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class NodeSinksTest : public ServerTest {
  protected:
@@ -42,6 +43,35 @@ TEST_F(NodeSinksTest, EverySinkThatTopicsCanNameIsThereOnceItIsConfigured) {
     (*sink)->Close([&] { closed = true; });
     while (!closed) loop_.io().run_one();
   }
+}
+
+TEST_F(NodeSinksTest, WhatAdminsOfAPrefixCannotUseIsNamedUnlessItHasOwners) {
+  const auto token = [](std::string prefix, auth::Scope scope) {
+    auth::TokenRecord record;
+    record.grant.name = "shop-admin";
+    record.grant.prefix = std::move(prefix);
+    record.grant.scopes.Add(scope);
+    return record;
+  };
+  const auth::TokenSet admins({token("", auth::Scope::kAdmin), token("shop-", auth::Scope::kAdmin)});
+  const std::vector<std::string> kafka{"--kafka-brokers=127.0.0.1:1"};
+  EXPECT_THAT(ClosedToPrefixes(ConfigWith(kafka), admins),
+              AllOf(HasSubstr("push.owners"), HasSubstr("shop-admin"), HasSubstr("shop-*"), HasSubstr("Kafka topic"),
+                    Not(HasSubstr("RabbitMQ")), Not(HasSubstr("secret"))));
+  EXPECT_THAT(
+      ClosedToPrefixes(ConfigWith({"--rabbitmq-url=amqp://127.0.0.1:1", "--secrets-dir=" + folder_.At("s")}), admins),
+      AllOf(HasSubstr("RabbitMQ"), HasSubstr("secret")));
+  EXPECT_EQ(ClosedToPrefixes(ConfigWith({}), admins), "");
+  EXPECT_EQ(ClosedToPrefixes(ConfigWith({kafka[0], "--push-owners=kafka:shop*=shop-"}), admins), "");
+  const auth::TokenSet others({token("", auth::Scope::kAdmin), token("shop-", auth::Scope::kSubmit)});
+  EXPECT_EQ(ClosedToPrefixes(ConfigWith(kafka), others), "");
+}
+
+TEST_F(NodeSinksTest, WhatACallerOfAPrefixMayUseIsWhatTheRulesGive) {
+  Topic topic = TopicWith("webhook");
+  topic.delivery.settings["secret"] = "shop";
+  EXPECT_FALSE(Make({}).value()->CheckGiven(topic));
+  EXPECT_TRUE(Make({"--push-owners=secret:shop=orders"}).value()->CheckGiven(topic));
 }
 
 TEST_F(NodeSinksTest, ASinkThatIsNotConfiguredNamesTheOptionToSet) {

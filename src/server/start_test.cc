@@ -56,6 +56,9 @@ TEST(Banner, ShowsWhereToConnectAndAFirstJob) {
   EXPECT_THAT(text, HasSubstr("redis-cli -p 6390"));
   EXPECT_THAT(text, HasSubstr("http://h:80/v1/topics/demo/jobs"));
   EXPECT_THAT(text, Not(HasSubstr("TOCSIN_TOKEN")));
+  EXPECT_THAT(text, Not(HasSubstr("dashboard")));
+  EXPECT_THAT(BannerText({.url = "http://h:80", .dashboard = true}),
+              HasSubstr("http     http://h:80   (in a browser: the dashboard)\n"));
   EXPECT_THAT(text, Not(HasSubstr("/v1/clock/advance")));
 }
 
@@ -73,12 +76,13 @@ class BackingTest : public ServerTest {
  protected:
   std::unique_ptr<Backing> Make(const std::vector<std::string>& arguments) {
     config_ = ConfigWith(arguments);
-    return MakeBacking({config_, clock_, nullptr, metrics_, main_loop_, {&loop_}, {.id = "me-1"}});
+    return MakeBacking({config_, clock_, nullptr, metrics_, main_loop_, {&loop_}, {.id = "me-1"}, push_memory_});
   }
 
   Config config_;
   RealClock clock_;
   metrics::Registry metrics_;
+  PushMemory push_memory_{{}};
   net::AsioLoop main_loop_{clock_};
   net::AsioLoop loop_{clock_};
 };

@@ -37,6 +37,8 @@ class TokenGuard {
   void AwaitChange();
   void AwaitSignal();
   void Read();
+  /// Writes into the audit which access tokens came, went and changed since `before`.
+  void AuditChange(const auth::TokenSet& before) const;
   void WarnIfNone() const;
 
   const std::string path_;

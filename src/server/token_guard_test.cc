@@ -10,6 +10,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class TokenGuardTest : public ServerTest {
  protected:
@@ -113,6 +114,31 @@ TEST_F(TokenGuardTest, AFileThatBreaksChangesNothing) {
   ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
   HangUp();
   EXPECT_EQ(handed_on, 1) << "once it can be read again";
+}
+
+TEST_F(TokenGuardTest, AnAccessTokenThatChangesInItsPlaceIsInTheAudit) {
+  Add();
+  const auto guard = Open(!kLoopback).value();
+  guard->Start([](const TokenGuard::Tokens&) {});
+  SetLogLevel(LogLevel::kError);
+  using Edit = void (*)(auth::TokenRecord& record);
+  const auto audited = [&](Edit edit) {
+    auto records = auth::ListTokens(path_).value();
+    edit(records.front());
+    folder_.Write("tokens", auth::TokensText(records));
+    testing::internal::CaptureStderr();
+    HangUp();
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::pair<Edit, std::string_view> edits[] = {
+      {[](auth::TokenRecord& record) { record.grant.scopes.Add(auth::Scope::kSubmit); }, "changed=me\n"},
+      {[](auth::TokenRecord& record) { record.grant.prefix = "shop."; }, "changed=me\n"},
+      {[](auth::TokenRecord& record) { record.digest[0] ^= 1; }, "changed=me\n"},
+      {[](auth::TokenRecord& record) { record.grant.name = "you"; }, "changed=me->you\n"}};
+  for (const auto& [edit, changed] : edits) {
+    EXPECT_THAT(audited(edit), AllOf(HasSubstr("act=tokensChanged " + std::string(changed)), Not(HasSubstr("added"))));
+  }
+  EXPECT_EQ(audited([](auth::TokenRecord&) {}), "");
 }
 
 }  // namespace

@@ -18,14 +18,21 @@ struct Member {
   std::string id;    // unique for each start of a node: name, and a random part
   std::string http;  // its addresses, for people and tools
   std::string resp;
-  Time joined{};  // when it was last registered, by its own clock, in UTC; set by the coordinator
-  Time heard{};   // when it was last heard of, as far as the coordinator knows
+  std::string version = {};  // of its program; empty: one of before versions were told
+  Time joined{};             // when it was last registered, by its own clock, in UTC; set by the coordinator
+  Time heard{};              // when it was last heard of, as far as the coordinator knows
+  /// Among the members that a second coordinator lists: it is registered with the first one too, and follows that one.
+  bool follows_first = false;
 };
 
 struct Members {
   std::vector<Member> members;  // sorted by id
   /// Whether this node is one of them. False while its registration is lost: then it takes over no group.
   bool joined = false;
+  /// The last kLostMax that were members and vanished without Leave, since this node has looked; the latest first.
+  std::vector<Member> lost = {};
+
+  static constexpr size_t kLostMax = 16;
 };
 
 struct CoordinatorHealth {

@@ -40,9 +40,13 @@ constexpr std::string_view kDeliverOutcomeNames[] = {"confirmed", "retry", "refu
 
 struct Delivered {
   DeliverOutcome outcome = DeliverOutcome::kConfirmed;
-  std::optional<Millis> delay;  // kRetry: what the receiver asked for, instead of the topic's back-off
+  std::optional<Millis> delay;  // kRetry: when to try again, instead of the topic's back-off
   std::string reason;           // kRetry and kRefused
-  bool unsent = false;          // kRetry: it surely never left this server, so no attempt is used up
+  /// kRetry: the receiver surely does not have it, so no attempt is used up: it cannot be reached or, with a delay, it
+  /// took nothing because of another job.
+  bool unsent = false;
+  /// The reason is in the receiver's own words, which may repeat the job: it is stored, and never logged.
+  bool quotes = false;
 };
 
 inline Delivered Retry(std::string reason) {
@@ -80,6 +84,9 @@ class SinkFactory {
   /// Whether a sink could be made for this topic, whose delivery is valid: its settings make sense here, and a secret
   /// that they name is known. Receivers are not asked. kInvalidArgument names the field.
   virtual Status Check(const Topic& topic) const = 0;
+  /// The same for a caller who may use only topics of a prefix: what the delivery names has to be given to the topic.
+  /// kForbidden names the field. Factories of one kind leave this to that of the node.
+  virtual Status CheckGiven(const Topic& /*topic*/) const { return {}; }
   /// Check has passed at some time; its answer may have changed since. Never waits for a receiver. `loop` outlives the
   /// sink.
   virtual Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) = 0;

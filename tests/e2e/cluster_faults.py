@@ -13,13 +13,15 @@ import redis.crc
 from cluster_load import instant
 from cluster_monitor import FenceWatch
 from cluster_probe import TOPIC, Probe
-from cluster_world import PREFIX, Rig, poll
+from cluster_world import Rig, poll
 from conftest import DEADLINE_S, now_ms
+from group_tags import TAGS
 from programs import hold, wait_for
+from redis_servers import RedisSentinels
 
 KINDS = ("kill", "stop", "cut")
 LAG_S = 0.3
-REFUSED = "was taken by another node"  # says a node whose chore was refused
+REFUSED = "groups_taken"  # says a node whose chore was refused
 WORDS = {"kill": ("kill", "start"), "stop": ("pause", "resume"), "cut": ("cut", "heal")}
 
 
@@ -57,19 +59,51 @@ def skip_without_cut(rig, kind):
         pytest.skip(rig.why_no_cut)
 
 
+class Fenced:
+    """Reads along each chore on the one Redis. A watch ends with the server that it reads: whoever kills that ends it before,
+    and begins another one."""
+
+    def __init__(self, world):
+        self.world, self.watch, self.watches, self.seen = world, None, 0, {}
+
+    def begin(self):
+        (_, owners), _ = self.world.await_settled(30)
+        self.watch = FenceWatch(self.world.redis, owners)
+        self.watches += 1
+
+    def end(self):
+        if self.watch is None:
+            return
+        seen, self.watch = self.watch.close(), None
+        print(f"  chores: {seen}")
+        assert not seen["cut_off"], "the server went away, and what came after it was not watched"
+        for name, value in seen.items():
+            self.seen[name] = self.seen.get(name, type(value)()) + value
+        assert seen["stale"] == [] and seen["denied"] == []
+
+
 @contextlib.contextmanager
 def fenced(world):
     """With each chore on the one Redis read along: none but the owner's was carried out (invariant 8, peer bug 12). What was
     seen is in the dictionary afterwards."""
-    (_, owners), _ = world.await_settled(30)
-    watch, seen = FenceWatch(world.redis, owners), {}
+    world.fence = fence = Fenced(world)
+    fence.begin()
     try:
-        yield seen
+        yield fence.seen
     finally:
-        seen |= watch.close()
-        print(f"  chores: {seen}")
-    assert seen["done"] > 0 and seen["takes"] > 0
-    assert seen["stale"] == [] and seen["denied"] == []
+        world.fence = None
+        fence.end()
+    assert fence.seen["done"] > 0 and fence.seen["takes"] > 0
+
+
+@contextlib.contextmanager
+def unwatched(world):
+    """The one Redis dies within, and with it the connection of the watch."""
+    if world.fence:
+        world.fence.end()
+    yield
+    if world.fence:
+        world.fence.begin()
 
 
 def node_fault(world, probe, load, kind, draw):
@@ -79,6 +113,9 @@ def node_fault(world, probe, load, kind, draw):
     leased = probe.lease_all()
     began = time.monotonic()
     mend = break_it(seat, kind)
+    if kind == "stop" and world.is_single:
+        # So that it does not hear, when it goes on, that others have taken its groups: it has to be refused.
+        world.redis.ask("CLIENT", "KILL", "TYPE", "pubsub")
     fired = probe.fire_all(world.patience_s)
     returned = probe.await_return(leased, began, world.patience_s)
     _, settled = world.await_settled(world.patience_s)
@@ -161,13 +198,29 @@ def master_fault(world, probe, load, kind, master, new_master):
           f"{returned:.2f} s later, a job of every group fires in {fired:.2f} s; mended, all agreed after {healed:.2f} s")
 
 
-def lag_and_kill(world, master):
+def waited_fault(world, probe, load, kind, master, new_master):
+    """The same where nodes wait for a replica (redis.wait_replicas): nothing that was answered may be undone, only claims
+    may. What is left without a replica takes no writes, so the old master comes back first."""
+    replicated = instant()
+    world.await_replicas()
+    mend = lag_and_kill(world, master) if kind == "lag" else break_it(master, kind, master.place)
+    promoted = new_master()
+    load.window(replicated, instant(), lost_max=0, claims_only=True)
+    mend()
+    wait_for(lambda: not master.is_master() and in_step(world), 30, "the old master among the replicas")
+    healed = heal(world, probe, time.monotonic())
+    load.run_for(200)
+    print(f"  master {kind}, with a wait for replicas: {promoted.address} took over, all agreed after {healed:.2f} s")
+
+
+def lag_and_kill(world, master, meanwhile=lambda: hold(LAG_S)):
     """The worst that asynchronous replication allows: the replicas hear nothing for a while before the master dies, and
     what was on its way to them dies with its machine."""
-    replicas = [server for server in world.redis.servers if server is not master]
+    servers = world.redis.servers if isinstance(world.redis, RedisSentinels) else world.redis.nodes
+    replicas = [server for server in servers if follows(server, master)]
     for replica in replicas:
         replica.place.cut()
-    hold(LAG_S)  # the master answers the nodes, and nothing is replicated
+    meanwhile()  # the master answers the nodes, and nothing is replicated
     master.place.cut()
     master.kill()
     for replica in replicas:
@@ -178,6 +231,11 @@ def lag_and_kill(world, master):
         master.start()
 
     return mend
+
+
+def follows(server, master):
+    role = server.ask("ROLE")
+    return role[0] == "slave" and role[2] == master.port
 
 
 def in_step(world):
@@ -208,22 +266,26 @@ def reshard(world, probe, load, draw, slots=6):
 
 
 def hash_slot_of(group):
-    return redis.crc.key_slot(f"{{{PREFIX}.{group}}}".encode())
+    return redis.crc.key_slot(TAGS[group].encode())
 
 
-def zookeeper_fault(world, probe, load, kind):
-    """Without ZooKeeper every node keeps what it looked after: jobs fire and leases end as ever."""
+def zookeeper_fault(world, probe, load, kind, draw):
+    """Without ZooKeeper the members in Redis decide: jobs fire, leases end, and a node that dies is replaced."""
     began = time.monotonic()
     mend = break_it(world.zookeeper, kind, world.zookeeper.place)
-    poll(lambda: all(seat.metric("tocsin_cluster_members") == 0 for seat in world.serving()), 2 * world.session_s + 2,
-         "nodes that know that their sessions are over")
-    alone = time.monotonic() - began
+    poll(lambda: all(seat.follows_redis() for seat in world.serving()), 2 * world.session_s + 2,
+         "nodes that follow the list in Redis")
+    switched = time.monotonic() - began
     fired = probe.fire_all(world.patience_s)
+    seat = world.seats[draw.choice(sorted(world.seats))]
     leased = probe.lease_all()
-    returned = probe.await_return(leased, time.monotonic(), world.patience_s)
+    died = time.monotonic()
+    seat.kill()
+    returned = probe.await_return(leased, died, world.patience_s)
     load.run_for(100)
+    seat.start()
     mend()
     _, settled = world.await_settled(world.patience_s)
     load.run_for(200)
-    print(f"  ZooKeeper {kind}: nodes knew after {alone:.2f} s; without it a job of every group fired in {fired:.2f} s and all leases "
-          f"were back after {returned:.2f} s; mended, all agreed after {settled:.2f} s")
+    print(f"  ZooKeeper {kind}: nodes followed Redis after {switched:.2f} s; without it a job of every group fired in {fired:.2f} s, "
+          f"node {seat.name} died and all leases were back after {returned:.2f} s; mended, all agreed after {settled:.2f} s")

@@ -10,7 +10,8 @@ import collections
 import math
 import random
 import time
-from typing import NamedTuple
+import zlib
+from typing import NamedTuple, Optional
 
 import histories
 from cluster_world import PREFIX, poll
@@ -26,12 +27,22 @@ FIGURES_S = 15
 LATER = 1 << 62  # ns
 
 
+def slot_of(job_id):
+    """Of a job of a load, which has no key."""
+    return zlib.crc32(job_id.encode()) % SLOTS
+
+
 class Window(NamedTuple):
-    """Between these instants Redis may have forgotten what it answered."""
+    """Between these instants Redis may have forgotten what it answered of jobs in these slots."""
 
     began: int
     ended: int
     lost_max: float = math.inf  # jobs
+    slots: Optional[frozenset] = None  # None: all
+    claims_only: bool = False  # replicas had whatever else was answered (redis.wait_replicas)
+
+    def concerns(self, job_id):
+        return self.slots is None or slot_of(job_id) in self.slots
 
 
 class Roaming:
@@ -101,6 +112,7 @@ class Load:
         world.await_topic(self.topic, slots=SLOTS, **SETTINGS)
         self.fleet = RoamingFleet(world, self.topic, seed, producers, consumers)
         self.windows = []
+        self.again = collections.Counter()  # after the verdict: why jobs were delivered again -> how often
 
     def __enter__(self):
         self.fleet.start()
@@ -122,8 +134,13 @@ class Load:
     def seen(self):
         return sum(len(client.events) for client in self.fleet.clients if client not in self.fleet.producers)
 
-    def window(self, began, ended, lost_max=math.inf):
-        self.windows.append(Window(began, ended, lost_max))
+    def window(self, began, ended, lost_max=math.inf, slots=None, claims_only=False):
+        self.windows.append(Window(began, ended, lost_max, slots, claims_only))
+
+    def slots_on(self, server):
+        """The slots of the topic that live on this master."""
+        keys = server.ask("KEYS", f"{{{PREFIX}.*}}{self.topic}/*:meta")
+        return frozenset(int(key.rsplit("/", 1)[1].split(":")[0]) for key in keys)
 
     @property
     def one_turn(self):
@@ -176,6 +193,9 @@ class Load:
         history = History([or_later(event) for event in self.fleet.events()], [], self.dead())
         faults, undone = judge(history, self.windows)
         accepted, lost = report(history, undone, self.windows)
+        for part, concerning in parts(history, self.windows):
+            self.again.update(histories.causes(History(part.events, concerning)))
+        print(f"  delivered again: {dict(self.again)}")
         assert not faults, f"{len(faults)} faults:\n" + "\n".join(map(str, faults[:20]))
         too_many = [window for window, jobs in lost.items() if len(jobs) > window.lost_max]
         assert not too_many, f"more was lost than a failover explains: {too_many}"
@@ -191,6 +211,30 @@ def or_later(event):
 
 def judge(history, windows):
     """What nothing explains, and what only the windows do."""
+    faults, undone = [], []
+    for part, concerning in parts(history, windows):
+        of_part = judge_part(part, concerning)
+        faults += of_part[0]
+        undone += of_part[1]
+    return faults, undone
+
+
+def parts(history, windows):
+    """The histories of jobs that the same windows concern, each with those."""
+    found = {}
+
+    def part_of(job_id):
+        concerning = tuple(window for window in windows if window.concerns(job_id))
+        return found.setdefault(concerning, History([], history.kills, {}))
+
+    for event in history.events:
+        part_of(event.id).events.append(event)
+    for job_id, attempts in history.dead.items():
+        part_of(job_id).dead[job_id] = attempts
+    return [(part, list(concerning)) for concerning, part in found.items()]
+
+
+def judge_part(history, windows):
     strict = histories.check(History(history.events, windows, history.dead))
     if not windows:
         return strict, []
@@ -202,8 +246,10 @@ def judge(history, windows):
 def excuse(history, windows):
     """The same history, where what was answered within a window is not known to have happened."""
 
+    forgetting = [window for window in windows if not window.claims_only]
+
     def forgotten(event):
-        return any(event.ended >= window.began and event.began <= window.ended for window in windows)
+        return any(event.ended >= window.began and event.began <= window.ended for window in forgetting)
 
     events = [
         event._replace(outcome=None) if not isinstance(event, Delivery) and forgotten(event) else event
@@ -239,7 +285,8 @@ def losses(history, undone, windows):
             last[event.id] = event
     lost = {window: [] for window in windows}
     for submit in last.values():
-        lost[max((window for window in windows if window.began <= submit.ended), default=windows[0])].append(submit)
+        concerning = [window for window in windows if window.concerns(submit.id)]
+        lost[max((window for window in concerning if window.began <= submit.ended), default=concerning[0])].append(submit)
     return lost
 
 

@@ -12,8 +12,10 @@ import subprocess
 import sys
 import threading
 
+from group_tags import NUMBERS
+
 WORD = re.compile(rb'"((?:[^"\\]|\\.)*)"')
-GROUP = re.compile(rb"\{[^}]*\.(\d+)\}owner$")
+GROUP = re.compile(rb"(\{[^}]*\.\d+\})owner$")
 EPOCH_ARGUMENT, NODE_ARGUMENT = 5, 9  # of the script `chores`: ARGV[6], ARGV[10]
 
 
@@ -23,6 +25,9 @@ def words_of(line):
 
 class Monitor:
     """`entry(line, by_script)` is called for each command, on a thread of its own; `by_script`: a script called it."""
+
+    cut_off = False  # the server ended the connection
+    closing = False
 
     def __init__(self, host, port):
         self.socket = socket.create_connection((host, port))
@@ -41,12 +46,15 @@ class Monitor:
                 self.entry(line, b" lua] " in line[:48])
         except OSError:
             pass
+        self.cut_off = not self.closing
 
     def entry(self, line, by_script):
         raise NotImplementedError
 
     def close(self):
-        self.socket.shutdown(socket.SHUT_RDWR)
+        self.closing = True
+        if self.thread.is_alive():
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.thread.join()
         self.lines.close()
         self.socket.close()
@@ -89,7 +97,7 @@ class Fence(Monitor):
             self.takes += 1
 
     def _owner(self, line):
-        return self.owners[int(GROUP.search(words_of(line)[1])[1])]
+        return self.owners[NUMBERS[GROUP.search(words_of(line)[1])[1].decode()]]
 
     def _begin_script(self, line):
         """The script `chores` alone has a slot's meta for its first key and the group's owner among the others."""
@@ -100,7 +108,7 @@ class Fence(Monitor):
         arguments = 3 + int(count)
         if group := next(filter(None, map(GROUP.search, words[3:arguments])), None):
             who = [words[arguments + NODE_ARGUMENT].decode(), int(words[arguments + EPOCH_ARGUMENT])]
-            self.chore = (int(group[1]), who)
+            self.chore = (NUMBERS[group[1].decode()], who)
 
     def _done(self):
         group, who = self.chore
@@ -132,7 +140,7 @@ class FenceWatch:
         assert self.process.stdout.readline() == "ready\n"
 
     def close(self):
-        """What it saw: done, refused, takes, stale, denied."""
+        """What it saw: done, refused, takes, stale, denied; and whether the server ended it before."""
         found, _ = self.process.communicate(timeout=30)
         return json.loads(found)
 
@@ -144,7 +152,7 @@ def main():
     print("ready", flush=True)
     sys.stdin.read()
     fence.close()
-    print(json.dumps({name: getattr(fence, name) for name in ("done", "refused", "takes", "stale", "denied")}))
+    print(json.dumps({name: getattr(fence, name) for name in ("done", "refused", "takes", "stale", "denied", "cut_off")}))
 
 
 if __name__ == "__main__":

@@ -11,11 +11,13 @@ import contextlib
 import os
 import random
 import time
+from functools import partial
 
 import pytest
 from cluster_faults import KINDS, fenced, hash_slot_of, master_fault, node_fault, reshard, zookeeper_fault
 from cluster_load import Load, seed_of
 from cluster_probe import Probe
+from cluster_store_faults import full_disk, full_memory, lost_topics, restored
 from cluster_world import GROUPS, Rig
 
 MINUTES = float(os.environ.get("MINUTES") or 5)
@@ -26,29 +28,42 @@ def kinds_of(rig):
     return [kind for kind in KINDS if kind != "cut" or not rig.why_no_cut]
 
 
+def node_faults(rig, world):
+    """What is broken -> what breaks it, given the probe, the load and what to draw with."""
+
+    def fault(kind, probe, load, draw):
+        node_fault(world, probe, load, kind, draw)
+
+    return {f"node: {kind}": partial(fault, kind) for kind in kinds_of(rig)}
+
+
+def store_faults(world):
+    faults = (lost_topics, full_memory, full_disk, restored)
+    return {fault.__name__.replace("_", " "): partial(fault, world) for fault in faults}
+
+
 def nodes(rig):
     world = rig.world(rig.single())
-    return world, [lambda probe, load, draw: node_fault(world, probe, load, draw.choice(kinds_of(rig)), draw)]
+    return world, node_faults(rig, world) | store_faults(world)
 
 
 def sentinels(rig):
     world = rig.world(rig.sentinels())
 
-    def master(probe, load, draw):
+    def master(kind, probe, load, draw):
         old = world.redis.master()
-        kind = draw.choice([*kinds_of(rig), *(["lag"] if not rig.why_no_cut else [])])
         master_fault(world, probe, load, kind, old, lambda: world.redis.wait_for_new_master(old))
 
-    return world, [master, lambda probe, load, draw: node_fault(world, probe, load, draw.choice(kinds_of(rig)), draw)]
+    kinds = [*kinds_of(rig), *(["lag"] if not rig.why_no_cut else [])]
+    return world, {f"master: {kind}": partial(master, kind) for kind in kinds} | node_faults(rig, world)
 
 
 def cluster(rig):
     world = rig.world(rig.cluster())
 
-    def master(probe, load, draw):
+    def master(kind, probe, load, draw):
         hash_slot = hash_slot_of(draw.randrange(GROUPS))
         old = world.redis.master_of(hash_slot)
-        kind = draw.choice(kinds_of(rig))
         master_fault(world, probe, load, kind, old, lambda: world.redis.wait_for_new_master(hash_slot, old))
         world.redis.wait_until_ok()
 
@@ -56,32 +71,36 @@ def cluster(rig):
         reshard(world, probe, load, draw)
         world.redis.wait_until_ok()
 
-    return world, [master, move, lambda probe, load, draw: node_fault(world, probe, load, draw.choice(kinds_of(rig)), draw)]
+    masters = {f"master: {kind}": partial(master, kind) for kind in kinds_of(rig)}
+    return world, masters | {"reshard": move} | node_faults(rig, world) | store_faults(world)
 
 
 def zookeeper(rig):
     world = rig.world(rig.single(), zookeeper=rig.zookeeper())
-    return world, [
-        lambda probe, load, draw: zookeeper_fault(world, probe, load, draw.choice(kinds_of(rig))),
-        lambda probe, load, draw: node_fault(world, probe, load, draw.choice(kinds_of(rig)), draw),
-    ]
+
+    def fault(kind, probe, load, draw):
+        zookeeper_fault(world, probe, load, kind, draw)
+
+    return world, {f"ZooKeeper: {kind}": partial(fault, kind) for kind in kinds_of(rig)} | node_faults(rig, world)
 
 
-def one_load(world, probe, faults, draw, end, count):
+def one_load(world, probe, faults, draw, end, totals):
     with Load(world, draw.random()) as load:
         load.run_for(200)
         for _ in range(FAULTS_OF_A_LOAD):
             if time.monotonic() < end:
-                draw.choice(faults)(probe, load, draw)
-                count.update(faults=1)
+                name = draw.choice(sorted(faults))
+                faults[name](probe, load, draw)
+                totals["faults"][name] += 1
         accepted, lost = load.verdict()
-        count.update(loads=1, accepted=accepted, lost=lost)
+        totals["jobs"].update(loads=1, accepted=accepted, lost=lost)
+        totals["delivered again"].update(load.again)
 
 
 @pytest.mark.parametrize("make", [nodes, sentinels, cluster, zookeeper], ids=lambda make: make.__name__)
 def test_faults_without_end(tmp_path, make):
     draw = random.Random(seed_of(os.environ.get("SEED")))
-    count = collections.Counter()
+    totals = {name: collections.Counter() for name in ("jobs", "faults", "delivered again")}
     rig = Rig(tmp_path)
     try:
         world, faults = make(rig)
@@ -89,7 +108,8 @@ def test_faults_without_end(tmp_path, make):
         end = time.monotonic() + 60 * MINUTES
         with fenced(world) if world.is_single else contextlib.nullcontext():
             while time.monotonic() < end:
-                one_load(world, probe, faults, draw, end, count)
+                one_load(world, probe, faults, draw, end, totals)
     finally:
-        print(f"  in all: {dict(count)}")
+        for name, count in totals.items():
+            print(f"  in all, {name}: {dict(sorted(count.items()))}")
         rig.close()

@@ -20,6 +20,7 @@ import redis.crc
 import redis_servers
 import zookeeper_server
 from conftest import DEADLINE_S, Server
+from group_tags import TAGS
 from programs import LOOPBACK, Place, wait_for
 from redis_cluster import RedisCluster
 
@@ -86,6 +87,10 @@ class Seat:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def follows_redis(self):
+        """Whether it has its members from Redis because ZooKeeper is away."""
+        return "the members are those in redis" in self.cluster()["coordinator"]["state"]
+
     def call(self, method, path, body=None, expect=(200, 201)):
         answer = self.client.request(method, "/v1" + path, content=None if body is None else json.dumps(body))
         assert answer.status_code in expect, f"{self.name}: {method} {path}: {answer.status_code} {answer.text}"
@@ -113,6 +118,7 @@ class World:
     def __init__(self, folder, shared_redis, zookeeper=None, names="abc", place_of=redis_servers.everywhere,
                  session_s=SESSION_S, flags=()):
         self.redis, self.zookeeper, self.session_s = shared_redis, zookeeper, session_s
+        self.fence = None  # while each chore is read along: cluster_faults.Fenced
         coordination = zookeeper.flags() if zookeeper else ["--coordination", "redis"]
         common = [*shared_redis.flags(), *coordination, "--session-timeout", f"{session_s}s"]
         common += ["--redis-timeout", "1s", "--shards", "2", *flags]
@@ -141,7 +147,7 @@ class World:
 
     def ask_redis(self, group, *words):
         """A command on a key of that group, at the server that has it."""
-        return self.server_of(f"{{{PREFIX}.{group}}}").ask(*words)
+        return self.server_of(TAGS[group]).ask(*words)
 
     def server_of(self, key):
         if isinstance(self.redis, RedisCluster):
@@ -157,7 +163,7 @@ class World:
         """group -> (node, epoch)"""
         owners = {}
         for group in range(GROUPS):
-            node, epoch = self.ask_redis(group, "HMGET", f"{{{PREFIX}.{group}}}owner", "node", "epoch")
+            node, epoch = self.ask_redis(group, "HMGET", f"{TAGS[group]}owner", "node", "epoch")
             owners[group] = (node, epoch and int(epoch))
         return owners
 
@@ -227,19 +233,17 @@ class World:
     @contextlib.contextmanager
     def registration_closed(self):
         """Within, no node can register, or renew its session; those that have one keep it until that has passed."""
-        assert self.zookeeper or self.is_single
+        assert self.is_single
         if self.zookeeper:
             self.zookeeper.pause()
-        else:
-            jobs, topics = f"~{{{PREFIX}.*", f"~{{{PREFIX}}}*"
-            self.redis.ask("ACL", "SETUSER", "default", "resetkeys", jobs, topics)  # all keys but those of the members
+        jobs, topics = f"~{{{PREFIX}.*", f"~{{{PREFIX}}}*"
+        self.redis.ask("ACL", "SETUSER", "default", "resetkeys", jobs, topics)  # all keys but those of the members
         try:
             yield
         finally:
+            self.redis.ask("ACL", "SETUSER", "default", "allkeys")
             if self.zookeeper:
                 self.zookeeper.resume()
-            else:
-                self.redis.ask("ACL", "SETUSER", "default", "allkeys")
 
     def groups_of(self, seat):
         (_, owners), _ = self.await_settled(DEADLINE_S)
@@ -249,7 +253,7 @@ class World:
         """When the leases end, in ms, that Redis has of the topic's jobs in these groups: not settled, not given back."""
         scores = []
         for group in groups:
-            for key in self.ask_redis(group, "KEYS", f"{{{PREFIX}.{group}}}{topic}/*:prepare"):
+            for key in self.ask_redis(group, "KEYS", f"{TAGS[group]}{topic}/*:prepare"):
                 scores += self.ask_redis(group, "ZRANGE", key, 0, -1, "WITHSCORES")[1::2]
         return [int(score) // LEASES_IN_A_MS + LEASES_SINCE_MS for score in scores]
 

@@ -5,7 +5,8 @@ TOCSIN_BIN_DIR names the folder of the programs; build/release/bin unless set.
 
 import os
 import pathlib
-import queue
+import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -97,10 +98,20 @@ def now_ms():
     return time.time_ns() // 1_000_000
 
 
-class Server:
-    """One run of tocsind. Ready when the constructor returns."""
+READY = re.compile(r' ready http=(?P<http>\S+) resp=(?P<resp>\S+)|"event":"ready","http":"(?P<http_>[^"]+)","resp":"(?P<resp_>[^"]+)"')
 
-    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0", place=LOOPBACK):
+
+def doors_of(log):
+    """The addresses for HTTP and RESP of the last line `ready`; None if there is none."""
+    found = [line for line in map(READY.search, list(log)) if line]
+    return (found[-1]["http"] or found[-1]["http_"], found[-1]["resp"] or found[-1]["resp_"]) if found else None
+
+
+class Server:
+    """One run of tocsind. Ready when the constructor returns. With `terminal` its stdout is one, so that it prints its
+    start-up message."""
+
+    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0", place=LOOPBACK, terminal=False):
         self.folder = folder
         if place.host != LOOPBACK.host:  # nothing but the tests reaches a namespace
             listen = resp_listen = f"{place.host}:0"
@@ -108,46 +119,55 @@ class Server:
         if SAYS_OTHERWISE.isdisjoint(flags):
             flags = [*flags, *SMALL_SEGMENTS]
         doors = ["--http-listen", listen, "--resp-listen", resp_listen]
+        ours, its = pty.openpty() if terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
             [*place.prefix, BIN / "tocsind", "--data-dir", folder, *doors, *flags],
-            stdout=subprocess.PIPE,
+            stdout=its,
             stderr=subprocess.PIPE,
             text=True,
             env=ENVIRONMENT,
         )
-        self.errors = []
-        self._lines = queue.Queue()
+        if terminal:
+            os.close(its)
+        self.banner = []  # what it says on stdout
+        self.errors = []  # its log
+        self._news = threading.Condition()
+        self._ended = False  # its log
         self._readers = [
-            threading.Thread(target=self._read_stdout, daemon=True),
-            threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True),
+            threading.Thread(target=self._read, args=each, daemon=True)
+            for each in ((from_terminal(ours) if terminal else self.process.stdout, self.banner), (self.process.stderr, self.errors))
         ]
         for reader in self._readers:
             reader.start()
-        self.banner = self._await_ready()
-        self.url = self._address("http")
-        self.port = int(self.url.rsplit(":", 1)[1])
-        self.resp_port = int(self._address("resp").rsplit(":", 1)[1])
+        http, resp = self._await_ready(terminal)
+        self.url = "http://" + http
+        self.port = int(http.rsplit(":", 1)[1])
+        self.resp_port = int(resp.rsplit(":", 1)[1])
 
-    def _address(self, door):
-        return next(line.split()[1] for line in self.banner if line.startswith(door + " "))
+    def _read(self, lines, into):
+        for line in lines:
+            with self._news:
+                into.append(line)
+                self._news.notify_all()
+        with self._news:
+            self._ended |= into is self.errors
+            self._news.notify_all()
 
-    def _read_stdout(self):
-        for line in self.process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
+    def _await_ready(self, terminal):
+        """The addresses in its log."""
 
-    def _await_ready(self):
-        banner = []
-        end = time.monotonic() + DEADLINE_S
-        while True:
-            line = self._lines.get(timeout=max(0.01, end - time.monotonic()))
-            if line is None:
-                self.process.wait(DEADLINE_S)
-                self._readers[1].join(DEADLINE_S)
-                raise AssertionError(f"tocsind ended with {self.process.returncode}: {''.join(self.errors)}")
-            banner.append(line)
-            if line.startswith("Ready"):
-                return banner
+        def is_ready():
+            shown = not terminal or any(line.startswith("Ready") for line in self.banner)
+            return self._ended or (shown and doors_of(self.errors))
+
+        with self._news:
+            self._news.wait_for(is_ready, DEADLINE_S)
+        doors = doors_of(self.errors)
+        if doors is None:
+            said = "".join(self.errors)
+            self.process.kill()
+            raise AssertionError(f"tocsind ended with {self.process.wait(DEADLINE_S)}, or is not ready: {said}")
+        return doors
 
     def topic(self, name):
         return f"{self.url}/v1/topics/{name}"
@@ -172,6 +192,15 @@ class Server:
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
+
+
+def from_terminal(ours):
+    """The lines that a program prints on the terminal that it was given, until it ends."""
+    with open(ours, newline="") as lines:
+        try:
+            yield from (line.replace("\r\n", "\n") for line in lines)
+        except OSError:  # EIO: nobody has the other end
+            return
 
 
 @pytest.fixture

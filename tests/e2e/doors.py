@@ -318,7 +318,7 @@ class CommandDoor:
         return self.call("topic", "drop", topic, "--yes")[0]["outcome"]
 
     def redrive(self, topic):
-        return self.call("dead", "redrive", topic)[0]["redriven"]
+        return self.call("dead", "redrive", topic, "--yes")[0]["redriven"]
 
     def purge_dead(self, topic):
         return self.call("dead", "purge", topic, "--yes")[0]["purged"]

@@ -124,7 +124,8 @@ class Job:
         """Whether anything may have taken the job back from this delivery before that instant."""
         nacks = self.settles_of(delivery.token, "nack")
         return (
-            before - delivery.began >= delivery.lease_ms * CLOCK_MS
+            # The server reads its clocks in whole milliseconds, so a lease may end up to one early.
+            before - delivery.began >= (delivery.lease_ms - 1) * CLOCK_MS
             or self.killed_between(delivery.began, before)
             or any(nack.began <= before and nack.outcome != "stale" for nack in nacks)
         )
@@ -185,8 +186,9 @@ def check_over(job):
         acked = job.delivery_of(end.token) if isinstance(end, Settle) else None
         for delivery in job.deliveries:
             # A reserve that overlaps the end may have been first; its attempt tells where the tokens differ, unless that was
-            # of a time which was forgotten before the end.
-            further = acked and delivery.attempt > acked.attempt and not job.killed_between(delivery.began, end.ended)
+            # of a time which was forgotten before the end, or of a job that had the id before.
+            forgotten = job.killed_between(delivery.began, end.ended) or job.stored_since(delivery.began)
+            further = acked and delivery.attempt > acked.attempt and not forgotten
             if delivery.began > end.ended or further:
                 yield "after end", f"delivered as {delivery.token} after {end}"
     lives = sum(submit.outcome in ("accepted", None) for submit in job.submits)
@@ -282,6 +284,36 @@ def check(history):
         Fault("phantom", job_id, "dead, and never submitted") for job_id in history.dead if job_id not in jobs
     ]
     return faults
+
+
+def causes(history):
+    """Why jobs were delivered again: cause -> how often. Of what `check` finds nothing wrong with."""
+    jobs = {}
+    for event in history.events:
+        job = jobs.setdefault(event.id, Job(event.id, history.kills))
+        job.lists[type(event)].append(event)
+    count = collections.Counter()
+    for job in jobs.values():
+        job.sort()
+        count.update(cause(job, first, second) for first, second in zip(job.deliveries, job.deliveries[1:]))
+    return count
+
+
+def cause(job, first, second):
+    """The most certain one of those that may have brought a job back after its first delivery."""
+    nacks = [nack for nack in job.settles_of(first.token, "nack") if nack.began <= second.ended and nack.outcome != "stale"]
+    if any(nack.outcome is not None for nack in nacks):
+        return "nacked"
+    if job.stored_since(first.began):
+        return "submitted again"
+    if job.killed_between(first.began, second.ended):
+        return "a fault of the store"
+    if second.ended - first.began >= first.lease_ms * CLOCK_MS:
+        acks = job.settles_of(first.token, "ack")
+        return "lease ended, its ack has no answer" if any(ack.outcome is None for ack in acks) else "lease ended"
+    if nacks:
+        return "a nack without an answer"
+    return "a reserve that was answered late" if job.may_follow(first, second) else "unexplained"
 
 
 def figures(history):

@@ -87,9 +87,9 @@ def webhook(receiver, name, **options):
     return Topic(name, delivery, arrivals, **options)
 
 
-def outcomes(client, server, topic, outcome):
-    """How many a node has had of a topic that is pushed by webhook."""
-    labels = f'topic="{topic}",sink="webhook",outcome="{outcome}"'
+def outcomes(client, server, topic, outcome, sink="webhook"):
+    """How many a node has had of a topic that is pushed."""
+    labels = f'topic="{topic}",sink="{sink}",outcome="{outcome}"'
     text = client.get(server.url + "/metrics").text
     return int(re.search(rf"^tocsin_push_outcomes_total{{{labels}}} (\d+)$", text, re.MULTILINE)[1])
 

@@ -11,7 +11,7 @@ from conftest import DEADLINE_S, ENVIRONMENT, ROOT
 from doors import Refused, given
 
 # The outcomes of a submit that HTTP shows as such, and that are errors here.
-NOT_STORED = ("conflict", "in_flight", "over_capacity", "storage_full", "overloaded")
+NOT_STORED = ("conflict", "in_flight", "over_capacity", "storage_full", "overloaded", "unavailable")
 DELIVERED = ("id", "token", "payload", "attempt", "max_attempts", "due_ms", "lease_deadline_ms", "key", "headers")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import DEADLINE_S, Server, run
 
-ANYONE, SUBMIT, CONSUME, EITHER, ADMIN, LIST, NODE = range(7)
+ANYONE, KNOWN, SUBMIT, CONSUME, EITHER, TOPIC, ADMIN, LIST, LOOK, NODE = range(10)
 
 # What each call needs. {topic} is filled in by the tests.
 ROUTES = [
@@ -29,32 +29,57 @@ ROUTES = [
     ("POST", "/v1/topics/{topic}/nack", {"tokens": ["AAABAAAAAAAAAAEAAAAAAQAA"]}, CONSUME),
     ("POST", "/v1/topics/{topic}/extend", {"tokens": ["AAABAAAAAAAAAAEAAAAAAQAA"]}, CONSUME),
     ("GET", "/v1/topics/{topic}/jobs/x", None, EITHER),
-    ("GET", "/v1/topics/{topic}/jobs", None, ADMIN),
+    ("GET", "/v1/topics/{topic}/jobs", None, TOPIC),
     ("PUT", "/v1/topics/{topic}", {}, ADMIN),
-    ("GET", "/v1/topics/{topic}", None, ADMIN),
+    ("GET", "/v1/topics/{topic}", None, TOPIC),
     ("POST", "/v1/topics/{topic}/pause", None, ADMIN),
     ("POST", "/v1/topics/{topic}/test", None, ADMIN),
     ("POST", "/v1/topics/{topic}/resume", None, ADMIN),
     ("POST", "/v1/topics/{topic}/purge", None, ADMIN),
     ("POST", "/v1/topics/{topic}/dead/redrive", None, ADMIN),
+    ("POST", "/v1/topics/{topic}/dead/x/redrive", None, ADMIN),
+    ("DELETE", "/v1/topics/{topic}/dead/x", None, ADMIN),
+    ("GET", "/v1/topics/{topic}/leases", None, TOPIC),
+    ("GET", "/v1/leases", None, LIST),
+    ("DELETE", "/v1/topics/{topic}/leases/x", None, ADMIN),
+    ("GET", "/", None, ANYONE),
     ("POST", "/v1/topics/{topic}/dead/purge", None, ADMIN),
     ("DELETE", "/v1/topics/{topic}", None, ADMIN),
+    ("GET", "/v1/topics/{topic}/load", None, TOPIC),
+    ("GET", "/v1/topics/{topic}/tally", None, TOPIC),
+    ("POST", "/v1/topics/{topic}/operations", {"action": "fire", "where": {"key": "x"}}, ADMIN),
+    ("GET", "/v1/topics/{topic}/operations", None, TOPIC),
+    ("GET", "/v1/topics/{topic}/operations/x", None, TOPIC),
+    ("DELETE", "/v1/topics/{topic}/operations/x", None, ADMIN),
+    ("GET", "/v1/topics/{topic}/history", None, TOPIC),
+    ("GET", "/v1/topics/{topic}/lateness", None, TOPIC),
+    ("GET", "/v1/session", None, KNOWN),
+    ("DELETE", "/v1/session", None, ANYONE),
+    ("GET", "/v1/alerts", None, LIST),
+    ("GET", "/v1/deliveries", None, LIST),
+    ("GET", "/v1/history", None, LOOK),
+    ("GET", "/v1/load", None, LIST),
     ("GET", "/v1/topics", None, LIST),
-    ("GET", "/v1/stats", None, NODE),
-    ("GET", "/v1/cluster", None, NODE),
-    ("GET", "/metrics", None, NODE),
+    ("GET", "/v1/stats", None, LOOK),
+    ("GET", "/v1/cluster", None, LOOK),
+    ("GET", "/metrics", None, LOOK),
     ("POST", "/v1/clock/advance", {"ms": 1}, NODE),
 ]
+# A stream without an end (test_events.py), and a login, whose access token is in the body (test_ui.py).
+OTHERS = {("GET", "/v1/events"), ("POST", "/v1/session")}
 
 # Who reaches which calls: on the topic shop.orders, and on the topic bank.orders.
-ALL = {ANYONE, SUBMIT, CONSUME, EITHER, ADMIN, LIST, NODE}
+OPEN = {ANYONE, KNOWN}
+ALL = OPEN | {SUBMIT, CONSUME, EITHER, TOPIC, ADMIN, LIST, LOOK, NODE}
 HOLDERS = {
-    "submit": (["--scope", "submit"], {ANYONE, SUBMIT, EITHER}, {ANYONE, SUBMIT, EITHER}),
-    "consume": (["--scope", "consume"], {ANYONE, CONSUME, EITHER}, {ANYONE, CONSUME, EITHER}),
+    "submit": (["--scope", "submit"], OPEN | {SUBMIT, EITHER}, OPEN | {SUBMIT, EITHER}),
+    "consume": (["--scope", "consume"], OPEN | {CONSUME, EITHER}, OPEN | {CONSUME, EITHER}),
     "both": (["--scope", "submit", "--scope", "consume", "--topic-prefix", "shop."],
-             {ANYONE, SUBMIT, CONSUME, EITHER}, {ANYONE}),
+             OPEN | {SUBMIT, CONSUME, EITHER}, OPEN),
+    "observe": (["--scope", "observe"], OPEN | {EITHER, TOPIC, LIST, LOOK}, OPEN | {EITHER, TOPIC, LIST, LOOK}),
     "admin": (["--scope", "admin"], ALL, ALL),
-    "narrow": (["--scope", "admin", "--topic-prefix", "shop."], ALL - {NODE}, {ANYONE, LIST}),
+    "narrow": (["--scope", "admin", "--topic-prefix", "shop."], ALL - {LOOK, NODE}, OPEN | {LIST}),
+    "watcher": (["--scope", "observe", "--topic-prefix", "shop."], OPEN | {EITHER, TOPIC, LIST}, OPEN | {LIST}),
 }
 
 
@@ -118,7 +143,7 @@ def test_the_table_above_has_every_call_of_the_server(guarded, client):
     served = set()
     for path, methods in client.get(guarded.url + "/v1/openapi.json").json()["paths"].items():
         served |= {(method.upper(), path.replace("{id}", "x")) for method in methods if method != "parameters"}
-    assert served == {(method, path) for method, path, _, _ in ROUTES}
+    assert served == {(method, path) for method, path, _, _ in ROUTES} | OTHERS
 
 
 def test_the_list_of_topics_is_that_of_the_prefix(guarded, client):
@@ -228,6 +253,15 @@ def test_other_machines_are_served_with_tokens_alone(start, client, tmp_path):
     assert client.get(url).status_code == 401
     assert client.get(url, headers=bearer(token)).status_code == 200
     assert client.get(url, headers=bearer(token) | {"Host": "tocsin.example"}).status_code == 200
+
+
+def test_a_file_without_tokens_is_a_warning_on_this_machine(start, client, tmp_path):
+    file = tmp_path / "tokens"
+    file.touch(0o600)
+    server = start("--auth-token-file", file)
+    assert client.get(server.url + "/v1/stats").status_code == 401
+    assert server.stop() == 0
+    assert sum(f"{file} has no access tokens: every call is refused" in line for line in server.errors) == 1
 
 
 def test_doing_without_tokens_has_to_be_said_and_is_logged(start, client):

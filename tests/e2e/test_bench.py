@@ -1,5 +1,6 @@
 """The benchmark's own arithmetic, tables and pictures, and one small run of its load generator against the server."""
 
+import argparse
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 import figures  # noqa: E402
 import machine  # noqa: E402
+import operate_bench  # noqa: E402
 import plan  # noqa: E402
 import procs  # noqa: E402
 import provision  # noqa: E402
@@ -26,6 +28,7 @@ import report  # noqa: E402
 import run  # noqa: E402
 import runner  # noqa: E402
 import servers  # noqa: E402
+import stalls  # noqa: E402
 import subjects  # noqa: E402
 import svg  # noqa: E402
 
@@ -161,7 +164,7 @@ def test_a_run_that_failed_misses_its_target():
 def test_results_from_before_tocsin_on_redis_have_no_table_of_it():
     results = results_of(drained("tocsin-resp", 1.0, 1.0))
     assert "Tocsin on Redis" in report.as_markdown(results)
-    for name in (*subjects.ON_REDIS.values(), subjects.TWO_NODES):
+    for name in (*subjects.ON_REDIS.values(), subjects.TWO_NODES, subjects.WITH_REPLICA):
         del results["subjects"][name]
     assert figures.redis_targets(results) == []
     assert "Tocsin on Redis" not in report.as_markdown(results) + report.as_text(results)
@@ -365,7 +368,7 @@ def test_the_plans_keep_their_promises():
 
 
 def test_all_is_submitted_to_redis_before_it_is_due():
-    for cell in plan.cells(plan.FULL, [*subjects.ON_REDIS.values(), subjects.TWO_NODES], 1):
+    for cell in plan.cells(plan.FULL, [*subjects.ON_REDIS.values(), subjects.TWO_NODES, subjects.WITH_REPLICA], 1):
         if cell.key == "drain":
             assert cell.arguments["ahead"] > 1.5 * cell.arguments["jobs"] / subjects.BY_NAME[cell.subject].submit_per_s
             words = runner.load_arguments(cell, subjects.BY_NAME[cell.subject], "127.0.0.1:1")
@@ -455,6 +458,14 @@ def test_a_run_that_the_host_disturbed_is_done_again_and_the_calmest_counts(monk
     assert f"{counts:.1%}" in report.as_markdown(results) and f"{len(again)} runs in which" in report.as_markdown(results)
 
 
+def test_what_every_core_misses_at_a_time_is_a_machine_that_stands_still():
+    assert stalls.common([[(1.0, 1.2), (2.0, 2.5)], [(1.3, 1.4), (2.1, 2.6)], [(0.0, 9.0)]]) == [(2.1, 2.5)]
+    assert stalls.common([[(1.0, 1.2)], []]) == []
+    with stalls.Witness() as witness:
+        pass
+    assert 0 <= witness.longest_ms <= witness.one_core_ms < 60_000
+
+
 def test_a_run_that_goes_on_leaves_out_what_it_has(monkeypatch, tmp_path):
     cells = plan.cells(plan.SHORT, ["tocsin-resp"], 2)
     ran = []
@@ -489,3 +500,60 @@ def test_a_small_load_on_a_webhook(tmp_path, workload, batch):
     finally:
         server.stop()
     assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_a_small_load_beside_operations_lists_and_the_future_load(tmp_path):
+    if not (BIN / "load_bench").exists():
+        pytest.skip(f"{BIN}/load_bench is not built")
+    args = argparse.Namespace(bin=str(BIN), data_dir=tmp_path, pending=20_000, rate=1000, seconds=1, runs=1, shards=2, nice=0)
+    with operate_bench.Stage(args, operate_bench.evenly(["pending", "beside"], args.pending)) as stage:
+        operate_bench.check_load(stage.http, args.pending)
+        pid = stage.server.process.pid
+        found = stage.measure([make for makes in (operate_bench.rescheduling, operate_bench.listing, operate_bench.asking_for_the_load)
+                               for make in makes(stage.http)])
+        totals = operate_bench.Api(stage.http).call("GET", "/stats")["totals"]
+    assert (found["submitted"], found["consumed"], found["lateness_ms"]["early"]) == (1000, 1000, 0)
+    # All ten thousand of the topic were moved at least once, and everything else ran beside that.
+    assert found["counts"]["jobs moved"] >= 10_000
+    assert found["counts"]["sorted pages"] > 0 and found["counts"]["tallies"] > 0 and found["counts"]["answers"] >= 5
+    assert (totals["scheduled"], totals["acked"], totals["cancelled"]) == (args.pending, 1000, 0), "the operation lost a job, or made one"
+    assert not pathlib.Path(f"/proc/{pid}").exists() and not list(tmp_path.iterdir())
+
+
+def test_a_small_load_beside_dashboards_that_open_every_page(tmp_path, monkeypatch):
+    if not (BIN / "load_bench").exists():
+        pytest.skip(f"{BIN}/load_bench is not built")
+    monkeypatch.setattr(operate_bench, "PAGE_S", 0.02)
+    names = [f"topic-{i}" for i in range(20)]
+    args = argparse.Namespace(bin=str(BIN), data_dir=tmp_path, rate=200, seconds=1, runs=1, shards=1, nice=0)
+    dashboards = operate_bench.Dashboards(names)
+    with operate_bench.Stage(args, operate_bench.evenly(names, 2000) | {operate_bench.LARGE: 2000}) as stage:
+        found = stage.measure(dashboards.loops(stage.http))
+    assert (found["submitted"], found["consumed"], found["lateness_ms"]["early"]) == (200, 200, 0)
+    assert set(dashboards.took) == set(operate_bench.PAGES) and found["counts"]["events"] > 0
+    assert all(f"| {name} |" in dashboards.table() for name in operate_bench.PAGES) and dashboards.slowest() > 0
+
+
+def late(p99, moved=0):
+    return {"lateness_ms": {"p50": 0.5, "p99": p99, "p999": 9.0}, "turns": {"cpu": 1, "wait": 4}, "took_s": 10, "counts": {"jobs moved": moved}}
+
+
+def test_what_was_measured_beside_operations_is_kept_if_a_later_stage_fails(tmp_path, monkeypatch, capsys):
+    def fails(_):
+        raise RuntimeError("the server closed the connection")
+
+    found = {"alone": [late(2)], "dashboards": [late(3)]}
+    monkeypatch.setattr(operate_bench, "STAGES", {"one": ("one topic", fails), "dashboards": ("dashboards", lambda _: (found, {"pages": {}})),
+                                                  "many": ("many topics", fails)})
+    monkeypatch.setattr(sys, "argv", ["operate_bench.py", "--only", "dashboards", "many", "--json", str(tmp_path / "found.json")])
+    with pytest.raises(RuntimeError):
+        operate_bench.main()
+    assert "dashboards: within 2 x of the p99 without" in capsys.readouterr().out
+    assert json.loads((tmp_path / "found.json").read_text()) == {"dashboards": found, "pages": {}}
+
+
+def test_medians_and_ratios_of_a_load_beside_operations():
+    table = operate_bench.rows({"alone": [late(p99) for p99 in (2, 90, 3)], "reschedule": [late(p99, 500) for p99 in (4, 5, 80)]})
+    assert [row[:6] for row in table] == [["alone", "0.50", "3.00", "2.00 to 90.00", "9.0", ""],
+                                          ["reschedule", "0.50", "5.00", "4.00 to 80.00", "9.0", "1.67"]]
+    assert table[1][6:] == ["3", "50.0 jobs moved/s"]

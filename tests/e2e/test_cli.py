@@ -10,6 +10,10 @@ import pytest
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, Server, run
 
 OK, NO, USAGE, CANNOT_RUN = 0, 1, 2, 3
+NO_ALERTS = {
+    "alert_due_jobs": 0, "alert_late_ms": 0, "alert_stalled_ms": 0, "alert_attempts": 0, "alert_push_failures": 0,
+    "alert_dead_jobs": 0, "alert_future_jobs": 0, "alerts_off": False,
+}  # fmt: skip
 
 
 class Cli:
@@ -160,7 +164,7 @@ def test_nack_until_dead_then_redrive_and_purge(virtual):
     assert "dead letter" in virtual("nack", "t", job["token"], "--reason", "still").stdout
     assert "still" in virtual("dead", "list", "t").stdout
     assert [job["id"] for job in virtual.lines("dead", "list", "t")] == ["a"]
-    assert virtual("dead", "redrive", "t").stdout.startswith("1 jobs are due again")
+    assert virtual("dead", "redrive", "t", "--yes").stdout.startswith("1 job is due again")
     job = virtual.one("reserve", "t")
     virtual("nack", "t", job["token"], "--in", "0s")
     virtual("nack", "t", virtual.one("reserve", "t")["token"])
@@ -235,7 +239,7 @@ def test_a_topic_from_set_to_drop(cli, topic):
     assert made == {
         "topic": topic, "slots": 4, "capacity_jobs": 100, "capacity_bytes": 64 << 20, "lease_ms": 60000,
         "max_attempts": 3, "backoff_base_ms": 2000, "backoff_max_ms": 5400000, "count_limit": 2,
-        "retention_ms": 86400000, "paused": False, "delivery": {"sink": "pull"},
+        "retention_ms": 86400000, "paused": False, "delivery": {"sink": "pull"}, **NO_ALERTS,
     }  # fmt: skip
     assert cli.one("topic", "set", topic, "--lease", "2m") == {**made, "lease_ms": 120000}
     assert cli.one("topic", "set", topic, "--paused", "yes")["paused"] is True
@@ -328,7 +332,7 @@ CALLS = [
     (["topic", "get", "nowhere"], NO, "tocsin: topic_not_found: "),
     (["topic", "pause", "nowhere"], NO, "tocsin: topic_not_found: "),
     (["topic", "drop", "nowhere", "--yes"], NO, "tocsin: topic_not_found: "),
-    (["dead", "redrive", "nowhere"], NO, "tocsin: topic_not_found: "),
+    (["dead", "redrive", "nowhere", "--yes"], NO, "tocsin: topic_not_found: "),
     (["ack", "t", TOKEN], NO, f"{TOKEN} stale: "),
     (["nack", "t", TOKEN, TOKEN], NO, f"{TOKEN} stale: "),
     (["extend", "t", TOKEN], NO, f"{TOKEN} stale: "),
@@ -343,7 +347,7 @@ CALLS = [
     (["submit", "t", "x", "--header", "h=" + "v" * 9000], USAGE, "tocsin: too_large: "),
     (["reserve", "t", "--max", "0"], USAGE, "tocsin: invalid_argument: "),
     (["reserve", "t", "--lease", "13h"], USAGE, "tocsin: invalid_argument: "),
-    (["list", "t", "--limit", "1001"], OK, "no scheduled jobs in t"),
+    (["list", "t", "--limit", "1001"], OK, "no jobs in t"),
     (["topic", "set", "t", "--slots", "3"], USAGE, "tocsin: invalid_argument: "),
     (["topic", "set", "t", "--slots", "16"], NO, "tocsin: conflict: "),
     (["topic", "set", "t", "--capacity-jobs", "0", "--lease", "13h"], USAGE, "tocsin: invalid_argument: "),

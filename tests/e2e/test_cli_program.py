@@ -4,6 +4,8 @@ import http.server
 import json
 import os
 import pty
+import re
+import shutil
 import socket
 import subprocess
 import threading
@@ -50,7 +52,7 @@ def tocsin(*arguments, stdin=b"", **environment):
         (["submit", "t", "--header", "x=1", "--header", "x=2"], "x is given twice"),
         (["submit", "t", "--trigger", "tim"], 'did you mean "time"?'),
         (["topic", "set", "t", "--capacity-bytes", "1MB"], '"1MB" is not a size'),
-        (["clock", "advance"], "--by DURATION is missing"),
+        (["clock", "advance"], "nothing to change: give --by, --to"),
         (["--server", "localhost:7420", "topics"], "does not begin with http://"),
         (["--server", "redis://127.0.0.1:7421", "topics"], "write it as http://127.0.0.1:7420"),
         (["--server", "resp://127.0.0.1:7421", "topics"], "tocsin speaks HTTP; write it as http://127.0.0.1:7420"),
@@ -106,12 +108,31 @@ def test_bash_completes_commands_flags_and_values():
     assert complete("tocsin", "topic", "set", "t", "--back") == {"--backoff", "--backoff-max"}
     assert complete("tocsin", "--server", "submit", "list", "t", "--state", "d") == {"dead", "done"}
     assert "--server" in complete("tocsin", "ack", "t", "--")
-    assert complete("tocsin", "docs", "") == {"cli", "man", "bash", "zsh"}
+    assert complete("tocsin", "docs", "") == {"cli", "man", "bash", "zsh", "fish"}
     assert complete("tocsin", "list", "t", "--state", "=", "de") == {"dead"}
     assert "dead" in complete("tocsin", "list", "t", "--state", "=")
     assert complete("tocsin", "--server", "=", "x", "docs", "b") == {"bash"}
     assert complete("tocsin", "worker", "t", "--", "sh", "--no-such") == set()
     assert not complete("tocsin", "worker", "t", "--", "--") & {"--server", "--help"}
+
+
+def complete_in_fish(line):
+    if not shutil.which("fish"):
+        pytest.skip("the program fish is not installed (Debian: fish)")
+    code = f"source {ROOT / 'deploy/completion/tocsin.fish'}; complete -C '{line}'"
+    done = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True, timeout=DEADLINE_S)
+    assert done.stderr == ""
+    return {each.split("\t")[0] for each in done.stdout.splitlines()}
+
+
+def test_fish_completes_commands_flags_and_values():
+    assert {"submit", "topics", "topic"} <= complete_in_fish("tocsin ")
+    assert complete_in_fish("tocsin top") == {"topics", "topic"}
+    assert "pause" in complete_in_fish("tocsin topic ")
+    assert complete_in_fish("tocsin topic set t --back") == {"--backoff", "--backoff-max"}
+    assert complete_in_fish("tocsin --server submit list t --state d") >= {"dead", "done"}
+    assert "--server" in complete_in_fish("tocsin ack t --")
+    assert complete_in_fish("tocsin docs ") == {"cli", "man", "bash", "zsh", "fish"}
 
 
 def test_offline_commands_print_json_where_asked(start, tmp_path):
@@ -348,6 +369,39 @@ def test_purge_and_drop_ask_on_a_terminal(shared_server):
     assert on_a_terminal(["topic", "purge", "asked", *at], typed=b"\n")[0] == NO
     status, shown = on_a_terminal(["topic", "purge", "asked", *at], typed=b"y\n")
     assert status == OK
-    assert "1 jobs are removed" in shown
+    assert "1 job is removed" in shown
     assert on_a_terminal(["topic", "drop", "asked", *at], typed=b"y\n")[0] == OK
     assert tocsin("topic", "get", "asked", *at).returncode == NO
+
+
+def test_an_operation_asks_on_a_terminal_and_shows_how_far_it_is(shared_server):
+    at = ["--server", shared_server.url]
+    tocsin("topic", "drop", "operated", "--yes", *at)
+    for _ in range(12):
+        tocsin("submit", "operated", "x", "--in", "1h", *at)
+    cancel = ["operate", "operated", "cancel", "--state", "scheduled", "--rate", 12, *at]
+    for answer in (b"n\n", b"\n"):
+        status, shown = on_a_terminal(cancel, typed=answer)
+        assert status == NO
+        assert "cancel 12 jobs of operated? [y/N]" in shown
+    refused = tocsin(*map(str, cancel))
+    assert refused.returncode == USAGE and "add --yes to confirm" in refused.stderr
+    assert json.loads(tocsin("topic", "get", "operated", "--json", *at).stdout)["figures"]["scheduled"] == 12
+    status, shown = on_a_terminal(cancel, typed=b"y\n")
+    assert status == OK
+    assert re.search(r"looked at \d+ jobs .*\[#* *\] \d+ %", shown), shown
+    assert "cancelled: 12" in shown
+
+
+def test_to_redrive_all_dead_letters_asks_on_a_terminal(shared_server):
+    at = ["--server", shared_server.url]
+    tocsin("topic", "drop", "redriven", "--yes", *at)
+    tocsin("submit", "redriven", "x", "--id", "a", *at)
+    job = json.loads(tocsin("reserve", "redriven", "--json", "--wait", "10s", *at).stdout)
+    tocsin("nack", "redriven", job["token"], "--dead", *at)
+    status, shown = on_a_terminal(["dead", "redrive", "redriven", *at], typed=b"n\n")
+    assert status == NO
+    assert "Make all dead letters of redriven due again? [y/N]" in shown
+    assert tocsin("dead", "redrive", "redriven", *at).returncode == USAGE
+    assert on_a_terminal(["dead", "redrive", "redriven", *at], typed=b"y\n")[0] == OK
+    assert tocsin("dead", "redrive", "redriven", "a", *at).returncode == NO, "it is due again already: nobody is asked for one"

@@ -1,6 +1,7 @@
 """What deploy/ holds: a cluster on one machine, the units of systemd, sample configurations."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -54,7 +55,7 @@ def test_the_user_of_the_cluster_sample_may_do_all_that_a_node_needs(tmp_path, n
 def test_systemd_accepts_the_unit(tmp_path, drop_in):
     if not shutil.which("systemd-analyze"):
         pytest.skip("the program systemd-analyze is not installed (Debian: systemd)")
-    unit = (DEPLOY / "tocsin.service").read_text().replace("/usr/local/bin/tocsind", str(BIN / "tocsind"))
+    unit = (DEPLOY / "tocsin.service").read_text().replace("/usr/bin/tocsind", str(BIN / "tocsind"))
     (tmp_path / "tocsin.service").write_text(unit)
     if drop_in:
         shutil.copytree(DEPLOY / "tocsin.service.d", tmp_path / "tocsin.service.d")
@@ -144,3 +145,50 @@ def test_the_local_cluster_runs_and_stops_without_leaving_anything(tmp_path):
         assert script.wait(DEADLINE_S) == 0, said()
     assert "All is stopped" in said()
     assert [name for name, pid in pids.items() if os.path.exists(f"/proc/{pid}")] == []
+
+
+def test_the_unit_leaves_everything_to_the_configuration():
+    commands = re.findall(r"^ExecStart=(.*)$", (DEPLOY / "tocsin.service").read_text(), re.MULTILINE)
+    assert commands == ["/usr/bin/tocsind --config /etc/tocsin/tocsin.toml"]
+
+
+def test_what_the_compose_file_mounts_exists():
+    yaml = pytest.importorskip("yaml", reason="the Python module yaml is not installed (Debian: python3-yaml)")
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert set(compose["services"]) == {"tocsin", "redis", "prometheus", "grafana"}
+    for name, service in compose["services"].items():
+        for source in (volume.split(":")[0] for volume in service.get("volumes", [])):
+            assert (DEPLOY / source).exists() if source.startswith(".") else source in compose["volumes"], (name, source)
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+    assert (DEPLOY / compose["services"]["tocsin"]["build"] / "Dockerfile").exists()
+
+
+def test_the_server_takes_the_environment_of_the_compose_file():
+    yaml = pytest.importorskip("yaml", reason="the Python module yaml is not installed (Debian: python3-yaml)")
+    own = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["tocsin"]["environment"]
+    image = dict(re.findall(r"(TOCSIN_\w+)=(\S+)", re.search(r"^ENV (.*)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[1]))
+    done = subprocess.run(
+        [BIN / "tocsind", "--config", DEPLOY / "tocsin.toml", "--config-check"],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        env=image | own,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"redis:6379"' in done.stdout and '"0.0.0.0:7420"' in done.stdout
+
+
+def test_the_image_runs_without_root_with_a_volume_and_a_health_check():
+    """What a look at the file can tell also where test_image.py cannot build it."""
+    lines = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text()).splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    stages = [i for i, step in enumerate(steps) if step[0] == "FROM"]
+    last = steps[stages[-1]:]
+    assert len(stages) == 2
+    kinds = [step[0] for step in last]
+    assert kinds.index("RUN") < kinds.index("USER") < kinds.index("ENTRYPOINT")
+    said = {kind: text for kind, text in last}
+    assert said["USER"] == "tocsin"
+    assert said["VOLUME"] == "/var/lib/tocsin"
+    assert '"tocsin", "health"' in said["HEALTHCHECK"]
+    assert said["ENTRYPOINT"] == '["tocsind", "--config", "/etc/tocsin/tocsin.toml"]'

@@ -3,6 +3,7 @@
 import time
 
 from conftest import DEADLINE_S, ack, metric, reserve
+from resp_wire import Error, Wire
 
 PAYLOAD = "x" * 60_000
 FLAGS = ("--journal-segment-size", "4MiB", "--limits-payload-size", "64KiB")
@@ -40,6 +41,33 @@ def test_a_full_disk_refuses_new_jobs_and_serves_the_others(small_disk, start, c
         assert time.monotonic() < end, "jobs were never accepted again"
     assert metric(client, server, "tocsin_journal_full") == 0
     assert server.stop() == 0
+
+
+def test_topics_that_change_on_a_full_disk_stop_nothing(small_disk, start, client):
+    server = start(*FLAGS, folder=small_disk / "data")
+    url = "http://receiver.example/" + "x" * 2_000  # so that each change is large
+    with Wire(server) as wire:
+        assert not isinstance(wire.call("TOPIC.SET", "pushed", "SINK", "webhook", "URL", url), Error)
+    stored = fill(client, server)
+    replies = []
+    with Wire(server) as wire:
+        for i in range(200):
+            for change in range(20):
+                wire.send("TOPIC.SET", "pushed", "MAX_ATTEMPTS", 1 + (i + change) % 20, "URL", f"{url}{i}")
+                wire.send("TOPIC.PAUSE" if i % 2 else "TOPIC.RESUME", "pushed")
+            replies += [wire.read() for _ in range(40)]
+    refused = {str(reply).split()[0] for reply in replies if isinstance(reply, Error)}
+    assert refused == {"STORAGEFULL"}, refused
+    attempts = client.get(server.topic("pushed")).json()["max_attempts"]
+    assert server.process.poll() is None
+    assert client.get(server.url + "/readyz").status_code in (200, 503)
+    server.kill()
+    again = start(*FLAGS, folder=small_disk / "data")
+    assert client.get(again.topic("t")).json()["figures"]["scheduled"] == stored
+    assert client.get(again.topic("pushed")).json()["max_attempts"] == attempts
+    jobs = reserve(client, again, max=20)
+    assert ack(client, again, *jobs) == ["ok"] * len(jobs)
+    assert again.stop() == 0
 
 
 def test_what_a_full_disk_holds_survives_a_kill(small_disk, start, client):

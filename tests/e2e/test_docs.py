@@ -3,6 +3,7 @@
 TOCSIN_UPDATE_DOCS=1 writes the answers that the server gives now into docs/http.md, instead of comparing them.
 """
 
+import json
 import os
 import re
 import shlex
@@ -60,21 +61,37 @@ def test_links_that_lead_nowhere_are_noticed():
 
 
 @pytest.fixture
-def metrics(shared_server, client):
-    """What is served once there is a topic, and one that pushes: some series are of topics."""
-    submit(client, shared_server, payload="x")
-    ack(client, shared_server, *reserve(client, shared_server))
+def metrics(start, client):
+    """What is served once there is a topic, one that pushes, one with limits and one with an alert: some series are of such topics alone."""
+    server = start("--alerts-webhook-url", "http://127.0.0.1:9/", "--alerts-hold", "1ms")
+    submit(client, server, payload="x")
+    ack(client, server, *reserve(client, server))
     pushes = {"delivery": {"sink": "webhook", "url": "https://shop.example/"}}
-    client.put(shared_server.url + "/v1/topics/pushes", json=pushes).raise_for_status()
+    client.put(server.topic("pushes"), json=pushes).raise_for_status()
+    limited = {"capacity_jobs": 9, "capacity_bytes": 1000, "paused": True}
+    client.put(server.topic("limited"), json=limited).raise_for_status()
+    submit(client, server, "limited", payload="due, and it stays so")
+    client.put(server.topic("waits"), json={"alert_due_jobs": 1}).raise_for_status()
+    for _ in range(2):
+        submit(client, server, "waits", payload="x")
+    with Wire(server) as wire:
+        wire.call("TOPIC.GET", "limited")
+        wire.call("TOPIC.GET", "absent")  # errors that never happened have no series
+        wire.call("JOB.OPERATE", "limited", "attempts", "ALL", "ATTEMPTS", 3)
+    late = (
+        'tocsin_alerts_firing{rule="backlog"}',
+        'tocsin_jobs_scheduled{topic="pushes"}',
+        'tocsin_jobs_oldest_due_seconds{topic="limited"}',
+        "tocsin_operations_total",
+    )
     end = time.monotonic() + DEADLINE_S
-    while 'tocsin_jobs_scheduled{topic="pushes"}' not in (text := client.get(shared_server.url + "/metrics").text):
+    while not all(series in (text := client.get(server.url + "/metrics").text) for series in late):
         assert time.monotonic() < end  # the shards publish their figures every second
-    yield text
-    client.delete(shared_server.url + "/v1/topics/pushes")
+    return text
 
 
 def metric_rows(text):
-    return re.findall(r"^\| `(tocsin_\w+)` \| (\w+) \|", text, re.MULTILINE)
+    return re.findall(r"^\| `((?:tocsin|process)_\w+)` \| (\w+) \|", text, re.MULTILINE)
 
 
 def test_every_metric_is_explained_and_no_other(metrics):
@@ -85,30 +102,40 @@ def test_every_metric_is_explained_and_no_other(metrics):
 
 
 def test_metrics_that_a_page_names_exist(metrics):
-    served = set(re.findall(r"^(?:# TYPE )?(tocsin_\w+)", metrics, re.MULTILINE))
+    served = set(re.findall(r"^(?:# TYPE )?((?:tocsin|process)_\w+)", metrics, re.MULTILINE))
     for page in PAGES:
         named = re.findall(r"\btocsin_(?:http|resp|transfer|journal|jobs|lateness|memory|push|shard|conservation)_\w+", page.read_text())
         assert set(named) - served == set(), page
 
 
-def test_the_alerts_use_metrics_and_labels_that_exist(metrics):
+def rule_expressions():
+    return re.findall(r"^ +expr: (\|\n(?: {10}.*\n)+|.*\n)", read("deploy/prometheus/rules.yml"), re.MULTILINE)
+
+
+def board_expressions():
+    panels = json.loads(read("deploy/grafana/tocsin.json"))["panels"]
+    return [target["expr"] for panel in panels for target in panel.get("targets", [])]
+
+
+@pytest.mark.parametrize("expressions", [rule_expressions, board_expressions])
+def test_the_alerts_and_the_board_use_metrics_and_labels_that_exist(metrics, expressions):
     labels = {}
-    for name, pairs in re.findall(r"^(tocsin_\w+)(?:\{(.*)\})? \S+$", metrics, re.MULTILINE):
+    for name, pairs in re.findall(r"^((?:tocsin|process)_\w+)(?:\{(.*)\})? \S+$", metrics, re.MULTILINE):
         labels.setdefault(name, set()).update(re.findall(r'(\w+)="', pairs))
     of_redis = {name for name, _ in metric_rows(read("docs/metrics.md"))} - set(labels)
-    rules = re.findall(r"^ +expr: (\|\n(?: {10}.*\n)+|.*\n)", read("deploy/alerts.yml"), re.MULTILINE)
-    assert len(rules) > 20
+    assert len(expressions()) > 20
     used = 0
-    for rule in rules:
-        wanted = {label for group in re.findall(r"(?:by|on) \(([^)]*)\)", rule) for label in group.split(", ")} - {"instance", "le"}
-        for name, selector in re.findall(r"\b(tocsin_\w+)(?:\{([^}]*)\})?", rule):
+    for expression in expressions():
+        # A quantile is by `le`, too, and Prometheus itself adds two labels.
+        wanted = {label for group in re.findall(r"(?:by|on) \(([^)]*)\)", expression) for label in group.split(", ")}
+        for name, selector in re.findall(r"\b((?:tocsin|process)_\w+)(?:\{([^}]*)\})?", expression):
             used += 1
             if name.removesuffix("_bucket") in of_redis:
                 continue
-            assert name in labels, rule
-            named = {matcher[0] for matcher in re.findall(r'(\w+)(=~?|!=)"', selector)}
-            assert named | wanted <= labels[name], rule
-    assert used >= len(rules) - 1, "all but the one on up"
+            assert name in labels, expression
+            named = {matcher[0] for matcher in re.findall(r'(\w+)(=~?|!=|!~)"', selector)}
+            assert (named | wanted) - {"instance", "job", "le"} <= labels[name], expression
+    assert used >= len(expressions()) - 1, "all but the one on up"
 
 
 def test_every_call_has_a_heading_and_no_other(shared_server, client):

@@ -1,7 +1,7 @@
 """The checker itself: a sound history passes, and each kind of planted fault is found."""
 
 import pytest
-from histories import CLOCK_MS, Cancel, Delivery, History, Kill, Settle, Submit, check, payload_of
+from histories import CLOCK_MS, Cancel, Delivery, History, Kill, Settle, Submit, causes, check, payload_of
 
 LEASE_MS = 1000
 WALL_MS = 1_800_000_000_000
@@ -59,6 +59,10 @@ SOUND = {
     ],
     "never known to be stored": [submit(0, 1, None)],
     "dead": [submit(0, 1, max_attempts=1), deliver(2, 3), nack(4, 5, outcome="dead")],
+    "stored again after a second attempt": [
+        submit(0, 1), deliver(2, 3), nack(4, 5), deliver(6, 7, "b", 2), ack(8, 9, "b"),
+        submit(10, 11), deliver(12, 13, "c"), ack(14, 15, "c"),
+    ],
     "a cancel that comes too late": [submit(0, 1), deliver(2, 3), ack(4, 5), cancel(6, 7, "unknown")],
 }
 
@@ -148,6 +152,23 @@ def test_delays_are_judged_by_elapsed_time_where_the_clock_was_set():
 
     assert found(40) == ["early"]
     assert found(60) == []
+
+
+AGAIN = {
+    "nacked": [submit(0, 1), deliver(2, 3), nack(4, 5), deliver(6, 7, "b", 2), ack(8, 9, "b")],
+    "a nack without an answer": [submit(0, 1), deliver(2, 3), nack(4, 5, outcome=None), deliver(6, 7, "b", 2)],
+    "lease ended": [submit(0, 1), deliver(2, 3), deliver(1002, 1010, "b", 2), ack(1011, 1012, "b")],
+    "lease ended, its ack has no answer": [submit(0, 1), deliver(2, 3), ack(4, 5, outcome=None), deliver(1002, 1010, "b", 2)],
+    "submitted again": SOUND["stored again after its end"],
+    "a fault of the store": [submit(0, 1), deliver(2, 3), deliver(600, 601, "b", 1), ack(602, 603, "b")],
+    "unexplained": [submit(0, 1), deliver(2, 3), deliver(20, 21, "b", 2)],
+}
+
+
+@pytest.mark.parametrize("cause", AGAIN)
+def test_each_further_delivery_has_a_cause(cause):
+    kills = [Kill(at(500), at(510))] if cause == "a fault of the store" else []
+    assert causes(History(AGAIN[cause], kills)) == {cause: 1}
 
 
 def test_a_dead_job_that_nobody_submitted_is_found():

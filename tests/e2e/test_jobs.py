@@ -35,7 +35,8 @@ def test_submit_reserve_ack_by_curl(server):
     assert json.loads(curl("-d", tokens, server.topic("t") + "/ack"))["results"][0]["outcome"] == "stale"
 
 
-def test_the_first_job_of_the_banner_works_as_printed(server):
+def test_the_first_job_of_the_banner_works_as_printed(start):
+    server = start(terminal=True)
     script = "".join(line for line in server.banner if line.startswith("  "))
     assert script.count("\n") == 3
     done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=DEADLINE_S)
@@ -45,7 +46,7 @@ def test_the_first_job_of_the_banner_works_as_printed(server):
 
 
 def test_the_first_job_of_the_banner_works_on_a_virtual_clock(start):
-    server = start("--clock", "virtual")
+    server = start("--clock", "virtual", terminal=True)
     script = "".join(line for line in server.banner if line.startswith("  "))
     done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr

@@ -9,10 +9,14 @@ import pytest
 from conftest import DEADLINE_S
 from resp_wire import Error, Wire, pack
 from test_auth import bearer, create
+from test_events import Events
+from test_memory_plan import plan_bytes
 from test_resp_wire import rss_bytes
 
 CALLS = 400
 TOPICS = 9_000
+MIB = 1 << 20
+LIMIT_MIB = 512
 FLAGS = ["--shards", "2", "--durability", "os", "--journal-segment-size", "64MiB"]
 
 
@@ -54,6 +58,24 @@ def test_one_topic_costs_the_same_beside_thousands(start, client):
     assert client.get(server.url + "/v1/stats").json()["topics"] == TOPICS + 1
     beside = cost(server, ask)
     assert beside < 2 * alone + 0.1, f"{alone} s without them"
+
+
+def test_a_dashboard_beside_thousands_of_topics(start, client):
+    """Events compare the figures of all topics each second, and a sorted page looks at all of them."""
+    server = start(*FLAGS)
+    names = [f"topic-{i}" for i in range(TOPICS)]
+    fill(server, [("JOB.SUBMIT", name, "p", "DELAY", 3_600_000) for name in names])
+    before = rss_bytes(server)
+    events = Events(server)
+    events.await_one("figures", lambda data: data["totals"]["scheduled"] == TOPICS)
+    fill(server, [("JOB.SUBMIT", name, "p", "DELAY", 3_600_000) for name in names[:1000] + names[:100]])
+    assert len(events.await_one("topic", lambda data: data["more"] > 100)["topics"]) == 50
+    events.await_one("figures", lambda data: data["totals"]["scheduled"] == TOPICS + 1100)
+    query = {"sort": "scheduled", "order": "desc", "limit": 50, "offset": 100}
+    page = client.get(server.url + "/v1/topics", params=query).json()
+    assert page["total"] == TOPICS and {topic["figures"]["scheduled"] for topic in page["topics"]} == {2}
+    assert rss_bytes(server) - before < 16 * MIB
+    events.close()
 
 
 def test_a_page_costs_the_same_beside_thousands_of_other_jobs(start, client):
@@ -101,12 +123,23 @@ def test_the_number_of_topics_is_configurable(start, client):
     server = start("--limits-topics", "3")
     assert [submit(client, server, f"t{i}")[0] for i in (1, 2, 3, 1)] == [201] * 4
     status, message = submit(client, server, "t4")
-    assert status == 429 and "3 topics exist" in message and "limits.topics" in message
+    assert status == 429 and "no more topics than 3" in message and "limits.topics" in message
     with Wire(server) as wire:
         assert "limits.topics" in str(wire.call("JOB.SUBMIT", "t4", "p"))
         assert "limits.topics" in str(wire.call("TOPIC.SET", "t4"))
     assert client.delete(server.topic("t2")).status_code == 200
     assert submit(client, server, "t4")[0] == 201
+
+
+def test_a_start_warns_if_the_journal_has_no_room_for_so_many_topics(start):
+    def warnings(*flags):
+        server = start("--limits-topics", "100000", "--journal-segment-size", "64MiB", *flags)
+        assert server.stop() == 0
+        return [line for line in server.errors if "limits.topics" in line]
+
+    (warning,) = warnings("--shards", "16")
+    assert "limits.topics is 100000" in warning and "about 34952 topics with 16 shards" in warning and "journal.segment_size" in warning
+    assert warnings("--shards", "2") == []
 
 
 def test_topics_that_are_created_at_the_same_time_do_not_pass_the_limit(start, client):
@@ -164,9 +197,9 @@ class Scraped:
         return sum(map(float, re.findall(turns, self.text, re.MULTILINE)))
 
 
-def fill_at_once(server, commands, connections=200):
+def fill_at_once(server, commands, connections=200, **options):
     """A connection waits for each topic that it creates: many do it at the same time."""
-    wires = [Wire(server) for _ in range(connections)]
+    wires = [Wire(server, **options) for _ in range(connections)]
     for at in range(0, len(commands), 20 * connections):
         shares = [commands[at + i:at + 20 * connections:connections] for i in range(connections)]
         for wire, share in zip(wires, shares):
@@ -191,12 +224,25 @@ def use_topics(server, names):
             assert all(wire.read() == ["ok"] for _ in some)
 
 
+def test_a_token_lists_thousands_of_topics(start, client, tmp_path):
+    """The list takes more memory than one token gets beside others, and less than all of it."""
+    tokens = tmp_path / "tokens"
+    token = create(tokens, "--scope", "admin")
+    flags = [*FLAGS, "--limits-topics", "20000", "--memory-limit", f"{LIMIT_MIB}MiB", "--auth-token-file", tokens]
+    server = start(*flags)
+    names = sorted(f"t{i}" for i in range(18_000))
+    fill_at_once(server, [("TOPIC.SET", name) for name in names], auth=token)
+    answer = client.get(server.url + "/v1/topics", headers=bearer(token))
+    assert answer.status_code == 200
+    assert [topic["topic"] for topic in answer.json()["topics"]] == names
+    with Wire(server, auth=token) as wire:
+        assert len(wire.call("TOPIC.LIST")) == len(names)
+
+
 HUNDRED_THOUSAND = 100_000
-MIB = 1 << 20
-LIMIT_MIB = 512
-PLAN = LIMIT_MIB * MIB * 9 // 8 + 200 * MIB
+PLAN = plan_bytes(LIMIT_MIB)
+RESTARTS = 3
 TRIES = 3  # what else the machine does makes turns long, too
-LONG_TURNS = 2  # a known gap (docs/reliability.md): none should be
 
 
 def try_a_hundred_thousand(start, client, folder):
@@ -213,11 +259,13 @@ def try_a_hundred_thousand(start, client, folder):
     Scraped(client, server)
     scraped = Scraped(client, server)
     long_before = scraped.long_turns()
-    assert server.stop() == 0
-
-    begin = time.monotonic()
-    server = start(*flags, folder=folder)
-    started_s = time.monotonic() - begin
+    # Each start adds a generation, whose prologues name all topics again.
+    started_s = 0
+    for _ in range(RESTARTS):
+        assert server.stop() == 0
+        begin = time.monotonic()
+        server = start(*flags, folder=folder)
+        started_s = max(started_s, time.monotonic() - begin)
     totals = client.get(server.url + "/v1/stats").json()
     assert (totals["topics"], totals["totals"]["scheduled"]) == (HUNDRED_THOUSAND, HUNDRED_THOUSAND)
     assert client.get(server.topic("t77777")).json()["figures"]["recovered"] == 1
@@ -228,7 +276,7 @@ def try_a_hundred_thousand(start, client, folder):
     scraped = Scraped(client, server)
     long_after = scraped.long_turns()
     longest = max(map(float, re.findall(rb"^tocsin_shard_turn_seconds_max\{.*\} (\S+)$", scraped.text, re.MULTILINE)))
-    print(f"created in {created_s:.1f} s, started in {started_s:.1f} s, {len(scraped.text) / MIB:.0f} MiB scraped at "
+    print(f"created in {created_s:.1f} s, started in {started_s:.1f} s at most, {len(scraped.text) / MIB:.0f} MiB scraped at "
           f"{scraped.rss / MIB:.0f} MiB of memory, long turns {long_before:.0f} and {long_after:.0f}, "
           f"the longest {longest * 1e3:.1f} ms")
     assert started_s < 5
@@ -241,6 +289,6 @@ def try_a_hundred_thousand(start, client, folder):
 @pytest.mark.alone
 def test_a_hundred_thousand_topics(start, client, tmp_path):
     for i in range(TRIES):
-        if try_a_hundred_thousand(start, client, tmp_path / str(i)) <= LONG_TURNS:
+        if try_a_hundred_thousand(start, client, tmp_path / str(i)) == 0:
             return
     raise AssertionError("turns of a shard took more than 5 ms")

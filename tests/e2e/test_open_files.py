@@ -84,4 +84,13 @@ def test_silent_receivers_stop_neither_the_journal_nor_other_webhooks(start, cli
     segments_go_by(client, server, 4)
     wait_for(lambda: client.get(server.topic("well")).json()["figures"]["acked"] == 200, DEADLINE_S, "200 that are well")
     assert server.process.poll() is None
-    assert server.stop() == 0, "".join(server.errors)
+    server.kill()
+    asked = len(receiver.requests())
+    again = start(*SMALL, place=FEW_FILES)
+    assert client.get(again.topic("well")).json()["figures"]["scheduled"] == 0, "what was acked stays so"
+    for topic in ("silent-1", "silent-2"):
+        figures = client.get(again.topic(topic)).json()["figures"]
+        assert figures["scheduled"] + figures["leased"] == 400, figures
+    wait_for(lambda: len(receiver.requests()) >= asked + 10, DEADLINE_S, "requests that hang again")
+    segments_go_by(client, again, 2)
+    assert again.stop() == 0, "".join(again.errors)

@@ -25,12 +25,16 @@ def contract(virtual, client):
     return Contract(answer.json())
 
 
-def test_it_describes_every_route_and_no_other(contract, virtual, client):
-    # Every route has its series from the start.
+def test_it_describes_no_route_that_is_not_there(contract, virtual, client):
+    """That it describes every route is a unit test of the router."""
+    for method, pattern in contract.operations:
+        # The answer of /v1/events has no end.
+        with client.stream(method, virtual.url + pattern.replace("{topic}", "t").replace("{id}", "x")):
+            pass
     text = client.get(virtual.url + "/metrics").text
-    served = re.findall(r'tocsin_http_requests_total\{method="(\w+)",route="([^"]+)",status="2xx"', text)
-    routes = {(method.lower(), route) for method, route in served if route != "none"}
-    assert routes == contract.operations.keys()
+    served = re.findall(r'tocsin_http_requests_total\{method="(\w+)",route="([^"]+)",', text)
+    routes = {(method.lower(), route) for method, route in served}
+    assert contract.operations.keys() <= routes
 
 
 def test_its_schemas_are_schemas_and_its_references_lead_somewhere(contract):
@@ -108,8 +112,24 @@ def test_every_operation_answers_as_described(virtual):
     door.stats()
     door.cluster()
     door.advance(1)
-    for path in ("/healthz", "/readyz", "/metrics", "/v1/openapi.json"):
+    for topic in ("/v1", "/v1/topics/all"):
+        door.send("GET", topic + "/leases")
+    for method, path in (("DELETE", "leases/a"), ("POST", "dead/a/redrive"), ("DELETE", "dead/a")):
+        door.send(method, "/v1/topics/all/" + path)
+    door.send("GET", "/v1/topics/all/tally?by=state&state=scheduled,dead")
+    door.send("POST", "/v1/topics/all/operations", {"action": "cancel", "where": {"state": ["ready"]}, "dry_run": True})
+    _, text = door.send("POST", "/v1/topics/all/operations", {"action": "cancel", "all": True})
+    one = "/" + str(json.loads(text)["id"])
+    for method, path in (("GET", ""), ("GET", one), ("DELETE", one)):
+        door.send(method, "/v1/topics/all/operations" + path)
+    for path in ("pushes/load", "pushes/history", "pushes/lateness"):
+        door.send("GET", "/v1/topics/" + path)
+    for path in ("load?by=topic", "alerts", "deliveries", "history", "session"):
+        door.send("GET", "/v1/" + path)
+    door.send("DELETE", "/v1/session")
+    door.send("POST", "/v1/session", {"token": "of a server without tokens"})
+    for path in ("/", "/healthz", "/readyz", "/metrics", "/v1/openapi.json"):
         door.send("GET", path)
     seen = {(method, pattern) for method, pattern, _ in door.contract.seen}
-    assert seen == door.contract.operations.keys()
+    assert seen == door.contract.operations.keys() - {("get", "/v1/events")}  # test_events.py
     door.close()

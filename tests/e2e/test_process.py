@@ -81,7 +81,8 @@ def test_a_second_server_is_refused_also_when_the_lock_file_is_removed(server, c
     assert client.get(server.url + "/healthz").status_code == 200
 
 
-def test_the_banner_says_what_is_where(server):
+def test_the_banner_says_what_is_where(start):
+    server = start(terminal=True)
     text = "".join(server.banner)
     assert text.startswith("tocsind ")
     assert str(server.folder) in text

@@ -274,7 +274,7 @@ def test_a_password_is_in_no_log_and_no_answer(start, client, kafka, tmp_path):
     secret.chmod(0o600)
     login = ["--kafka-security", "sasl_plaintext", "--kafka-username", "tocsin", "--kafka-password-file", secret]
     server = start(*kafka.flags(), *login, "--log-level", "debug")
-    deliver_to_kafka(client, server, "guarded", max_attempts=1, timeout_ms=1_000)
+    deliver_to_kafka(client, server, "guarded", max_attempts=1, timeout_ms=1_000, outage_ms=0)
     submit(client, server, "guarded", id="one", payload="x")
     assert await_drained(client, server, "guarded")["dead"] == 1
     dead = client.get(server.topic("guarded") + "/jobs", params={"state": "dead"}).json()["jobs"]

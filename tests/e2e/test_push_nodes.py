@@ -14,10 +14,12 @@ JOBS = 600
 TOPIC = {"slots": 16, "lease_ms": 3000, "backoff_base_ms": 50, "backoff_max_ms": 200, "max_attempts": 50}
 
 
+FLAGS = ["--webhook-allow", "127.0.0.1", "--session-timeout", "2s"]
+
+
 @pytest.fixture
 def nodes(node, redis_single):
-    flags = ["--webhook-allow", "127.0.0.1", "--session-timeout", "2s"]
-    return [node(name, redis_single, *flags) for name in "ab"]
+    return [node(name, redis_single, *FLAGS) for name in "ab"]
 
 
 def push(client, server, receiver, **delivery):
@@ -34,13 +36,13 @@ def await_delivery(client, nodes):
     wait_for(known, what="every node to know the sink")
 
 
-def submit_all(client, nodes, count, lead_ms):
+def submit_all(client, nodes, count, lead_ms, first=0):
     """Through one node and the other; job N of all is due N ms after the first. They have their numbers for ids."""
     first_ms = now_ms() + lead_ms
     for begin in range(0, count, 50):
         jobs = [
-            {"id": str(n), "key": f"key-{n % KEYS}", "payload": payload_of(str(n)), "due_ms": first_ms + n}
-            for n in range(begin, begin + 50)
+            {"id": str(n), "key": f"key-{n % KEYS}", "payload": payload_of(str(n)), "due_ms": first_ms + n - first}
+            for n in range(first + begin, first + begin + 50)
         ]
         server = nodes[begin // 50 % len(nodes)]
         answer = client.post(server.topic("t") + "/jobs", json={"jobs": jobs})
@@ -85,3 +87,20 @@ def test_what_a_dead_node_had_in_flight_comes_back_through_another(client, nodes
     again = {job_id for _, job_id, _, attempt, *_ in came if attempt > 1}
     assert again == hung, "what hung came again, and nothing else"
     assert all(attempt <= 2 for _, _, _, attempt, *_ in came)
+
+
+def test_pushes_of_a_dead_node_go_on_while_zookeeper_is_away(client, node, redis_single, zookeeper, receiver):
+    """Only the owner of a slot pushes its jobs: without ZooKeeper the other nodes have to take the slots all the same."""
+    nodes = [node(name, redis_single, *FLAGS, zookeeper=zookeeper) for name in "abc"]
+    push(client, nodes[0], receiver, in_flight=20)
+    await_delivery(client, nodes)
+    submit_all(client, nodes, JOBS, lead_ms=0)
+    wait_for(lambda: len(confirmed(receiver)) == JOBS, what="every job to be confirmed")
+    shares = [outcomes(client, each, "t", "confirmed") for each in nodes]
+    assert min(shares) > 0, f"each node owns some of the slots: {shares}"
+    zookeeper.kill()
+    nodes[0].kill()
+    submit_all(client, nodes[1:], JOBS, lead_ms=0, first=JOBS)
+    wait_for(lambda: len(confirmed(receiver)) == 2 * JOBS, what="the jobs of all slots to be confirmed")
+    came = [job_id for _, job_id, *_ in receiver.record()[0]]
+    assert len(came) == len(set(came)), "each came once"

@@ -232,7 +232,7 @@ def test_a_password_is_in_no_log_and_no_answer(start, client, rabbitmq, tmp_path
     wrong.chmod(0o600)
     url, _ = rabbitmq.flags()[:2]
     server = start(url, rabbitmq.flags()[1], "--rabbitmq-password-file", wrong)
-    deliver_to_rabbitmq(client, server, "secret", timeout_ms=500)
+    deliver_to_rabbitmq(client, server, "secret", timeout_ms=500, outage_ms=0)
     submit(client, server, "secret", id="one", payload="x")
     wait_for(lambda: figures(client, server, "secret")["nacked"] > 0, 30, "an attempt that failed")
     found = client.get(server.topic("secret") + "/jobs/one").text

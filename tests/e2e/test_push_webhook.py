@@ -16,6 +16,8 @@ import webhook_verifiers
 from certificates import Authority
 from conftest import DEADLINE_S, submit
 from programs import wait_for
+from push_world import outcomes
+from test_auth import bearer, create
 from webhook_receiver import WebhookReceiver
 
 SECRET = "whsec_" + base64.b64encode(b"the orders' own secret, 32 bytes").decode()
@@ -106,16 +108,27 @@ def test_500_is_tried_again_until_it_is_confirmed(server, client, receiver):
     assert figures(client, server)["nacked"] == 2
 
 
-def test_400_is_a_dead_letter_at_once_with_the_reason(server, client, receiver):
+def test_410_is_a_dead_letter_at_once_with_the_reason(server, client, receiver):
     put(client, server, url=receiver.url())
-    submit(client, server, id="a", headers=answers(400), payload="x")
+    submit(client, server, id="a", headers=answers(410), payload="x")
     await_figures(client, server, dead=1)
     [job] = dead(client, server)
-    assert (job["id"], job["reason"]) == ("a", "the receiver answered 400 Bad Request")
+    assert (job["id"], job["reason"]) == ("a", "the receiver answered 410 Gone")
     assert len(receiver.requests()) == 1
     put(client, server, url=receiver.url(), retry_4xx=True)
-    submit(client, server, id="c", headers=answers(404, 204), payload="x")
+    submit(client, server, id="c", headers=answers(410, 204), payload="x")
     await_figures(client, server, acked=1)
+
+
+def test_a_404_during_a_deploy_is_tried_again_unless_the_topic_says_that_it_is_final(server, client, receiver):
+    put(client, server, url=receiver.url())
+    submit(client, server, id="a", headers=answers(404, 403, 200), payload="x")
+    await_figures(client, server, acked=1, nacked=2, dead=0)
+    put(client, server, url=receiver.url(), final_statuses="404,422")
+    submit(client, server, id="b", headers=answers(404), payload="x")
+    await_figures(client, server, dead=1)
+    refused = client.put(server.topic("t"), json={"delivery": {"final_statuses": "gone"}})
+    assert (refused.status_code, refused.json()["error"]["field"]) == (400, "delivery.final_statuses")
 
 
 def test_a_redirect_is_not_followed_and_tried_again(server, client, receiver):
@@ -157,14 +170,15 @@ def test_a_receiver_that_hangs_is_asked_again_and_delays_no_other_topic(server, 
 def test_a_receiver_that_is_killed_gets_everything_when_it_is_back(server, client, receiver):
     put(client, server, url=receiver.url(), timeout_ms=1000, in_flight=8)
     ids = [f"job-{number}" for number in range(60)]
-    client.put(server.topic("t"), json={"max_attempts": 1000, "backoff_base_ms": 50, "backoff_max_ms": 50})
+    client.put(server.topic("t"), json={"max_attempts": 2, "backoff_base_ms": 50, "backoff_max_ms": 50})
     for job_id in ids[:20]:
         submit(client, server, id=job_id, payload="x")
     wait_for(lambda: receiver.requests(), DEADLINE_S, "the first request")
     receiver.kill()
     for job_id in ids[20:]:
         submit(client, server, id=job_id, payload="x")
-    wait_for(lambda: figures(client, server)["nacked"] >= 40, DEADLINE_S, "attempts that fail")
+    wait_for(lambda: outcomes(client, server, "t", "retry") >= 24, DEADLINE_S, "tries that fail")
+    assert figures(client, server)["nacked"] <= 8, "only what was under way when it died has used up an attempt"
     receiver.start()
     await_figures(client, server, acked=60, dead=0)
     came = [request["fields"]["tocsin-job-id"] for request in receiver.requests()]
@@ -195,15 +209,59 @@ def test_the_verification_of_the_documents_works(server, client, receiver, tmp_p
     [request] = receiver.requests()
     fields, body = request["fields"], request["body"]
     assert body == bytes(range(256))
-    assert verify(SECRET, fields, body)
-    assert verify(OLD_SECRET, fields, body), "both secrets of the file sign"
-    assert not verify("another secret", fields, body)
-    assert not verify(SECRET, fields, body + b"!")
-    assert not verify(SECRET, {**fields, "webhook-id": "t/j0000000000000"}, body)
+    assert verify(SECRET, "t", fields, body)
+    assert verify(OLD_SECRET, "t", fields, body), "both secrets of the file sign"
+    assert not verify("another secret", "t", fields, body)
+    assert not verify(SECRET, "t", fields, body + b"!")
+    assert not verify(SECRET, "t", {**fields, "webhook-id": "t/j0000000000000"}, body)
+    assert not verify(SECRET, "other", fields, body), "a request of another topic"
+    assert not verify(SECRET, "", fields, body)
     old = str(int(fields["webhook-timestamp"]) - 301)
     key = base64.b64decode(SECRET[6:])
     replayed = base64.b64encode(hmac.new(key, f"{fields['webhook-id']}.{old}.".encode() + body, hashlib.sha256).digest()).decode()
-    assert not verify(SECRET, {**fields, "webhook-timestamp": old, "webhook-signature": "v1," + replayed}, body)
+    assert not verify(SECRET, "t", {**fields, "webhook-timestamp": old, "webhook-signature": "v1," + replayed}, body)
+
+
+def test_an_admin_of_one_prefix_cannot_use_the_secret_of_another(start, client, receiver, secrets, tmp_path):
+    file = tmp_path / "tokens"
+    admins = {prefix: create(file, "--scope", "admin", "--topic-prefix", prefix) for prefix in ("shop-", "bank-")}
+    flags = [*LOOPBACK, "--secrets-dir", secrets, "--auth-token-file", file]
+    server = start(*flags, "--push-owners", "secret:orders=shop-,secret:*=ops-")
+
+    def name(prefix, secret):
+        body = {"delivery": {"sink": "webhook", "url": receiver.url(), "secret": secret}}
+        return client.put(server.topic(prefix + "t"), json=body, headers=bearer(admins[prefix]))
+
+    assert name("shop-", "orders").status_code == 201
+    for secret in ("orders", "Orders", "nobodys"):
+        refused = name("bank-", secret)
+        assert (refused.status_code, refused.json()["error"]["field"]) == (403, "delivery.secret"), refused.text
+        assert "shop" not in refused.text, "it does not say whose it is"
+
+
+def test_without_rules_an_admin_of_a_prefix_names_no_secret_kafka_topic_or_exchange(start, client, receiver, secrets, tmp_path):
+    file = tmp_path / "tokens"
+    one = create(file, "--scope", "admin", "--topic-prefix", "shop-")
+    everybodys = create(file, "--scope", "admin")
+    brokers = ["--kafka-brokers", "127.0.0.1:1", "--rabbitmq-url", "amqp://127.0.0.1:1"]  # nobody is asked
+    server = start(*LOOPBACK, "--secrets-dir", secrets, "--auth-token-file", file, *brokers)
+
+    def name(token, topic, **delivery):
+        return client.put(server.topic(topic), json={"delivery": delivery}, headers=bearer(token))
+
+    hook = {"sink": "webhook", "url": receiver.url()}
+    named = [("secret", {**hook, "secret": "orders"}), ("secret", {**hook, "secret": "no-such"}),
+             ("kafka_topic", {"sink": "kafka", "kafka_topic": "bank"}), ("kafka_topic", {"sink": "kafka"}),
+             ("exchange", {"sink": "rabbitmq", "exchange": "bank"}), ("routing_key", {"sink": "rabbitmq"})]
+    for field, delivery in named:
+        refused = name(one, "shop-t", **delivery)
+        assert (refused.status_code, refused.json()["error"]["field"]) == (403, f"delivery.{field}"), refused.text
+        assert "push.owners" in refused.text
+    assert name(one, "shop-t", **hook).status_code == 201, "it signs nothing"
+    assert name(everybodys, "shop-t", **hook, secret="orders").status_code == 200
+    moved = name(one, "shop-t", url=receiver.url("/harvest"))
+    assert moved.status_code == 403, "the signature would go elsewhere"
+    assert name(everybodys, "shop-k", sink="kafka", kafka_topic="bank").status_code == 201
 
 
 def test_without_a_secret_nothing_is_signed(server, client, receiver):
@@ -258,7 +316,7 @@ def test_a_batch_has_an_outcome_for_each_job(server, client, receiver, tmp_path)
     [letter] = dead(client, server)
     assert (letter["id"], letter["reason"]) == ("refused", "the receiver says: no such order")
     first = receiver.requests()[0]
-    assert verify(SECRET, first["fields"], first["body"])
+    assert verify(SECRET, "t", first["fields"], first["body"])
     assert first["fields"]["content-type"] == "application/json"
     sent = {job["id"]: job for request in receiver.requests() for job in json.loads(request["body"])["jobs"]}
     assert set(sent) == {"fine", "refused", "again", "forgotten"}
@@ -276,7 +334,7 @@ def test_https_needs_a_certificate_of_a_known_authority(start, tmp_path, client)
         submit(client, trusting, id="a", payload="x")
         await_figures(client, trusting, acked=1)
         wary = start(*LOOPBACK, folder=tmp_path / "wary")
-        put(client, wary, url=receiver.url())
+        put(client, wary, url=receiver.url(), outage_ms=0)
         submit(client, wary, id="b", payload="x", max_attempts=1)
         await_figures(client, wary, dead=1)
         assert "its certificate is not accepted" in dead(client, wary)[0]["reason"]

@@ -7,7 +7,7 @@ import pytest
 import zookeeper_server
 from cluster_monitor import CommandCount
 from cluster_world import GROUPS, PREFIX, Rig, poll
-from conftest import now_ms
+from conftest import now_ms, run
 from doors import DOORS
 from programs import hold
 from resp_doors import RESP_DOORS
@@ -263,16 +263,43 @@ def idle_world(rig, name, **options):
     return world
 
 
+def commands_a_second(worlds, within_s=10):
+    """What the nodes of each world send to Redis."""
+    watches = {name: CommandCount(world.redis).start() for name, world in worlds.items()}
+    hold(within_s)
+    for name, watch in watches.items():
+        watch.close()
+        print(f"\n  {name}: {dict(watch.counts)} in {within_s} s")
+    return {name: sum(watch.counts.values()) / within_s for name, watch in watches.items()}
+
+
 def test_an_idle_node_sends_at_most_100_commands_a_second(rig):
     """With members in Redis and in ZooKeeper, and with as many shards as there may be."""
     worlds = {"redis": idle_world(rig, "redis"), "shards": idle_world(rig, "shards", flags=["--shards", "64"])}
     if not zookeeper_server.why_not():
         worlds["zookeeper"] = idle_world(rig, "zookeeper", zookeeper=rig.zookeeper())
-    watches = {name: CommandCount(world.redis).start() for name, world in worlds.items()}
-    hold(10)
-    for name, watch in watches.items():
-        watch.close()
-        rate = sum(watch.counts.values()) / 10
-        print(f"\n  {name}: {rate:.1f} commands a second: {dict(watch.counts)}")
-        assert 0 < rate <= 100
+    for _ in range(3):  # what was submitted is told to other nodes for some seconds: it is not idle at once
+        rates = commands_a_second(worlds)
+        if max(rates.values()) <= 100:
+            break
+    assert 0 < min(rates.values()) and max(rates.values()) <= 100
     assert "zookeeper" in worlds, zookeeper_server.why_not()
+
+
+def test_a_node_that_dies_is_remembered_as_lost_and_one_that_leaves_is_not(node, redis_single, client):
+    flags = ["--session-timeout", "2s"]
+    stays, leaves, dies = (node(name, redis_single, *flags) for name in ("stays", "leaves", "dies"))
+    url = stays.url + "/v1/cluster"
+    names = lambda: {member["id"].rsplit("-", 1)[0] for member in client.get(url).json()["members"]}
+    poll(lambda: names() == {"stays", "leaves", "dies"}, 20, lambda: f"{names()}")
+    assert leaves.stop() == 0
+    poll(lambda: names() == {"stays", "dies"}, 20, lambda: f"{names()}")
+    assert client.get(url).json()["lost"] == []
+    killed_ms = now_ms()
+    dies.kill()
+    poll(lambda: names() == {"stays"}, 20, lambda: f"{names()}")
+    [lost] = client.get(url).json()["lost"]
+    assert lost["id"].startswith("dies-") and lost["http"].endswith(str(dies.port))
+    assert killed_ms - 3000 <= lost["heard_ms"] <= killed_ms + 1000
+    shown = run("tocsin", "cluster", "--server", stays.url).stdout
+    assert "LOST NODE" in shown and lost["id"] in shown and " ago" in shown

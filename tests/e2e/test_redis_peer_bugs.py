@@ -6,6 +6,7 @@ import time
 
 import pytest
 from cluster_probe import KEYS
+from group_tags import TAGS
 from cluster_world import GROUPS, PREFIX, Rig, poll
 from conftest import now_ms
 from torture_wires import HttpWire, RespWire
@@ -172,15 +173,14 @@ def test_peer_bug_12_an_owner_whose_epoch_is_old_is_refused_and_asks_anew(world)
     while len(leased) < GROUPS:
         leased += wire.reserve(max=GROUPS, wait_ms=1000, lease_ms=1000)
     for group in range(GROUPS):
-        world.ask_redis(group, "HINCRBY", f"{{{PREFIX}.{group}}}owner", "epoch", 1)
+        world.ask_redis(group, "HINCRBY", f"{TAGS[group]}owner", "epoch", 1)
     parked = Parked(world.seats["b"], topic, GROUPS)
     parked.wait(10)
     assert {job["attempt"] for job, _ in parked.got} == {2}
     after = world.owners_in_redis()
     for group, (node, epoch) in after.items():
         assert node == owners[group][0] and epoch >= owners[group][1] + 2, "taken anew, with a higher epoch"
-    log = "".join(seat.errors() for seat in world.seats.values())
-    assert log.count("was taken by another node") >= 1
+    poll(lambda: all("groups_taken" in seat.errors() for seat in world.seats.values()), 10, "a line about the groups")
     wire.close()
 
 
@@ -207,5 +207,6 @@ def test_peer_bug_14_twenty_thousand_leases_may_run_out_at_once(world):
     slow_ms = [entry[2] // 1000 for entry in world.redis.ask("SLOWLOG", "GET", 128)]
     print(f"\n  {jobs} came back; scripts over {SLOW_US // 1000} ms took {slow_ms} ms")
     assert len(slow_ms) <= 3, "of some hundred: a busy machine may hold up one or the other, a script that is too long all"
-    assert [line for seat in (a, b) for line in seat.server.errors[logged[seat.name] :]] == [], "no complaint of Redis"
+    said = [line for seat in (a, b) for line in seat.server.errors[logged[seat.name] :]]
+    assert [line for line in said if "a turn took" not in line] == [], "no complaint of Redis"
     wire.close()

@@ -1,9 +1,13 @@
 """The verdict on a load: what a failover of Redis excuses, and what it does not."""
 
+import types
+
 import pytest
-from cluster_load import Window, judge, losses, or_later
+from cluster_load import Window, judge, losses, or_later, slot_of
 from histories import History
 from test_histories import ack, at, cancel, deliver, submit
+from torture_clients import Producer
+from torture_wires import known
 
 WINDOW = Window(at(9000), at(12_000))
 LATER = Window(at(20_000), at(21_000))
@@ -26,6 +30,38 @@ def test_what_was_answered_within_the_window_may_be_undone(name):
     assert faults == []
     assert kind in {fault.kind for fault in undone}, "and is counted"
     assert kind in {fault.kind for fault in judge(History(events), [])[0]}, "without a failover nothing excuses it"
+
+
+def test_a_window_of_some_slots_excuses_nothing_of_the_others():
+    [there, *_, elsewhere] = sorted(map(str, range(100)), key=slot_of)
+    window = WINDOW._replace(slots=frozenset({slot_of(there)}))
+    history = History([submit(9500, 9501, job=there), submit(9500, 9501, job=elsewhere)])
+    faults, undone = judge(history, [window])
+    assert [(fault.kind, fault.id) for fault in faults] == [("lost", elsewhere)]
+    assert [(fault.kind, fault.id) for fault in undone] == [("lost", there)]
+    assert losses(history, undone, [window]) == {window: history.events[:1]}
+
+
+def test_if_replicas_had_what_was_answered_only_claims_may_be_forgotten():
+    window = WINDOW._replace(lost_max=0, claims_only=True)
+    for kind, events in EXCUSED.values():
+        faults, undone = judge(History(events), [window])
+        assert kind in {fault.kind for fault in faults} and undone == []
+    claimed_again = [submit(0, 1), deliver(9500, 9501), deliver(9600, 9601, "b", 1), ack(9602, 9603, "b")]
+    assert judge(History(claimed_again), [window]) == ([], [])
+    assert "duplicate" in {fault.kind for fault in judge(History(claimed_again), [])[0]}
+
+
+def test_what_is_refused_of_a_batch_was_not_done():
+    class Full:
+        def submit(self, jobs):
+            return [{"outcome": known(outcome)} for outcome in ("accepted", "storage_full", "unavailable")]
+
+    fleet = types.SimpleNamespace(wire=lambda number: Full(), stored=0, delay_max_ms=1)
+    producer = Producer(fleet, 0, 0)
+    jobs = [{**producer.new_job(), "delay_ms": 0} for _ in range(3)]
+    producer.submit(jobs)
+    assert [(event.id, event.outcome) for event in producer.events] == [(jobs[0]["id"], "accepted"), (jobs[2]["id"], None)]
 
 
 NOT_EXCUSED = {

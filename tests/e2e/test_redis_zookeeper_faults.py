@@ -14,9 +14,9 @@ rig, world, probe = fixtures(lambda rig: rig.world(rig.single(), zookeeper=rig.z
 def test_zookeeper_fails(rig, world, probe, kind):
     skip_without_cut(rig, kind)
     draw = random.Random(seed_of(os.environ.get("SEED")))
-    with Load(world, draw.random()) as load:
+    with fenced(world), Load(world, draw.random()) as load:
         load.run_for(200)
-        zookeeper_fault(world, probe, load, kind)
+        zookeeper_fault(world, probe, load, kind, draw)
         load.verdict()
 
 

@@ -7,7 +7,8 @@ from resp_wire import Error, Simple, Wire
 
 DAY = 86_400_000
 SETTINGS = ["topic", "slots", "capacity_jobs", "capacity_bytes", "lease_ms", "max_attempts", "backoff_base_ms",
-            "backoff_max_ms", "count_limit", "retention_ms", "paused", "delivery"]
+            "backoff_max_ms", "count_limit", "retention_ms", "paused", "alert_due_jobs", "alert_late_ms", "alert_stalled_ms",
+            "alert_attempts", "alert_push_failures", "alert_dead_jobs", "alert_future_jobs", "alerts_off", "delivery"]
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_settle(wire, topic):
     status(wire.call("JOB.ACK", topic, tokens[0], tokens[1], tokens[0]), "ok", "ok", "stale")
     status(wire.call("JOB.NACK", topic, tokens[2], tokens[1], "REASON", "no luck", "DELAY", 700), "ok", "stale")
     status(wire.call("JOB.EXTEND", topic, tokens[2], "lease", 5), "stale")
-    [shown] = wire.call("JOB.LIST", topic)[1]
+    [shown] = wire.call("JOB.LIST", topic, "STATE", "scheduled")[1]
     job = wire.map(shown)
     assert (job["reason"], job["due_ms"]) == (b"no luck", now(wire) + 700)
     wire.call("JOB.SUBMIT", topic, "p", "ID", "last", "ATTEMPTS", 1)
@@ -376,11 +377,12 @@ def test_refused(clocked, words, code, says):
 
 SHORTEST = {
     "JOB.SUBMIT": 2, "JOB.MSUBMIT": 4, "JOB.RESERVE": 1, "JOB.ACK": 2, "JOB.NACK": 2, "JOB.EXTEND": 2, "JOB.CANCEL": 2,
-    "JOB.AMEND": 2, "JOB.FIRE": 2, "JOB.COUNT": 3, "JOB.GET": 2, "JOB.LIST": 1, "JOB.REDRIVE": 1, "TOPIC.SET": 1,
+    "JOB.AMEND": 2, "JOB.FIRE": 2, "JOB.COUNT": 3, "JOB.GET": 2, "JOB.LIST": 1, "JOB.REDRIVE": 1, "DEAD.REDRIVE": 2,
+    "DEAD.REMOVE": 2, "LEASE.LIST": 1, "LEASE.REVOKE": 2, "TOPIC.SET": 1,
     "TOPIC.GET": 1, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 1, "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1,
     "AUTH": 1, "CLIENT": 1, "SELECT": 1,
 }
-LONGEST = {"JOB.REDRIVE": 1, "TOPIC.GET": 1, "TOPIC.LIST": 0, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 2,
+LONGEST = {"JOB.REDRIVE": 1, "TOPIC.GET": 1, "TOPIC.PAUSE": 1, "TOPIC.RESUME": 1, "TOPIC.PURGE": 2,
            "TOPIC.DROP": 1, "CLOCK.ADVANCE": 1, "PING": 1, "AUTH": 2, "SELECT": 1, "RESET": 0, "NODES": 0}
 
 

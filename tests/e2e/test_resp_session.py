@@ -16,8 +16,10 @@ from resp_wire import Error, Simple, Wire, pack
 from test_auth import create
 
 COMMANDS = {
-    "job.submit", "job.msubmit", "job.reserve", "job.ack", "job.nack", "job.extend", "job.cancel", "job.amend",
-    "job.fire", "job.count", "job.get", "job.list", "job.redrive", "topic.set", "topic.get", "topic.list",
+    "alert.list", "job.submit", "job.msubmit", "job.reserve", "job.ack", "job.nack", "job.extend", "job.cancel", "job.amend",
+    "job.fire", "job.count", "job.get", "job.list", "job.tally", "job.operate", "operation.list", "operation.get",
+    "operation.stop", "load", "topic.load", "job.redrive", "dead.redrive", "dead.remove",
+    "lease.list", "lease.all", "lease.revoke", "topic.set", "topic.get", "topic.list",
     "topic.pause", "topic.resume", "topic.purge", "topic.drop", "topic.test", "clock.advance", "ping", "echo", "auth", "hello", "command",
     "client", "info", "nodes", "select", "quit", "reset",
 }
@@ -29,9 +31,10 @@ def wire(request, shared_server):
         yield one
 
 
-def test_the_banner_names_the_address(shared_server):
-    line = next(line for line in shared_server.banner if line.startswith("resp "))
-    assert line.startswith(f"resp     127.0.0.1:{shared_server.resp_port}")
+def test_the_banner_names_the_address(start):
+    server = start(terminal=True)
+    line = next(line for line in server.banner if line.startswith("resp "))
+    assert line.startswith(f"resp     127.0.0.1:{server.resp_port}")
 
 
 def test_ping(wire):

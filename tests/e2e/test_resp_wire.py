@@ -257,6 +257,17 @@ def test_ten_thousand_pipelined_commands_take_effect_in_their_order(shared):
             assert plain(wire, command, reply) == expected, f"reply {i} to {command}"
 
 
+def test_what_follows_a_large_command_takes_effect_after_all_of_it(shared):
+    """The shard works on such a command in several turns. Here only the last job finds no room."""
+    jobs = 9_000
+    with Wire(shared) as wire:
+        wire.call("TOPIC.SET", "full", "capacity_jobs", jobs)
+        first, second = pipeline(wire, [["JOB.MSUBMIT", "full", "DELAY", 1000, *["p"] * jobs],
+                                        ["JOB.SUBMIT", "full", "p", "DELAY", 1000]])
+        assert not any(isinstance(each, Error) for each in first)
+        assert isinstance(second, Error), second
+
+
 def plain(wire, command, reply):
     if isinstance(reply, Error):
         return reply.message.partition(":")[0]

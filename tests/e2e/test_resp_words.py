@@ -70,8 +70,9 @@ def test_sections_of_info_stand_apart(wire):
         assert text.startswith("# ") and text.count("\r\n\r\n") == text.count("# ") - 1, text
 
 
-def test_the_banner_shows_redis_cli_with_the_token(start, tmp_path, shared_server):
+def test_the_banner_shows_redis_cli_with_the_token(start, tmp_path):
     create(tmp_path / "tokens", "--scope", "submit")
-    server = start("--auth-token-file", tmp_path / "tokens")
+    server = start("--auth-token-file", tmp_path / "tokens", terminal=True)
     assert any(f"(REDISCLI_AUTH=$TOCSIN_TOKEN redis-cli -p {server.resp_port})" in line for line in server.banner)
-    assert any(f"(redis-cli -p {shared_server.resp_port})" in line for line in shared_server.banner)
+    other = start(folder=tmp_path / "other", terminal=True)
+    assert any(f"(redis-cli -p {other.resp_port})" in line for line in other.banner)

@@ -14,6 +14,7 @@ from resp_doors import delivery_of, job_words, options
 
 TOPIC = "t"
 NOTHING_DONE = ("OVERLOADED", "SHUTTINGDOWN", "STORAGEFULL")
+REFUSED = "refused"  # the outcome of one job of a batch: nothing was done about it
 UNAVAILABLE = "UNAVAILABLE"  # what is behind the server did not answer: the call may have reached it
 
 
@@ -25,6 +26,13 @@ class Lost(Exception):
     """The connection was lost while a call was under way: it may have happened or not."""
 
 
+def known(outcome):
+    """The outcome of one job of a batch; None where it is unknown."""
+    if outcome == "storage_full":
+        return REFUSED  # the others are stored
+    return None if outcome == UNAVAILABLE.lower() else outcome
+
+
 class HttpWire:
     def __init__(self, server, topic=TOPIC, timeout_s=DEADLINE_S):
         self.topic = topic
@@ -33,9 +41,7 @@ class HttpWire:
 
     def submit(self, jobs):
         answers = self.call("POST", "/jobs", {"jobs": jobs} if len(jobs) > 1 else jobs[0])["jobs"]
-        if any(answer["outcome"] == "storage_full" for answer in answers):
-            raise Lost  # some of them are stored, which is too rare to be noted for each
-        return answers
+        return [{**answer, "outcome": known(answer["outcome"])} for answer in answers]
 
     def cancel(self, job_id):
         return self.call("DELETE", f"/jobs/{job_id}")["outcome"]
@@ -46,7 +52,7 @@ class HttpWire:
     def settle(self, kind, tokens, **fields):
         results = self.call("POST", f"/{kind}", {"tokens": tokens, **fields})["results"]
         assert [result["token"] for result in results] == tokens, results
-        return [result["outcome"] for result in results]
+        return [known(result["outcome"]) for result in results]
 
     def abandon_reserve(self, **fields):
         """Sends a request and goes away without the answer."""
@@ -66,11 +72,11 @@ class HttpWire:
         except (OSError, http.client.HTTPException) as error:
             self.connection.close()
             raise Lost from error
-        if answer.status == 503:
+        if answer.status == 503 and "error" in json.loads(text):
             raise Lost if json.loads(text)["error"]["code"] == UNAVAILABLE.lower() else Refused
         if answer.status == 507:
             raise Refused
-        assert answer.status in (200, 201), f"{method} {path}: {answer.status} {text[:300]}"
+        assert answer.status in (200, 201, 503), f"{method} {path}: {answer.status} {text[:300]}"
         return json.loads(text)
 
     def connect(self):
@@ -98,8 +104,9 @@ class RespWire:
 
     def submit(self, jobs):
         """Many jobs are a pipeline."""
-        replies = self.call(*[["JOB.SUBMIT", self.topic, *job_words(**job)] for job in jobs])
-        return [dict(zip(("id", "outcome", "due_ms"), reply, strict=True)) for reply in replies]
+        replies = self.replies(*[["JOB.SUBMIT", self.topic, *job_words(**job)] for job in jobs])
+        return [{"outcome": self.failed(reply)} if isinstance(reply, redis.ResponseError)
+                else dict(zip(("id", "outcome", "due_ms"), reply, strict=True)) for reply in replies]
 
     def cancel(self, job_id):
         return self.call(["JOB.CANCEL", self.topic, job_id])[0]
@@ -109,7 +116,8 @@ class RespWire:
         return [delivery_of(job) for job in jobs]
 
     def settle(self, kind, tokens, delay_ms=None, reason=None):
-        return self.call([f"JOB.{kind.upper()}", self.topic, *tokens, *options(delay=delay_ms, reason=reason)])[0]
+        outcomes = self.call([f"JOB.{kind.upper()}", self.topic, *tokens, *options(delay=delay_ms, reason=reason)])[0]
+        return [known(outcome) for outcome in outcomes]
 
     def abandon_reserve(self, max, wait_ms, lease_ms):
         """Sends a command and goes away without the answer."""
@@ -120,8 +128,24 @@ class RespWire:
             pass
         self.close()
 
+    @staticmethod
+    def failed(error):
+        """The outcome of a command that answered an error."""
+        if str(error).startswith(NOTHING_DONE):
+            return REFUSED
+        assert str(error).startswith(UNAVAILABLE), error
+        return None
+
     def call(self, *commands):
-        """The replies to a pipeline."""
+        """The replies to a pipeline, none of which may be an error."""
+        replies = self.replies(*commands)
+        errors = [reply for reply in replies if isinstance(reply, redis.ResponseError)]
+        if errors:
+            raise Refused if all(self.failed(error) for error in errors) and len(errors) == len(replies) else Lost
+        return replies
+
+    def replies(self, *commands):
+        """Of a pipeline, in which some may be errors."""
         self.connect()
         try:
             self.connection.send_packed_command(self.connection.pack_commands(commands))
@@ -129,11 +153,6 @@ class RespWire:
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
             self.close()
             raise Lost from error
-        refused = [reply for reply in replies if isinstance(reply, redis.ResponseError)]
-        untouched = [reply for reply in refused if str(reply).startswith(NOTHING_DONE)]
-        assert all(str(reply).startswith(UNAVAILABLE) for reply in refused if reply not in untouched), refused
-        if refused:
-            raise Refused if len(untouched) == len(replies) else Lost
         return replies
 
     def read(self):

@@ -1,7 +1,9 @@
 """The longest turn of a shard under each load. A turn is one handler on a shard's thread (docs/metrics.md).
 
 A test with the mark turns("its name") is a load. When it ends, the figures of its servers are read; the summary of the run
-has a table of them.
+has a table of them. No turn may take more than 5 ms of CPU time: what else the machine does counts for little. It does make
+a turn longer now and then, so a load may run again (until_short). turns("its name", long_turns=n, cpu_max_s=s) is for a load
+that cannot hold this: n turns of a whole run may be longer, and none longer than s.
 """
 
 import re
@@ -9,9 +11,8 @@ import re
 import httpx
 import pytest
 
-# Of CPU time, so that what else the machine does counts for little. The doors have their turns of 1 ms; the longest are
-# those of one large call. What was mended took a hundred times as long.
-CPU_MAX_S = 0.1
+TRIES = 3
+CPU_MAX_S = 0.02  # also of a try that is run again
 FIGURES = {
     "longest": (max, "tocsin_shard_turn_seconds_max{"),
     "cpu": (max, "tocsin_shard_turn_cpu_seconds_max{"),
@@ -30,6 +31,16 @@ def read(server):
     return found
 
 
+def until_short(server, load):
+    """Runs the load again if one of its turns was long. Only the last try counts."""
+    tries = []
+    while len(tries) < TRIES and (not tries or tries[-1] > 0):
+        server.long_turns_before = read(server)["computed"]
+        load()
+        tries.append(read(server)["computed"] - server.long_turns_before)
+    assert tries[-1] == 0, f"turns over 5 ms of CPU time, in each try: {tries}"
+
+
 def note(item, servers):
     """Adds a row for a test that is a load, and checks its longest turn."""
     mark = item.get_closest_marker("turns")
@@ -37,10 +48,15 @@ def note(item, servers):
     if mark is None or not running:
         return
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    load = ", ".join([mark.args[0], *(f"{value} shards" if name == "shards" else value for name, value in parameters.items())])
-    for figures in map(read, running):
+    shown = [f"{value} shards" if name == "shards" else name if value is True else value
+             for name, value in parameters.items() if value is not False]
+    load = ", ".join([mark.args[0], *shown])
+    for server in running:
+        figures = read(server)
         item.config.stash.setdefault(ROWS, []).append((load, figures))
-        assert figures["cpu"] <= CPU_MAX_S, f"a turn took {figures['cpu']} s of CPU time"
+        long_turns = figures["computed"] - getattr(server, "long_turns_before", 0)
+        assert long_turns <= mark.kwargs.get("long_turns", 0), f"{long_turns} turns took over 5 ms of CPU time: {figures}"
+        assert figures["cpu"] <= mark.kwargs.get("cpu_max_s", CPU_MAX_S), f"a turn took {figures['cpu']} s of CPU time"
 
 
 def report(terminal):

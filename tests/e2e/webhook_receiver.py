@@ -13,6 +13,7 @@ import os
 import ssl
 import sys
 import threading
+import time
 import urllib.parse
 import urllib.request
 
@@ -54,7 +55,8 @@ def handler(log):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["content-length"]))
             fields = {name.lower(): value for name, value in self.headers.items()}
-            line = {"path": self.path, "fields": fields, "body": base64.b64encode(body).decode(), "from": self.client_address[1]}
+            line = {"path": self.path, "fields": fields, "body": base64.b64encode(body).decode(), "from": self.client_address[1],
+                    "at_ms": time.time_ns() / 1e6}
             with lock:
                 log.write(json.dumps(line).encode() + b"\n")
             if "tocsin-batch" in fields:
@@ -128,7 +130,7 @@ class WebhookReceiver(Program):
         self.stop()
 
     def requests(self):
-        """All that came so far: each with path, fields and body, and the port that it came from."""
+        """All that came so far: each with path, fields and body, the port that it came from, and when it came."""
         if not self.requests_file.exists():
             return []
         lines = self.requests_file.read_text().split("\n")[:-1]

@@ -2,7 +2,7 @@
 text, run by the language's own program.
 
     verify = webhook_verifiers.of("go", folder)     # a visible skip where Go is not installed
-    verify(secret, headers, body)
+    verify(secret, topic, headers, body)
 """
 
 import base64
@@ -20,17 +20,18 @@ GO_CACHE = ROOT / "build/go-cache"
 DEADLINE_S = 120
 SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
-# Each reads the secret, the values of SIGNED and the body from stdin, a line of base64 for each, and prints true or false.
+# Each reads the secret, the topic, the values of SIGNED and the body from stdin, a line of base64 for each, and prints true or false.
 NODE_MAIN = """
-const [secret, id, timestamp, signatures, body] =
+const [secret, topic, id, timestamp, signatures, body] =
   require("node:fs").readFileSync(0, "utf8").split("\\n").map((line) => Buffer.from(line, "base64"));
 const headers = { "webhook-id": `${id}`, "webhook-timestamp": `${timestamp}`, "webhook-signature": `${signatures}` };
-console.log(verify(`${secret}`, headers, body));
+console.log(verify(`${secret}`, `${topic}`, headers, body));
 """
 PHP_MAIN = """
-[$secret, $id, $timestamp, $signatures, $body] = array_map('base64_decode', explode("\\n", stream_get_contents(STDIN)));
+[$secret, $topic, $id, $timestamp, $signatures, $body] =
+    array_map('base64_decode', explode("\\n", stream_get_contents(STDIN)));
 $headers = ['webhook-id' => $id, 'webhook-timestamp' => $timestamp, 'webhook-signature' => $signatures];
-echo verify($secret, $headers, $body) ? "true\\n" : "false\\n";
+echo verify($secret, $topic, $headers, $body) ? "true\\n" : "false\\n";
 """
 GO_MAIN = """package main
 
@@ -55,12 +56,12 @@ func main() {
 		}
 		return string(text)
 	}
-	secret := next()
+	secret, topic := next(), next()
 	headers := http.Header{}
 	for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature"} {
 		headers.Set(name, next())
 	}
-	fmt.Println(hooks.Verify(secret, headers, []byte(next()), 5*time.Minute))
+	fmt.Println(hooks.Verify(secret, topic, headers, []byte(next()), 5*time.Minute))
 }
 """
 JAVA_MAIN = """
@@ -77,7 +78,7 @@ class Main {
   static String text() { return new String(bytes(), StandardCharsets.UTF_8); }
 
   public static void main(String[] none) throws Exception {
-    System.out.println(Webhook.verify(text(), text(), text(), text(), bytes(), Duration.ofMinutes(5)));
+    System.out.println(Webhook.verify(text(), text(), text(), text(), text(), bytes(), Duration.ofMinutes(5)));
   }
 }
 """
@@ -134,7 +135,7 @@ LANGUAGES = {"python": python, "node": node, "go": go, "java": java, "php": php}
 
 
 def of(language, folder):
-    """verify(secret, headers, body) of that language; what it has to build is built in `folder`, which is new."""
+    """verify(secret, topic, headers, body) of that language; what it has to build is built in `folder`, which is new."""
     return LANGUAGES[language](folder)
 
 
@@ -144,8 +145,8 @@ def build(folder, *command, env=None):
 
 
 def calling(*command):
-    def verify(secret, headers, body):
-        parts = [secret.encode(), *(headers[name].encode() for name in SIGNED), body]
+    def verify(secret, topic, headers, body):
+        parts = [secret.encode(), topic.encode(), *(headers[name].encode() for name in SIGNED), body]
         lines = "".join(base64.b64encode(part).decode() + "\n" for part in parts)
         done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stderr

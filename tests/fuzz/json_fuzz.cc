@@ -28,7 +28,7 @@ void CheckError(const Result<T>& result) {
 }
 
 Result<std::shared_ptr<Document>> Parse(std::string_view body) {
-  static boost::json::parser parser = MakeParser();
+  static const auto parser = MakeParser();
   return Document::Parse(parser, body);
 }
 

@@ -85,11 +85,11 @@ void WholeFile(std::string image) {
   uint64_t listed = 0;
   for (const TopicFigures& figures : node.store().Topics()) {
     for (const State state : {State::kScheduled, State::kDead}) {
-      node.store().List(figures.topic.name, state, "", 100'000, node.clock().Now(), [&](Result<Page> page) {
+      node.store().List(figures.topic.name, OfState(state), "", {100'000}, node.clock().Now(), [&](Result<Page> page) {
         if (page) listed += page->jobs.jobs.size();
       });
     }
-    node.store().Claim(figures.topic.name, 100, Millis(10), node.clock().Now(), [](const Result<JobBatch>&) {});
+    node.store().Claim(figures.topic.name, {100}, Millis(10), node.clock().Now(), [](const Result<JobBatch>&) {});
   }
   TOCSIN_CHECK(listed == report->jobs_live + report->jobs_dead);
   node.clock().Advance(std::chrono::days(1));

@@ -32,7 +32,7 @@ void ReadAnswer(std::string_view bytes, size_t piece) {
   TOCSIN_CHECK(answer.status / 100 != 1);
   TOCSIN_CHECK(answer.body.size() <= kBodyMax);
   TOCSIN_CHECK(answer.whole || !answer.keep_alive);
-  const Delivered delivered = VerdictOf(answer, false, std::chrono::sys_seconds(std::chrono::seconds(1'700'000'000)));
+  const Delivered delivered = VerdictOf(answer, {}, std::chrono::sys_seconds(std::chrono::seconds(1'700'000'000)));
   TOCSIN_CHECK((delivered.outcome == DeliverOutcome::kConfirmed) == delivered.reason.empty());
   TOCSIN_CHECK(!delivered.delay || (*delivered.delay >= Millis(0) && *delivered.delay <= kRetryDelayMax));
 }

@@ -45,12 +45,13 @@ class BitRot : public testing::TestWithParam<bool> {
     std::set<std::string> ids;
     std::string cursor;
     do {
-      node.store().List("jobs", State::kScheduled, cursor, 1'000, node.clock().Now(), [&](Result<Page> page) {
-        if (page) {
-          for (const JobView& job : page->jobs.jobs) ids.insert(job.Id());
-        }
-        cursor = page ? page->cursor : "";
-      });
+      node.store().List("jobs", OfState(State::kScheduled), cursor, {1'000}, node.clock().Now(),
+                        [&](Result<Page> page) {
+                          if (page) {
+                            for (const JobView& job : page->jobs.jobs) ids.insert(job.Id());
+                          }
+                          cursor = page ? page->cursor : "";
+                        });
     } while (!cursor.empty());
     return ids;
   }

@@ -98,7 +98,7 @@ class World {
     EXPECT_EQ(node_.store().Topics().front().ready, due.size()) << "seed " << seed_;
     std::set<std::string> delivered;
     std::vector<Settlement> settlements;
-    node_.store().Claim(kTopic, 10'000, 10s, Now(), [&](const Result<JobBatch>& batch) {
+    node_.store().Claim(kTopic, {10'000}, 10s, Now(), [&](const Result<JobBatch>& batch) {
       ASSERT_TRUE(batch);
       for (const JobView& job : batch->jobs) {
         EXPECT_TRUE(delivered.insert(std::string(job.own_id)).second) << "twice";

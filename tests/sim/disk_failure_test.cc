@@ -122,7 +122,7 @@ class FullDisk : public testing::Test {
   size_t Settle(size_t max, SettleKind kind) {
     Do(Advance());
     JobBatch batch;
-    node_.store().Claim("jobs", max, Millis(0), node_.clock().Now(), [&](Result<JobBatch> claimed) {
+    node_.store().Claim("jobs", {max}, Millis(0), node_.clock().Now(), [&](Result<JobBatch> claimed) {
       ASSERT_TRUE(claimed) << claimed.error().message;
       batch = std::move(*claimed);
     });
@@ -146,11 +146,12 @@ class FullDisk : public testing::Test {
     std::set<std::string> stored;
     std::string cursor;
     do {
-      node_.store().List("jobs", State::kScheduled, cursor, 1'000, node_.clock().Now(), [&](Result<Page> page) {
-        ASSERT_TRUE(page);
-        for (const JobView& job : page->jobs.jobs) stored.insert(job.Id());
-        cursor = page->cursor;
-      });
+      node_.store().List("jobs", OfState(State::kScheduled), cursor, {1'000}, node_.clock().Now(),
+                         [&](Result<Page> page) {
+                           ASSERT_TRUE(page);
+                           for (const JobView& job : page->jobs.jobs) stored.insert(job.Id());
+                           cursor = page->cursor;
+                         });
     } while (!cursor.empty());
     EXPECT_EQ(stored, live_);
   }
@@ -210,7 +211,7 @@ TEST_F(FullDisk, RetriesWithoutEndAreRefusedBeforeTheLastRoomIsUsed) {
     node_.clock().Advance(Millis(1));
     Do(Advance());
     JobBatch batch;
-    node_.store().Claim("jobs", 1'000, Millis(5), node_.clock().Now(), [&](Result<JobBatch> claimed) {
+    node_.store().Claim("jobs", {1'000}, Millis(5), node_.clock().Now(), [&](Result<JobBatch> claimed) {
       ASSERT_TRUE(claimed) << claimed.error().message;
       batch = std::move(*claimed);
     });
@@ -279,7 +280,7 @@ TEST(FullDiskWithTopics, HasRoomForTheProloguesOfTheNextStarts) {
   }
   for (bool refused = false; !refused;) {
     JobBatch batch;
-    node.store().Claim("topic-7", 10, Millis(100'000), node.clock().Now(),
+    node.store().Claim("topic-7", {10}, Millis(100'000), node.clock().Now(),
                        [&](Result<JobBatch> claimed) { batch = std::move(*claimed); });
     ASSERT_FALSE(batch.jobs.empty());
     std::vector<Settlement> acks;

@@ -149,7 +149,8 @@ Operation Generator::MakeSettle() {
   for (size_t i = 1 + Below(6); i > 0; --i) {
     OwnedSettlement settlement;
     settlement.kind = Chance(60) ? SettleKind::kAck : static_cast<SettleKind>(Below(5));
-    if (Chance(50)) settlement.delay = Millis(Below(3'000));
+    // The delay of a release is not written down: after a restart the job is due, as it was.
+    if (Chance(50) && settlement.kind != SettleKind::kRelease) settlement.delay = Millis(Below(3'000));
     if (Chance(50)) settlement.lease = Millis(1 + Below(20'000));
     if (Chance(50)) settlement.reason = fmt::format("reason {}", Below(100));
     settlement.delivery = Below(deliveries_);  // nearly always stale
@@ -167,7 +168,8 @@ Operation Generator::MakeAmend(Moment now) {
   const size_t topic = AnyTopic();
   std::vector<OwnedAmendment> amendments;
   for (size_t i = 1 + (Chance(80) ? 0 : Below(4)); i > 0; --i) {
-    OwnedAmendment amendment{Id(topic), Key(), static_cast<AmendKind>(Below(4)), Timeline::kSteady, Delay(), {}, {}};
+    OwnedAmendment amendment{.id = Id(topic), .key = Key(), .kind = static_cast<AmendKind>(Below(8)), .delay = Delay()};
+    if (amendment.kind == AmendKind::kAttempts) amendment.max_attempts = static_cast<uint32_t>(1 + Below(4));
     if (Mixed(topic) && Chance(50)) {
       amendment.timeline = Timeline::kUtc;
       amendment.due = now.utc + Delay() - Millis(Below(100));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <fmt/ranges.h>
+
 #include "base/result.h"
 
 namespace tocsin::sim {
@@ -17,8 +19,51 @@ std::string Text(const JobView& job) {
       job.own_id, job.key, static_cast<int>(job.state), ToMs(job.due), static_cast<int>(job.trigger), job.count_left,
       job.attempt, job.max_attempts, job.reason, job.payload.size(), job.payload.substr(0, 24));
   for (const HeaderView& header : job.headers) text += fmt::format(" [{}={}]", header.name, header.value);
+  text += fmt::format(" created {} last attempt {} died {} finished {}", ToMs(job.created), ToMs(job.last_attempt),
+                      ToMs(job.died), ToMs(job.finished));
   if (job.state == State::kLeased) text += fmt::format(" until {}", ToMs(job.lease_deadline));
   return text;
+}
+
+/// As a listing shows it.
+std::string ListedText(const JobView& job) {
+  std::string text = Text(job);
+  if (job.state == State::kLeased) {
+    text += fmt::format(" since {} extended {} held by '{}'", ToMs(job.leased), job.extensions, job.holder);
+  }
+  return text;
+}
+
+/// One for each part of a selector, with values that the generator makes.
+std::vector<Selector> SomeSelectors(Moment now) {
+  constexpr Millis kRecently{10'000};
+  return {{.states = StateSet::Ready()},
+          {.ids = {"id7", "id8", "id9"}},
+          {.id_prefix = "id1"},
+          {.key = "key1"},
+          {.header = "empty"},
+          {.header = "name", .header_value = "value"},
+          {.payload = "00001"},
+          {.reason = "reason 1"},
+          {.holder = "consumer 2"},
+          {.due = {.from = now.utc, .to = now.utc + kRecently}},
+          {.created = {.from = now.utc - kRecently, .to = {}}},
+          {.died = {.from = {}, .to = now.utc - kRecently}},
+          {.attempts_min = 1, .attempts_max = 1},
+          {.states = StateSet::Of(State::kDead), .key = "key2", .payload = "0"}};
+}
+
+std::string UidsOf(Store& store, std::string_view topic, const Selector& what, Moment now) {
+  std::set<Uid> uids;
+  std::string cursor;
+  do {
+    store.List(topic, what, cursor, {100}, now, [&](Result<Page> page) {
+      TOCSIN_CHECK(page.has_value());
+      for (const JobView& job : page->jobs.jobs) TOCSIN_CHECK(uids.insert(job.uid).second);  // once
+      cursor = page->cursor;
+    });
+  } while (!cursor.empty());
+  return fmt::format("{}", fmt::join(uids, " "));
 }
 
 /// An OnReply for a result whose value `show` puts into words.
@@ -130,7 +175,9 @@ Operation Claim(std::string topic, size_t max, Millis lease, bool ordered) {
   std::string text = fmt::format("claim {} of {} for {}", max, topic, lease.count());
   return {std::move(text), false, [=](Side& side, Moment now, OnReply reply) {
             if (const Status done = AdvanceAll(side, now); !done) return reply({false, done.error().message});
-            side.store->Claim(topic, max, lease, now, Answer<JobBatch>(std::move(reply), [=, &side](JobBatch& batch) {
+            const std::string holder = fmt::format("consumer {}", max % 5);
+            const JobMax most{.jobs = max, .holder = max % 5 == 0 ? std::string_view() : holder};
+            side.store->Claim(topic, most, lease, now, Answer<JobBatch>(std::move(reply), [=, &side](JobBatch& batch) {
                                 if (batch.jobs.size() < max) side.announced.erase(topic);
                                 if (!ordered) std::ranges::sort(batch.jobs, {}, &JobView::uid);
                                 return All(batch.jobs, [&](const JobView& job) {
@@ -166,20 +213,26 @@ Operation Amend(std::string topic, std::vector<OwnedAmendment> amendments) {
   std::string text = fmt::format("amend in {}:", topic);
   for (const OwnedAmendment& each : amendments)
     text += fmt::format(" {} of '{}'", static_cast<int>(each.kind), each.id);
-  return WithParts(
-      {std::move(text), true,
-       [=](Side& side, Moment now, OnReply reply) {
-         std::vector<Amendment> views;
-         for (const OwnedAmendment& each : amendments) {
-           views.push_back({{each.id, each.key}, each.kind, each.timeline, each.delay, each.due, each.payload});
-         }
-         side.store->Amend(topic, views, now, Answer<std::vector<Amended>>(std::move(reply), [](const auto& outcomes) {
-                             return All(outcomes, [](const Amended& each) {
-                               return fmt::format("{} due {}", static_cast<int>(each.outcome), ToMs(each.due));
-                             });
-                           }));
-       }},
-      &Amend, topic, amendments);
+  return WithParts({std::move(text), true,
+                    [=](Side& side, Moment now, OnReply reply) {
+                      std::vector<Amendment> views;
+                      for (const OwnedAmendment& each : amendments) {
+                        views.push_back({.job = {each.id, each.key},
+                                         .kind = each.kind,
+                                         .timeline = each.timeline,
+                                         .delay = each.delay,
+                                         .due = each.due,
+                                         .max_attempts = each.max_attempts,
+                                         .payload = each.payload});
+                      }
+                      side.store->Amend(
+                          topic, views, now, Answer<std::vector<Amended>>(std::move(reply), [](const auto& outcomes) {
+                            return All(outcomes, [](const Amended& each) {
+                              return fmt::format("{} due {}", static_cast<int>(each.outcome), ToMs(each.due));
+                            });
+                          }));
+                    }},
+                   &Amend, topic, amendments);
 }
 
 Operation Count(std::string topic, std::vector<OwnedEvent> events) {
@@ -236,15 +289,19 @@ std::string Dump(Store& store, Moment now) {
     for (const State state : {State::kScheduled, State::kLeased, State::kDead, State::kDone, State::kCancelled}) {
       std::string cursor;
       do {
-        store.List(figures.topic.name, state, cursor, 1'000, now, [&](Result<Page> page) {
+        store.List(figures.topic.name, OfState(state), cursor, {1'000}, now, [&](Result<Page> page) {
           TOCSIN_CHECK(page.has_value());
-          for (const JobView& job : page->jobs.jobs) jobs.emplace_back(job.uid, Text(job));
+          for (const JobView& job : page->jobs.jobs) jobs.emplace_back(job.uid, ListedText(job));
           cursor = page->cursor;
         });
       } while (!cursor.empty());
     }
     std::ranges::sort(jobs);
     for (const auto& [uid, text] : jobs) dump += "  " + text + "\n";
+    const std::vector<Selector> selectors = SomeSelectors(now);
+    for (size_t i = 0; i < selectors.size(); ++i) {
+      dump += fmt::format("  selector {}: {}\n", i, UidsOf(store, figures.topic.name, selectors[i], now));
+    }
   }
   return dump;
 }

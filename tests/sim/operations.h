@@ -67,6 +67,7 @@ struct OwnedAmendment {
   Timeline timeline = Timeline::kSteady;
   Millis delay{0};
   Time due{};
+  uint32_t max_attempts = 0;
   std::optional<std::string> payload;
 };
 

@@ -25,13 +25,12 @@ constexpr Millis kReadingTime{250};  // for each line, on a terminal
 constexpr Millis kPayWithin{30 * 60'000};
 constexpr Millis kConfirmAfter{7LL * 24 * 3'600'000};
 
-/// The text after `word` in its line of the start-up message.
-std::string FieldOf(std::string_view banner, std::string_view word) {
-  const size_t at = banner.find(fmt::format("\n{} ", word));
+/// The text of a field in a line of the server's log.
+std::string FieldOf(std::string_view line, std::string_view name) {
+  const size_t at = line.find(fmt::format(" {}=", name));
   if (at == std::string_view::npos) return "";
-  banner.remove_prefix(at + 1 + word.size());
-  banner.remove_prefix(std::min(banner.find_first_not_of(' '), banner.size()));
-  return std::string(banner.substr(0, banner.find('\n')));
+  line.remove_prefix(at + name.size() + 2);
+  return std::string(line.substr(0, line.find_first_of(" \n")));
 }
 
 /// The tocsind beside this program, with a virtual clock, free ports and a temporary folder. The destructor ends the
@@ -52,16 +51,15 @@ class DemoServer {
     const auto of_tocsin = [](std::string_view name) { return name.starts_with("TOCSIN_"); };
     const Program program{.words = {program_, "--clock", "virtual", "--data-dir", folder_ + "/data", "--http-listen",
                                     "127.0.0.1:0", "--resp-listen", "127.0.0.1:0", "--journal-segment-size", "8MiB",
-                                    "--shards", "1", "--log-level", "error"},
+                                    "--shards", "1", "--log-level", "error", "--log-audit-file", folder_ + "/audit"},
                           .environment = EnvironmentWithout(of_tocsin),
-                          .pipe_out = true};
+                          .pipe_out = true,
+                          .pipe_err = true};
     TOCSIN_ASSIGN(Process process, Process::Start(program));
     process_.emplace(std::move(process));
-    TOCSIN_ASSIGN(const std::string banner, ReadBanner());
-    TOCSIN_ASSIGN(Endpoint endpoint, ParseEndpoint(FieldOf(banner, "http")));
-    const std::string data = FieldOf(banner, "data");
-    const size_t open = data.rfind('(');
-    recovery_ = open == std::string::npos ? data : data.substr(open + 1, data.size() - open - 2);
+    TOCSIN_ASSIGN(const std::string ready, AwaitReady());
+    TOCSIN_ASSIGN(Endpoint endpoint, ParseEndpoint("http://" + FieldOf(ready, "http")));
+    recovered_ = FieldOf(ready, "jobs_recovered");
     api_ = std::make_unique<Api>(std::move(endpoint), "", kAnswerTime);
     return {};
   }
@@ -79,29 +77,31 @@ class DemoServer {
 
   Api& api() { return *api_; }
   const std::string& folder() const { return folder_; }
-  /// The start-up message's words about the data.
-  const std::string& recovery() const { return recovery_; }
+  /// How many jobs it found at its start.
+  const std::string& recovered() const { return recovered_; }
 
  private:
-  Result<std::string> ReadBanner() {
-    std::string banner;
-    while (!banner.contains("\nReady")) {
-      pollfd poll{.fd = process_->out.get(), .events = POLLIN, .revents = 0};
+  /// The line of its log that says where it serves. What it logs later, errors alone, fits into the pipe.
+  Result<std::string> AwaitReady() {
+    std::string log;
+    while (true) {
+      const size_t ready = log.find(" ready http=");
+      if (ready != std::string::npos && log.find('\n', ready) != std::string::npos) return log.substr(ready);
+      pollfd poll{.fd = process_->err.get(), .events = POLLIN, .revents = 0};
       if (::poll(&poll, 1, static_cast<int>(kStartTime.count())) <= 0) {
         return Fail(Code::kTimedOut, "the server does not start");
       }
       std::array<char, 4096> part{};
-      const ssize_t n = ::read(process_->out.get(), part.data(), part.size());
-      if (n <= 0) return Fail(Code::kIo, "the server ended while it started");
-      banner.append(part.data(), static_cast<size_t>(n));
+      const ssize_t n = ::read(process_->err.get(), part.data(), part.size());
+      if (n <= 0) return Fail(Code::kIo, "the server ended while it started: {}", log);
+      log.append(part.data(), static_cast<size_t>(n));
     }
-    return banner;
   }
 
   const std::string program_;
   const std::string folder_;
   std::optional<Process> process_;
-  std::string recovery_;
+  std::string recovered_;
   std::unique_ptr<Api> api_;
 };
 
@@ -163,7 +163,7 @@ class Shop {
     server_.Kill();
     TOCSIN_TRY(Line(context_.out.Paint(Colour::kRed, "killed")));
     TOCSIN_TRY(server_.Start());
-    return Line(context_.out.Paint(Colour::kGreen, "started again; " + server_.recovery()));
+    return Line(context_.out.Paint(Colour::kGreen, "started again; jobs recovered: " + server_.recovered()));
   }
 
   Status TheOthersRunOut() {

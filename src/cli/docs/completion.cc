@@ -171,6 +171,36 @@ std::string ZshFlag(const Flag& flag) {
   return Quoted(spec);
 }
 
+/// In single quotes, for fish, which escapes with a backslash inside them.
+std::string FishQuoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+/// "a|b" as two words.
+std::string FishWords(std::string text) {
+  std::ranges::replace(text, '|', ' ');
+  return text;
+}
+
+std::string FishWhen(std::string_view command) {
+  return fmt::format("complete -c tocsin -n {} ", FishQuoted(fmt::format("test (__tocsin_command) = '{}'", command)));
+}
+
+std::string FishFlag(const Flag& flag) {
+  std::string text = fmt::format("-l {}", flag.name);
+  if (flag.kind == Kind::kChoice) {
+    text += fmt::format(" -xa '{}'", fmt::join(flag.choices, " "));
+  } else if (flag.kind != Kind::kSwitch) {
+    text += flag.value == "FILE" || flag.value.ends_with("DIR") ? " -rF" : " -x";
+  }
+  return fmt::format("{} -d {}\n", text, FishQuoted(flag.doc));
+}
+
 }  // namespace
 
 std::string BashCompletion(std::span<const Group> groups, std::span<const Flag> global_flags) {
@@ -227,6 +257,51 @@ std::string ZshCompletion(std::span<const Group> groups, std::span<const Flag> g
     text += "        '*:argument:_files'\n      ;;\n";
   }
   return text + "    (*) _arguments $global '*:argument:_files' ;;\n  esac\n}\n\n_tocsin \"$@\"\n";
+}
+
+std::string FishCompletion(std::span<const Group> groups, std::span<const Flag> global_flags) {
+  const auto words = WordsAfter(groups);
+  std::string text = fmt::format(
+      "# fish completion for tocsin. Generated from src/cli/commands.cc by `make docs`.\n"
+      "# To use it: copy this file to ~/.config/fish/completions/\n\n"
+      "# The words of the command so far, without flags and their values.\n"
+      "function __tocsin_command\n"
+      "  set -l command\n"
+      "  set -l skip 0\n"
+      "  for word in (commandline -opc)[2..-1]\n"
+      "    if test $skip = 1\n"
+      "      set skip 0\n"
+      "      continue\n"
+      "    end\n"
+      "    switch $word\n"
+      "      case {}\n"
+      "        set skip 1\n"
+      "      case '-*'\n"
+      "      case '*'\n"
+      "        switch \"$command\"\n"
+      "          case ''\n"
+      "            set command $word\n"
+      "          case {}\n"
+      "            set command \"$command $word\"\n"
+      "        end\n"
+      "    end\n"
+      "  end\n"
+      "  echo $command\n"
+      "end\n\n",
+      FishWords(ValueFlags(groups, global_flags)), FishWords(Families(words)));
+  for (const auto& [first, seconds] : words) {
+    for (const Word& word : seconds) {
+      text += fmt::format("{}-f -a {}{}\n", FishWhen(first), word.name,
+                          word.summary.empty() ? "" : fmt::format(" -d {}", FishQuoted(word.summary)));
+    }
+  }
+  for (const Command& command : CommandsOf(groups)) {
+    for (const Flag& flag : command.flags) text += FishWhen(command.name) + FishFlag(flag);
+    if (command.positionals.empty() || command.positionals[0].words.empty()) continue;
+    text += fmt::format("{}-f -a {}\n", FishWhen(command.name), FishQuoted(command.positionals[0].words));
+  }
+  for (const Flag& flag : global_flags) text += "complete -c tocsin " + FishFlag(flag);
+  return text + "complete -c tocsin -l help -d 'Print help.'\n";
 }
 
 }  // namespace tocsin::cli

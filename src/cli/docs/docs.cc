@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/syntax.h"
+#include "base/roff.h"
 #include "base/text.h"
 #include "cli/arguments.h"
 
@@ -114,13 +115,6 @@ std::string CommandMarkdown(const Command& command) {
   return text;
 }
 
-/// Escapes text for a man page.
-std::string Roff(std::string_view text) {
-  std::string out = Replaced(Replaced(std::string(text), "\\", "\\e"), "-", "\\-");
-  if (out.starts_with('.') || out.starts_with('\'')) out.insert(0, "\\&");
-  return out;
-}
-
 std::string RoffFlags(std::span<const Flag> flags) {
   std::string text;
   for (const Flag& flag : flags) text += fmt::format(".TP\n.B {}\n{}\n", Roff(FlagLine(flag)), Roff(FlagDoc(flag)));
@@ -147,7 +141,7 @@ std::string CliMarkdown(std::span<const Group> groups, std::span<const Flag> glo
       "Generated from the table in `src/cli/commands.cc` by `make docs`; a test fails if they differ.\n\n"
       "`tocsin --help` lists the commands and `tocsin COMMAND --help` shows one with examples. "
       "[deploy/tocsin.1](../deploy/tocsin.1)\nis the man page, and [deploy/completion](../deploy/completion) completes "
-      "commands and flags in bash and zsh.\n\n"
+      "commands and flags in bash, zsh and fish.\n\n"
       "```\n"
       "tocsin submit demo \"hello\" --in 5s    # stores a job; due in five seconds\n"
       "tocsin reserve demo --wait 10s        # waits until it is due, prints it and its delivery TOKEN\n"
@@ -201,7 +195,7 @@ std::string ManPage(std::span<const Group> groups, std::span<const Flag> global_
   return text +
          ".TP\n.B TOCSIN_TOKEN\nThe access token itself.\n"
          ".TP\n.B NO_COLOR\nIf it is set, output has no colours.\n"
-         ".SH SEE ALSO\n.BR tocsind (1)\n";
+         ".SH SEE ALSO\n.BR tocsind (8)\n";
 }
 
 Result<int> Run(Context& context, const Arguments& arguments) {
@@ -275,6 +269,7 @@ std::span<const Page> Pages() {
       {"man", "deploy/tocsin.1", ManPage},
       {"bash", "deploy/completion/tocsin.bash", BashCompletion},
       {"zsh", "deploy/completion/_tocsin", ZshCompletion},
+      {"fish", "deploy/completion/tocsin.fish", FishCompletion},
   };
   return kPages;
 }
@@ -284,8 +279,8 @@ Command Docs() {
       .name = "docs",
       .summary = "prints a page about these commands, or a completion for a shell",
       .positionals = {{.name = "PAGE",
-                       .doc = "cli (Markdown), man (a man page), bash or zsh (completions).",
-                       .words = "cli man bash zsh"}},
+                       .doc = "cli (Markdown), man (a man page), bash, zsh or fish (completions).",
+                       .words = "cli man bash zsh fish"}},
       .examples = {{"docs bash > ~/.local/share/bash-completion/completions/tocsin",
                     "Tab completes commands and flags in the next shell"}},
       .offline = true,

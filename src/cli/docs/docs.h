@@ -19,6 +19,7 @@ std::span<const Page> Pages();
 
 std::string BashCompletion(std::span<const Group> groups, std::span<const Flag> global_flags);
 std::string ZshCompletion(std::span<const Group> groups, std::span<const Flag> global_flags);
+std::string FishCompletion(std::span<const Group> groups, std::span<const Flag> global_flags);
 
 /// Of the whole program.
 std::string HelpText(std::span<const Group> groups, std::span<const Flag> global_flags);

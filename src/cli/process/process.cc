@@ -148,6 +148,12 @@ std::vector<std::string> EnvironmentWithout(const std::function<bool(std::string
   return kept;
 }
 
+std::string ConsumerName() {
+  std::array<char, 65> host{};  // as long as Linux lets it be
+  if (::gethostname(host.data(), host.size() - 1) != 0) return fmt::format("{}", ::getpid());
+  return fmt::format("{}:{}", host.data(), ::getpid());
+}
+
 Descriptor MakeEvent() {
   Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   TOCSIN_CHECK(event.open());

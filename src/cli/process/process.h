@@ -39,6 +39,9 @@ class StopSignal {
   Descriptor fd_;
 };
 
+/// What this process is called as a consumer unless the user names it: its host and process id.
+std::string ConsumerName();
+
 struct Program {
   std::vector<std::string> words;        // the first is looked for in PATH
   std::vector<std::string> environment;  // NAME=value

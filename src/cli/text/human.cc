@@ -287,4 +287,9 @@ std::string ShowSize(int64_t bytes) {
                      : fmt::format("{}.{} {}", bytes / divisor, tenths, kSizeUnits[unit]);
 }
 
+std::string Counted(int64_t number, std::string_view one, std::string_view many) {
+  if (number == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", number, one) : fmt::format("{} {}", number, many);
+}
+
 }  // namespace tocsin::cli

@@ -36,4 +36,7 @@ Result<int64_t> ParseSize(std::string_view text);
 /// For people: "64 MiB", "1.5 KiB", "17 B".
 std::string ShowSize(int64_t bytes);
 
+/// "1 job", "2 jobs"; `many` if the plural is not `one` and an s.
+std::string Counted(int64_t number, std::string_view one, std::string_view many = "");
+
 }  // namespace tocsin::cli

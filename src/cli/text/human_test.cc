@@ -201,5 +201,11 @@ TEST(Size, IsParsedAndShown) {
   EXPECT_EQ(ShowSize(INT64_MAX), "8388607.9 TiB");
 }
 
+TEST(Counted, OneIsNotMany) {
+  EXPECT_EQ(Counted(0, "job"), "0 jobs");
+  EXPECT_EQ(Counted(1, "job"), "1 job");
+  EXPECT_EQ(Counted(2, "job is", "jobs are"), "2 jobs are");
+}
+
 }  // namespace
 }  // namespace tocsin::cli

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/arguments.h"
+#include "cli/text/human.h"
 #include "cli/transfer/transfer.h"
 #include "model/names.h"
 
@@ -35,6 +36,13 @@ Result<FilePtr> OpenToWrite(const std::optional<std::string>& path, std::optiona
 bool IsEmptyFile(const std::string& path) {
   struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
+}
+
+/// The server leaves payloads out for access tokens that may only observe.
+Status CheckWhole(const json::object& job) {
+  if (job.contains("payload") || job.contains("payload_base64")) return {};
+  return Fail(Code::kForbidden,
+              "the server shows this access token no payloads: an export needs the scope consume or admin");
 }
 
 /// What the user asked for; a run that continues must ask for the same.
@@ -90,6 +98,7 @@ class Exporter {
       TOCSIN_ASSIGN(const json::object page, Page());
       std::string lines;
       for (const json::object& job : ObjectsOf(page, "jobs")) {
+        TOCSIN_TRY(CheckWhole(job));
         lines += json::serialize(TransferLine(plan_.topics[topic_], job)) + '\n';
         ++jobs_;
       }
@@ -147,7 +156,7 @@ int64_t CountOf(const json::object& topic, const std::vector<std::string>& state
 
 Result<Plan> MakePlan(Context& context, const Arguments& arguments) {
   Plan plan{.states = arguments.All("state")};
-  if (plan.states.empty()) plan.states = {"scheduled", "leased"};
+  if (plan.states.empty()) plan.states = {"scheduled", "leased", "dead"};
   const auto topic = arguments.Text("TOPIC");
   if (topic.has_value() == arguments.Has("all")) {
     return Fail(Code::kInvalidArgument, "name one TOPIC, or give --all");
@@ -183,7 +192,8 @@ Result<int> Run(Context& context, const Arguments& arguments) {
   if (output && context.out.json()) {
     context.out.Json({{"jobs", *jobs}, {"topics", topics}, {"file", *output}});
   } else if (output) {
-    context.out.Print("exported {} jobs of {} topics to {}\n", *jobs, topics, *output);
+    context.out.Print("exported {} of {} to {}\n", Counted(*jobs, "job"),
+                      Counted(static_cast<int64_t>(topics), "topic"), *output);
   }
   return kExitOk;
 }
@@ -194,13 +204,14 @@ Command Export() {
   return {.name = "export",
           .summary = "writes jobs as lines of JSON, which import can submit again",
           .details =
-              "Jobs that change while they are listed may be missing or come twice: pause the topic for an exact "
-              "copy. Used attempts are not kept. The field state is only for people.",
+              "Each line is a job as a listing shows it, and its topic. Jobs that change while they are listed may be "
+              "missing or come twice: pause the topic for an exact copy. Events that were counted are not in it, nor "
+              "settings of topics. Import makes a leased job one that waits.",
           .positionals = {{"TOPIC", "Name of the topic.", false}},
           .flags = {{"all", Kind::kSwitch, "All topics that the access token may see."},
                     {.name = "state",
                      .kind = Kind::kChoice,
-                     .doc = "Only jobs in this state. Default: scheduled and leased.",
+                     .doc = "Only jobs in this state. Default: scheduled, leased and dead.",
                      .value = "STATE",
                      .choices = {std::begin(kStateNames), std::end(kStateNames)},
                      .repeated = true},
@@ -209,8 +220,8 @@ Command Export() {
                      .value = "FILE"},
                     {"resume", Kind::kSwitch, "Continue a FILE whose export was interrupted."}},
           .examples = {{"export orders --output orders.jsonl", "a copy"},
-                       {"export orders --state dead | tocsin import --topic orders-again",
-                        "dead letters to another topic"}},
+                       {"export orders --state dead | tocsin import --topic orders-again --as-new",
+                        "dead letters, to be delivered from another topic"}},
           .no = "there is no such topic",
           .run = Run};
 }

@@ -94,10 +94,11 @@ bool IsTemporary(Code code) {
 
 class Importer {
  public:
-  Importer(Context& context, std::string file, std::string topic, size_t batch)
+  Importer(Context& context, std::string file, std::string topic, AsNew as_new, size_t batch)
       : context_(context),
         file_(std::move(file)),
         topic_(std::move(topic)),
+        as_new_(as_new),
         batch_max_(batch),
         checkpoint_(file_),
         progress_(context.clock, "imported") {}
@@ -161,7 +162,7 @@ class Importer {
   const std::string& server() const { return context_.api.url(); }
 
   Status AddLine(const LineReader& reader) {
-    auto parsed = ParseTransferLine(reader.text(), reader.number(), topic_);
+    auto parsed = ParseTransferLine(reader.text(), reader.number(), topic_, as_new_);
     if (!parsed) {
       Refuse(reader.number(), parsed.error().message);
       return {};
@@ -203,9 +204,15 @@ class Importer {
   /// Lines of one topic. If the server refuses the call because of one of them, submits halves to find out which.
   Status Submit(std::span<const Line> lines) {
     json::array jobs;
-    for (const Line& line : lines) jobs.push_back(line.parsed.job);
-    const auto reply = Post(lines[0].parsed.topic, {{"jobs", std::move(jobs)}});
+    for (const Line& line : lines) {
+      json::object& job = jobs.emplace_back(line.parsed.job).as_object();
+      if (job.contains("due_ms")) job["past"] = "fire";  // an export may be old
+    }
+    auto reply = Post(lines[0].parsed.topic, {{"jobs", std::move(jobs)}});
     if (reply) return Count(lines, ArrayOf(*reply, "jobs"));
+    if (reply.error().code == Code::kForbidden && as_new_ == AsNew::kNo) {
+      reply.error().message += "\nto submit the jobs as new ones, without their past: --as-new";
+    }
     if (ExitStatusOf(reply.error().code) != kExitUsage) return std::unexpected(reply.error());
     if (lines.size() == 1) {
       Refuse(lines[0].number, reply.error().message);
@@ -220,13 +227,14 @@ class Importer {
     std::vector<Line> again;
     for (size_t i = 0; i < lines.size(); ++i) {
       const std::string outcome = outcomes[i].is_object() ? TextOf(outcomes[i].get_object(), "outcome") : "";
+      const bool passes = outcome == "overloaded" || outcome == "unavailable";
       if (outcome == "accepted") {
         ++figures_.accepted;
       } else if (outcome == "duplicate") {
         ++figures_.duplicate;
-      } else if (outcome == "overloaded" && context_.clock.IoNow() < retry_until_) {
+      } else if (passes && context_.clock.IoNow() < retry_until_) {
         again.push_back(lines[i]);
-      } else if (outcome == "over_capacity" || outcome == "storage_full" || outcome == "overloaded") {
+      } else if (outcome == "over_capacity" || outcome == "storage_full" || passes) {
         return Full(lines[i], outcome);
       } else if (outcome == "conflict" || outcome == "in_flight") {
         ++figures_.conflict;
@@ -274,6 +282,7 @@ class Importer {
   Context& context_;
   const std::string file_;
   const std::string topic_;
+  const AsNew as_new_;
   const size_t batch_max_;
   const Checkpoint checkpoint_;
   Progress progress_;
@@ -309,7 +318,7 @@ Result<int> Run(Context& context, const Arguments& arguments) {
     return Fail(Code::kInvalidArgument, "--batch: {} is not 1 to {}", batch, kBatchMax);
   }
   Importer importer(context, arguments.Text("FILE").value_or("-"), arguments.Text("topic").value_or(""),
-                    static_cast<size_t>(batch));
+                    arguments.Has("as-new") ? AsNew::kYes : AsNew::kNo, static_cast<size_t>(batch));
   if (Status done = importer.Run(); !done) {
     if (importer.saved()) done.error().message += "\ncontinue where it stopped: the same command again";
     return std::unexpected(std::move(done).error());
@@ -325,16 +334,19 @@ Command Import() {
       .name = "import",
       .summary = "submits the lines of a file, such as one that export wrote",
       .details =
-          "Each line is a JSON object: a job as the HTTP API takes it, and its topic. A job without an id gets one "
-          "made of the line's text and number, so that a repeated import stores nothing twice. FILE.progress keeps the "
-          "place after each batch that was answered: the same command continues from there. Refused lines are named, "
-          "and the others submitted; done and cancelled jobs are refused too. If the topic or the disk is full, the "
-          "import stops and keeps the place.",
+          "Each line is a JSON object: a job as a listing shows it or as a submit takes it, and its topic. A job that "
+          "was listed keeps its attempts, its reason and its times, and a dead letter stays one: that needs an access "
+          "token with the scope admin. A job without an id gets one made of the line's text and number, so that a "
+          "repeated import stores nothing twice. FILE.progress keeps the place after each batch that was answered: the "
+          "same command continues from there. Refused lines are named, and the others submitted; done and cancelled "
+          "jobs are refused too. If the topic or the disk is full, the import stops and keeps the place.",
       .positionals = {{"FILE", "The file; - or nothing is stdin.", false}},
       .flags = {{.name = "topic", .doc = "Into this topic, whatever the lines say.", .value = "TOPIC"},
+                {"as-new", Kind::kSwitch, "As new jobs, with all their attempts and without their past."},
                 {"batch", Kind::kNumber, "Jobs in one call, up to 10000.", "1000"}},
       .examples = {{"import orders.jsonl", "a file that export wrote"},
-                   {"import --topic orders jobs.jsonl", "lines without a topic, or with another one"}},
+                   {"import --topic orders jobs.jsonl", "lines without a topic, or with another one"},
+                   {"import --topic again --as-new dead.jsonl", "dead letters, to be delivered once more"}},
       .no = "a line was refused, or another job has its id",
       .run = Run};
 }

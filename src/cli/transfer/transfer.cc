@@ -13,33 +13,47 @@
 namespace tocsin::cli {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKept{"id", "key", "max_attempts", "headers", "payload", "payload_base64"};
-/// Fields of an export or of a listing that a submit does not take.
-constexpr std::array<std::string_view, 6> kForPeople{"topic",  "state",      "attempt",
-                                                     "reason", "count_left", "lease_deadline_ms"};
+/// Fields of a line that a submit does not take. What they say ends with the job's stay on its server.
+constexpr std::array<std::string_view, 8> kForPeople{
+    "topic", "count_left", "lease_deadline_ms", "leased_ms", "finished_ms", "extensions", "holder", "token"};
+/// Fields of a submit that tell the past of a copy.
+constexpr std::array<std::string_view, 6> kPast{"state",      "attempt",         "reason",
+                                                "created_ms", "last_attempt_ms", "died_ms"};
 
 constexpr Millis kRedraw{100};
 constexpr int kBarWidth = 30;
+
+/// A job as a server shows it -> as a submit takes it.
+void MakeSubmit(json::object& job) {
+  if (TextOf(job, "state") == "leased") {
+    // Its holder stays behind, so its attempt does not count, and it waits.
+    job["state"] = "scheduled";
+    job["attempt"] = std::max<int64_t>(0, IntegerOf(job, "attempt") - 1);
+    job.erase("last_attempt_ms");
+    job.erase("count_left");  // a job that was delivered counts no more
+    job.erase("trigger");
+  }
+  if (job.contains("due_ms") && job["due_ms"].is_null()) job.erase("due_ms");
+  if (!job.contains("count_left")) return;
+  const bool fired = TextOf(job, "trigger") == "count" && job.contains("due_ms");
+  const bool delivered = TextOf(job, "state") == "dead" || IntegerOf(job, "attempt") > 0;
+  const int64_t left = IntegerOf(job, "count_left");
+  if (fired || delivered || left == 0) {
+    job.erase("trigger");
+  } else {
+    job["count"] = left;
+  }
+}
 
 }  // namespace
 
 json::object TransferLine(std::string_view topic, const json::object& shown) {
   json::object line{{"topic", topic}};
-  for (const std::string_view name : kKept) {
-    if (const json::value* const value = shown.if_contains(name)) line[name] = *value;
-  }
-  const json::value* const due = shown.if_contains("due_ms");
-  if (due != nullptr && !due->is_null()) line["due_ms"] = *due;
-  // A job whose count is reached is due like any other.
-  if (const int64_t left = IntegerOf(shown, "count_left"); left > 0) {
-    line["trigger"] = TextOf(shown, "trigger");
-    line["count"] = left;
-  }
-  line["state"] = TextOf(shown, "state");
+  line.insert(shown.begin(), shown.end());
   return line;
 }
 
-Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std::string_view topic) {
+Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std::string_view topic, AsNew as_new) {
   boost::system::error_code problem;
   json::value value = json::parse({line.data(), line.size()}, problem);
   if (problem || !value.is_object()) return Fail(Code::kInvalidArgument, "not a JSON object");
@@ -50,7 +64,11 @@ Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std
     return Fail(Code::kInvalidArgument, "its state is {}: it would be delivered again; remove that field to submit it",
                 state);
   }
+  MakeSubmit(parsed.job);
   for (const std::string_view name : kForPeople) parsed.job.erase(name);
+  if (as_new == AsNew::kYes) {
+    for (const std::string_view name : kPast) parsed.job.erase(name);
+  }
   if (!parsed.job.contains("id")) {
     const auto seed = static_cast<uint64_t>(number);
     parsed.job["id"] = fmt::format("line-{}-{:016x}{:016x}", number, Hash64(line, seed), Hash64(line, ~seed));
@@ -103,7 +121,7 @@ void Progress::Clear() {
 
 std::string ProgressLine(const std::string& verb, int64_t jobs, double part, std::chrono::nanoseconds took) {
   const double seconds = std::max(0.001, std::chrono::duration<double>(took).count());
-  std::string line = fmt::format("{} {} jobs  {}/s", verb, Grouped(jobs),
+  std::string line = fmt::format("{} {} {}  {}/s", verb, Grouped(jobs), jobs == 1 ? "job" : "jobs",
                                  Grouped(static_cast<int64_t>(static_cast<double>(jobs) / seconds)));
   if (part < 0) return line;
   part = std::clamp(part, 0.0, 1.0);

@@ -12,7 +12,7 @@
 
 namespace tocsin::cli {
 
-/// From a job as the server shows it: the fields that import submits again, and its state for people.
+/// A job as the server shows it, and its topic. docs/operations.md describes the lines.
 json::object TransferLine(std::string_view topic, const json::object& shown);
 
 struct TransferJob {
@@ -20,10 +20,14 @@ struct TransferJob {
   json::object job;  // to submit
 };
 
-/// From line `number` of a file. `topic` wins over the line's own, unless it is empty. A job without an id gets one
-/// made of its line and number, so that submitting it again is a duplicate and never a second job. kInvalidArgument
-/// if the line is not an object or names no topic. The server checks everything else.
-Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std::string_view topic);
+/// Whether jobs lose their past: state, attempts, reason and times.
+enum class AsNew : uint8_t { kNo, kYes };
+
+/// From line `number` of a file: a job as a server shows it, or as a submit takes it. `topic` wins over the line's own,
+/// unless it is empty. A job without an id gets one made of its line and number, so that submitting it again is a
+/// duplicate and never a second job. kInvalidArgument if the line is not an object, names no topic, or is a job that is
+/// done or cancelled. The server checks everything else.
+Result<TransferJob> ParseTransferLine(std::string_view line, int64_t number, std::string_view topic, AsNew as_new);
 
 /// How far a long transfer is, in a small file beside the data (FILE.progress), so that a run that was interrupted can
 /// continue. Replaced in one step: a reader sees the old or the new state.

@@ -1,6 +1,7 @@
 // `tocsin submit`, `tocsin reserve`, `tocsin list` and `tocsin dead list`.
 #include <algorithm>
 
+#include "cli/process/process.h"
 #include "cli/text/human.h"
 #include "cli/verbs/verb_command.h"
 #include "cli/verbs/view.h"
@@ -10,19 +11,22 @@ namespace {
 
 constexpr int64_t kPageMax = 1000;  // the server's own limit
 
-Result<int> ListJobs(Context& context, const Arguments& arguments, const std::string& state) {
+/// `state`: of the jobs, if no flag says it.
+Result<int> ListJobs(Context& context, const Arguments& arguments, std::string_view state) {
   const std::string topic = *arguments.Text("TOPIC");
-  const std::string reason = arguments.Text("reason").value_or("");
+  TOCSIN_ASSIGN(Request request, RequestOf(VerbNamed("list"), arguments, "limit"));
+  if (!state.empty()) AppendQuery(request.target, "state", state);
   int64_t left = arguments.Has("all") ? INT64_MAX : *arguments.Number("limit");
   if (left == 0) return Fail(Code::kInvalidArgument, "--limit: at least 1");
-  Table table({"ID", "DUE", ">ATTEMPT", "KEY", "REASON", "PAYLOAD"});
+  Table table({"ID", "STATE", "DUE", ">ATTEMPT", "KEY", "REASON", "PAYLOAD"});
   const Time now = context.out.json() ? Time{} : ServerNow(context);
   std::string cursor;
   bool more = false;
   do {
-    // A page may hold few jobs with this reason, or none, so ask for the largest pages.
-    const int64_t limit = reason.empty() ? std::min(left, kPageMax) : kPageMax;
-    TOCSIN_ASSIGN(const json::object page, context.api.Get(ListTarget(topic, state, limit, cursor, reason)));
+    std::string target = request.target;
+    AppendQuery(target, "limit", std::to_string(std::min(left, kPageMax)));
+    if (!cursor.empty()) AppendQuery(target, "cursor", cursor);
+    TOCSIN_ASSIGN(const json::object page, context.api.Call("GET", target, nullptr, kLongCall));
     cursor = TextOf(page, "cursor");
     more = !cursor.empty() || std::ssize(ArrayOf(page, "jobs")) > left;
     for (const json::object& job : ObjectsOf(page, "jobs")) {
@@ -31,24 +35,32 @@ Result<int> ListJobs(Context& context, const Arguments& arguments, const std::st
         context.out.Json(job);
         continue;
       }
-      table.Row({Printable(TextOf(job, "id")), DueOf(job, now),
+      table.Row({Printable(TextOf(job, "id")), Printable(TextOf(job, "state")), DueOf(job, now),
                  fmt::format("{}/{}", IntegerOf(job, "attempt"), IntegerOf(job, "max_attempts")),
                  Printable(TextOf(job, "key")), Printable(TextOf(job, "reason")), PayloadPreview(job)});
     }
   } while (!cursor.empty() && left > 0);
-  if (!context.out.json()) table.Print(context.out, fmt::format("no {} jobs in {}\n", state, Printable(topic)));
+  if (!context.out.json()) {
+    std::string states(state);
+    if (arguments.Has("state")) states = fmt::format("{}", fmt::join(arguments.All("state"), " or "));
+    table.Print(context.out, fmt::format("no {}{}jobs in {}\n", states, states.empty() ? "" : " ", Printable(topic)));
+  }
   if (more) PrintStderr("tocsin: there are more: --all shows them\n");
   return kExitOk;
 }
 
 Command Row(std::string_view name, std::string_view summary) {
-  return {.name = name,
-          .summary = summary,
-          .positionals = PositionalsOf(VerbNamed("list")),
-          .flags = {{"limit", Kind::kNumber, "The most jobs to show.", "100"},
-                    {"all", Kind::kSwitch, "Show all of them, however many."},
-                    {.name = "reason", .doc = "Only jobs whose reason contains this text."}},
-          .no = "there is no such topic"};
+  Command row{.name = name,
+              .summary = summary,
+              .positionals = PositionalsOf(VerbNamed("list")),
+              .flags = {{"limit", Kind::kNumber, "The most jobs to show.", "100"},
+                        {"all", Kind::kSwitch, "Show all of them, however many."}},
+              .no = "there is no such topic"};
+  for (const api::Field& field : VerbNamed("list").fields) {
+    const bool ours = field.name != "limit" && field.name != "cursor" && (field.name != "state" || name == "list");
+    if (ours) row.flags.push_back(FlagOf(VerbNamed("list"), field.name));
+  }
+  return row;
 }
 
 constexpr Millis kWaitMax{50'000};  // of one call: the server ends a longer one
@@ -58,6 +70,7 @@ Result<json::object> Take(Context& context, const Arguments& arguments) {
   const auto end = context.clock.IoNow() + arguments.Duration("wait").value_or(Millis(0));
   const api::Verb& verb = VerbNamed("reserve");
   TOCSIN_ASSIGN(Request request, RequestOf(verb, arguments));
+  if (!request.body.contains("consumer")) request.body["consumer"] = ConsumerName();
   while (true) {
     const auto left = std::chrono::ceil<Millis>(end - context.clock.IoNow());
     const Millis wait = std::clamp(left, Millis(0), kWaitMax);
@@ -104,6 +117,11 @@ void PrintSubmitted(Context& context, const Arguments& arguments, const json::ob
     const bool stored = outcome == "accepted" || outcome == "duplicate";
     context.out.Print("{} {}{}\n", context.out.Paint(stored ? Colour::kGreen : Colour::kYellow, outcome),
                       Printable(TextOf(job, "id")), stored ? ", " + DueText(job, arguments) : "");
+    if (outcome == "conflict") {
+      PrintStderr(
+          "tocsin: the id is stored with other content: --on-conflict replace stores this job instead of that "
+          "one, --on-conflict keep leaves that one\n");
+    }
   }
 }
 
@@ -111,12 +129,10 @@ void PrintSubmitted(Context& context, const Arguments& arguments, const json::ob
 
 Command List() {
   Command row = Row("list", "shows the jobs of a topic");
-  row.flags.insert(row.flags.begin(), FlagOf(VerbNamed("list"), "state"));
-  row.examples = {{"list orders", "what is still to come"},
+  row.examples = {{"list orders --sort due", "what comes first"},
+                  {"list orders --header customer=ann", "the jobs of one customer"},
                   {"list orders --state leased --all --json", "what consumers have at the moment, for a script"}};
-  row.run = [](Context& context, const Arguments& arguments) {
-    return ListJobs(context, arguments, arguments.Text("state").value_or("scheduled"));
-  };
+  row.run = [](Context& context, const Arguments& arguments) { return ListJobs(context, arguments, ""); };
   return row;
 }
 
@@ -130,12 +146,14 @@ Command DeadList() {
 
 Command Reserve() {
   return VerbCommand(
-      "reserve", {.details = "A job that is not acknowledged before its lease ends is delivered again.",
-                  .flags = {{"ack", Kind::kSwitch, "Acknowledge at once, after printing."}},
-                  .examples = {{"reserve demo --wait 10s", "the next job, if one is due within ten seconds"},
-                               {"reserve demo --max 100 --ack --json", "up to a hundred, a line each, and done with"}},
-                  .no = "nothing was due, the topic pushes its jobs, or there is no such topic",
-                  .run = RunReserve});
+      "reserve",
+      {.details = "A job that is not acknowledged before its lease ends is delivered again. Without --consumer "
+                  "the holder of the leases is this host and process id.",
+       .flags = {{"ack", Kind::kSwitch, "Acknowledge at once, after printing."}},
+       .examples = {{"reserve demo --wait 10s", "the next job, if one is due within ten seconds"},
+                    {"reserve demo --max 100 --ack --json", "up to a hundred, a line each, and done with"}},
+       .no = "nothing was due, the topic pushes its jobs, or there is no such topic",
+       .run = RunReserve});
 }
 
 Command Submit() {

@@ -2,10 +2,13 @@
 // An error is always kIo, never an exit status 1: that the folder cannot be read says nothing about its content.
 #include "base/file.h"
 #include "cli/arguments.h"
+#include "cli/text/human.h"
 #include "storage/journal/inspect.h"
 
 namespace tocsin::cli {
 namespace {
+
+std::string Many(uint64_t number, std::string_view one) { return Counted(static_cast<int64_t>(number), one); }
 
 std::string FolderOf(const Arguments& arguments) {
   std::string folder = *arguments.Text("DIR");
@@ -47,8 +50,8 @@ Result<int> RunVerify(Context& context, const Arguments& arguments) {
               {"damage", DamageOf(report->damage)}});
     return report->damage.empty() ? kExitOk : kExitNo;
   }
-  out.Print("{}: {} segments, {} records, {} bytes; {} live and {} dead jobs\n", folder, report->segments,
-            report->records, report->bytes, report->jobs_live, report->jobs_dead);
+  out.Print("{}: {}, {}, {}; {} and {}\n", folder, Many(report->segments, "segment"), Many(report->records, "record"),
+            Many(report->bytes, "byte"), Many(report->jobs_live, "live job"), Many(report->jobs_dead, "dead job"));
   if (report->torn_tail_bytes > 0) {
     out.Print(
         "{} bytes of an unfinished write at the end: the next start cuts them off; no acknowledged job is in them\n",
@@ -80,8 +83,8 @@ Result<int> RunRepair(Context& context, const Arguments& arguments) {
               {"damage", DamageOf(report->damage)}});
     return report->damage.empty() ? kExitOk : kExitNo;
   }
-  out.Print("{}: {} live and {} dead jobs written to {}; {} is unchanged\n", folder, report->jobs_live,
-            report->jobs_dead, output, folder);
+  out.Print("{}: {} and {} written to {}; {} is unchanged\n", folder, Many(report->jobs_live, "live job"),
+            Many(report->jobs_dead, "dead job"), output, folder);
   if (report->damage.empty()) {
     out.Write("nothing was left out\n");
   } else {

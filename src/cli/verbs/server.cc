@@ -71,12 +71,24 @@ std::string DistanceOf(const json::object& object, std::string_view name, Time n
 }
 
 void PrintMembers(Output& out, const json::object& cluster, Time now) {
-  Table table({"NODE", "HTTP", "RESP", "JOINED", "HEARD", ">GROUPS", ">SLOTS", ""});
+  Table table({"NODE", "HTTP", "RESP", "VERSION", "JOINED", "HEARD", ">GROUPS", ">SLOTS", ""});
   for (const json::object& member : ObjectsOf(cluster, "members")) {
     table.Row({Printable(TextOf(member, "id")), Printable(TextOf(member, "http")), Printable(TextOf(member, "resp")),
-               DistanceOf(member, "joined_ms", now), DistanceOf(member, "heard_ms", now), NumberOf(member, "groups"),
-               NumberOf(member, "slots"), BoolOf(member, "self") ? "this one" : ""});
+               Printable(TextOf(member, "version")), DistanceOf(member, "joined_ms", now),
+               DistanceOf(member, "heard_ms", now), NumberOf(member, "groups"), NumberOf(member, "slots"),
+               BoolOf(member, "self") ? "this one" : ""});
   }
+  table.Print(out);
+}
+
+void PrintLost(Output& out, const json::object& cluster, Time now) {
+  Table table({"LOST NODE", "HTTP", "RESP", "HEARD"});
+  for (const json::object& member : ObjectsOf(cluster, "lost")) {
+    table.Row({Printable(TextOf(member, "id")), Printable(TextOf(member, "http")), Printable(TextOf(member, "resp")),
+               DistanceOf(member, "heard_ms", now)});
+  }
+  if (table.empty()) return;
+  out.Write("\n");
   table.Print(out);
 }
 
@@ -128,6 +140,7 @@ Result<int> RunCluster(Context& context, const Arguments& arguments) {
             out.Paint(BoolOf(coordinator, "connected") ? Colour::kGreen : Colour::kRed,
                       Printable(TextOf(coordinator, "state"))));
   PrintMembers(out, cluster, now);
+  PrintLost(out, cluster, now);
   PrintServers(out, cluster);
   if (arguments.Has("groups")) PrintGroups(out, cluster, now);
   return status;
@@ -148,16 +161,16 @@ Command Stats() {
 }
 
 Command Cluster() {
-  return VerbCommand(
-      "cluster",
-      {.details =
-           "The slots are divided into 64 groups, each with one owner. Every node serves every job, whoever owns "
-           "its group.",
-       .flags = {{"groups", Kind::kSwitch, "Also show each group's owner, epoch and next due time."}},
-       .examples = {{"cluster", "which nodes there are, and whether Redis is reachable"},
-                    {"cluster --groups", "which node owns which group"}},
-       .no = "this node is not a member, or the coordinator or a server of the store cannot be reached",
-       .run = RunCluster});
+  return VerbCommand("cluster",
+                     {.details = "The slots are divided into groups (64, or what redis.groups says), each with one "
+                                 "owner. Every node serves every job, whoever owns "
+                                 "its group. A lost node has vanished without leaving since this one was started; a "
+                                 "node that starts again is another one.",
+                      .flags = {{"groups", Kind::kSwitch, "Also show each group's owner, epoch and next due time."}},
+                      .examples = {{"cluster", "which nodes there are, and whether Redis is reachable"},
+                                   {"cluster --groups", "which node owns which group"}},
+                      .no = "this node is not a member, or the coordinator or a server of the store cannot be reached",
+                      .run = RunCluster});
 }
 
 }  // namespace tocsin::cli

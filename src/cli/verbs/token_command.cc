@@ -74,26 +74,29 @@ Result<int> RunRevoke(Context& context, const Arguments& arguments) {
 }  // namespace
 
 Command TokenCreate() {
-  return {.name = "token create",
-          .summary = "makes an access token, and prints it once",
-          .details =
-              "Creates the file if there is none, with mode 0600. The file holds a digest of the access token, never "
-              "the token itself. A running server notices the change within a second.",
-          .flags = {TokenFileFlag(),
-                    {.name = "name", .doc = "Who has the access token, for you to know later.", .value = "NAME"},
-                    {.name = "scope",
-                     .kind = Kind::kChoice,
-                     .doc = "What it may do: submit, consume, or admin, which includes both.",
-                     .value = "SCOPE",
-                     .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
-                     .repeated = true},
-                    {.name = "topic-prefix",
-                     .doc = "Only for topics whose names begin with this. Default: all topics.",
-                     .value = "PREFIX"}},
-          .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
-                       {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
-                        "for a producer of the topics shop.orders, shop.carts..."}},
-          .run = RunCreate};
+  return {
+      .name = "token create",
+      .summary = "makes an access token, and prints it once",
+      .details =
+          "Creates the file if there is none, with mode 0600. The file holds a digest of the access token, never "
+          "the token itself. A running server notices the change within a second.",
+      .flags = {TokenFileFlag(),
+                {.name = "name", .doc = "Who has the access token, for you to know later.", .value = "NAME"},
+                {.name = "scope",
+                 .kind = Kind::kChoice,
+                 .doc = "What it may do: submit; consume; observe (topics, jobs without payloads, figures); or admin, "
+                        "which includes all.",
+                 .value = "SCOPE",
+                 .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
+                 .repeated = true},
+                {.name = "topic-prefix",
+                 .doc = "Only for topics whose names begin with this. Default: all topics.",
+                 .value = "PREFIX"}},
+      .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
+                   {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
+                    "for a producer of the topics shop.orders, shop.carts..."},
+                   {"token create --file tokens --name prometheus --scope observe", "for whatever only looks"}},
+      .run = RunCreate};
 }
 
 Command TokenList() {

@@ -40,10 +40,18 @@ Kind KindOf(FieldKind kind) {
   return kind == FieldKind::kChoice || kind == FieldKind::kBareChoice ? Kind::kChoice : Kind::kText;
 }
 
+Kind KindOf(const Field& field) {
+  return field.kind == FieldKind::kNames && !field.choices.empty() ? Kind::kChoice : KindOf(field.kind);
+}
+
 std::string DocOf(const Field& field) {
-  if (field.kind == FieldKind::kMoment) {  // the table's text names the unit of the wires
-    return "Due at this moment: 2026-12-01T09:00+08:00, or \"2026-12-01 09:00\" in local time.";
+  if (field.kind == FieldKind::kMoment) {
+    constexpr std::string_view kUnit = ", in milliseconds UTC";  // of the wires
+    std::string doc(field.name == "due_ms" ? "When it is due." : field.doc);
+    if (const size_t unit = doc.find(kUnit); unit != std::string::npos) doc.erase(unit, kUnit.size());
+    return fmt::format("{} As 2026-12-01T09:00+08:00, or \"2026-12-01 09:00\" in local time.", doc);
   }
+  if (field.kind == FieldKind::kNames) return fmt::format("{} May be given several times.", field.doc);
   if (field.fallback.empty() || field.kind == FieldKind::kFlag) return std::string(field.doc);
   std::string fallback(field.fallback);
   std::erase(fallback, '"');
@@ -52,16 +60,19 @@ std::string DocOf(const Field& field) {
 }
 
 Flag FlagOf(const Field& field) {
-  Flag flag{.name = field.flag, .kind = KindOf(field.kind), .doc = Keep(DocOf(field)), .required = field.required};
+  Flag flag{.name = field.flag, .kind = KindOf(field), .doc = Keep(DocOf(field)), .required = field.required};
   flag.choices.assign(field.choices.begin(), field.choices.end());
   if (flag.kind == Kind::kText) flag.value = Keep(Capitals(field.flag));
-  flag.repeated = field.kind == FieldKind::kHeaders;
-  if (flag.repeated) flag.value = "NAME=VALUE";
+  flag.repeated = field.kind == FieldKind::kHeaders || field.kind == FieldKind::kNames;
+  if (field.kind == FieldKind::kHeaders) flag.value = "NAME=VALUE";
   return flag;
 }
 
-/// Whether the command line has the field; it has no use for one that repeats another, or that is only for RESP.
-bool IsOurs(const Field& field) { return field.kind != FieldKind::kBase64 && field.in != api::In::kResp; }
+/// Whether the command line has the field; it has no use for one that repeats another, or that is only for RESP. Copies
+/// of jobs are what import is for.
+bool IsOurs(const Field& field) {
+  return field.kind != FieldKind::kBase64 && field.in != api::In::kResp && !IsOfCopy(field);
+}
 
 bool IsGiven(const Field& field, const Arguments& arguments) {
   return arguments.Has(NameOf(field)) || (field.kind == FieldKind::kPayload && arguments.Has("file"));
@@ -94,6 +105,7 @@ Result<json::value> ValueOf(const Field& field, const Arguments& arguments) {
   const std::string name = NameOf(field);
   if (field.kind == FieldKind::kHeaders) return HeadersOf(arguments);
   if (field.kind == FieldKind::kTokens) return json::value_from(arguments.All(name));
+  if (field.kind == FieldKind::kNames) return json::value(fmt::format("{}", fmt::join(arguments.All(name), ",")));
   if (field.kind == FieldKind::kFlag) return json::value(true);
   if (IsNumber(field.kind)) return json::value(*arguments.Number(name));
   return json::value(*arguments.Text(name));
@@ -104,7 +116,7 @@ std::string PlainText(const json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
 }
 
-Status PutField(const Field& field, const Arguments& arguments, Request& request) {
+Status PutField(const api::Verb& verb, const Field& field, const Arguments& arguments, Request& request) {
   if (field.kind == FieldKind::kPayload) {
     TOCSIN_ASSIGN(const std::string payload, PayloadOf(arguments));
     PutPayload(request.body, payload);
@@ -113,6 +125,10 @@ Status PutField(const Field& field, const Arguments& arguments, Request& request
   TOCSIN_ASSIGN(json::value value, ValueOf(field, arguments));
   if (field.in == api::In::kBody) {
     request.body[field.name] = std::move(value);
+  } else if (verb.InWhere(field)) {
+    json::value& where = request.body["where"];
+    if (where.is_null()) where.emplace_object();
+    where.get_object()[field.name] = std::move(value);
   } else {
     AppendQuery(request.target, field.name, PlainText(value));
   }
@@ -150,17 +166,6 @@ std::string Filled(std::string_view text, Append append) {
   return filled += text;
 }
 
-/// Asks on a terminal. A usage error if stdin is not a terminal.
-Result<bool> Confirm(const std::string& question) {
-  if (isatty(STDIN_FILENO) != 1) {
-    return Fail(Code::kInvalidArgument, "{} Nobody can be asked here: add --yes to confirm", question);
-  }
-  PrintStderr("{} [y/N] ", question);
-  char answer[16] = "";
-  if (std::fgets(answer, sizeof(answer), stdin) == nullptr) return false;
-  return answer[0] == 'y' || answer[0] == 'Y';
-}
-
 void PrintForPeople(Context& context, const VerbExtras& extras, const Arguments& arguments,
                     const json::object& answer) {
   Output& out = context.out;
@@ -172,7 +177,15 @@ void PrintForPeople(Context& context, const VerbExtras& extras, const Arguments&
   if (answer.contains("outcome")) out.Print("{}\n", OutcomeText(out, answer));
   if (!extras.done.empty()) {
     const auto append = [&](std::string& text, std::string_view name) {
-      text += arguments.Has(name) ? Printable(*arguments.Text(name)) : std::to_string(IntegerOf(answer, name));
+      if (arguments.Has(name)) {
+        text += Printable(*arguments.Text(name));
+      } else if (const size_t one = name.find('|'); one == std::string_view::npos) {
+        text += std::to_string(IntegerOf(answer, name));
+      } else {
+        const size_t many = name.find('|', one + 1);
+        const int64_t number = IntegerOf(answer, name.substr(0, one));
+        text += Counted(number, name.substr(one + 1, many - one - 1), name.substr(many + 1));
+      }
     };
     if (StatusOf(answer).value_or(kExitNo) == kExitOk) out.Print("{}\n", Filled(extras.done, append));
     return;
@@ -201,6 +214,16 @@ Result<int> Run(const api::Verb& verb, const VerbExtras& extras, Context& contex
 }
 
 }  // namespace
+
+Result<bool> Confirm(const std::string& question) {
+  if (isatty(STDIN_FILENO) != 1) {
+    return Fail(Code::kInvalidArgument, "{} Nobody can be asked here: add --yes to confirm", question);
+  }
+  PrintStderr("{} [y/N] ", question);
+  char answer[16] = "";
+  if (std::fgets(answer, sizeof(answer), stdin) == nullptr) return false;
+  return answer[0] == 'y' || answer[0] == 'Y';
+}
 
 const api::Verb& VerbNamed(std::string_view command) {
   const auto found = std::ranges::find(api::Verbs(), command, &api::Verb::cli);
@@ -242,24 +265,26 @@ Flag FlagOf(const api::Verb& verb, std::string_view field) {
   return FlagOf(*std::ranges::find(verb.fields, field, &Field::name));
 }
 
-Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments) {
+Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments, std::string_view without) {
   Request request{.target = Filled(verb.Path(), [&](std::string& path, std::string_view name) {
                     AppendPercent(path, *arguments.Text(Capitals(name)));
                   })};
   for (size_t i = 0; i < verb.fields.size(); ++i) {
     const Field& field = verb.fields[i];
-    if (!IsGiven(field, arguments)) continue;
+    if (field.name == without || !IsGiven(field, arguments)) continue;
     if (field.excludes_next && IsGiven(verb.fields[i + 1], arguments)) {
       return Fail(Code::kInvalidArgument, "{} and {} contradict each other: give one of them", ShownName(field),
                   ShownName(verb.fields[i + 1]));
     }
-    TOCSIN_TRY(PutField(field, arguments, request));
+    TOCSIN_TRY(PutField(verb, field, arguments, request));
   }
   if (verb.takes_settings) PutSettings(arguments, request.body);
-  if (verb.Method() == "PATCH" && request.body.empty()) {
+  const bool changes_something = verb.Method() == "PATCH" || verb.id == api::VerbId::kAdvanceClock;
+  if (changes_something && request.body.empty()) {
     std::vector<std::string> names;
     for (const Field& field : verb.fields) {
-      if (field.in == api::In::kBody && IsOurs(field)) names.push_back(ShownName(field));
+      // A field with a default only says how another one is taken.
+      if (field.in == api::In::kBody && IsOurs(field) && field.fallback.empty()) names.push_back(ShownName(field));
     }
     return Fail(Code::kInvalidArgument, "nothing to change: give {}", fmt::join(names, ", "));
   }

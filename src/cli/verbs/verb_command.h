@@ -25,11 +25,18 @@ struct Request {
   std::string target;  // path and query
   json::object body;
 };
-Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments);
+/// Leaves out the field `without`.
+Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments, std::string_view without = {});
 
 /// The server's answer. An error if it does not answer for each delivery token.
 Result<json::object> Send(Context& context, const api::Verb& verb, const Request& request,
                           std::optional<Millis> limit = std::nullopt);
+
+/// Asks on a terminal. A usage error if stdin is not a terminal.
+Result<bool> Confirm(const std::string& question);
+
+/// For calls that look at all jobs of a topic.
+constexpr Millis kLongCall{600'000};
 
 struct VerbExtras {
   std::string_view details;
@@ -38,7 +45,9 @@ struct VerbExtras {
   std::string_view no;        // as of Command
   std::string_view question;  // to ask first, unless --yes is given; {} is the topic
   std::string_view list;      // the list in the answer; with --json each of its objects is a line
-  std::string_view done;      // a line for success: {TOPIC} is an argument, {purged} a number in the answer
+  /// A line for success: {TOPIC} is an argument, {left} a number in the answer, {purged|job is|jobs are} a number with
+  /// the words that follow it.
+  std::string_view done;
   /// Prints the answer for people; without it, its outcome, `done` and its fields are printed.
   void (*print)(Context& context, const Arguments& arguments, const json::object& answer) = nullptr;
   /// Runs the command, if one request is not all.

@@ -36,7 +36,9 @@ TEST(Request, FieldsGoIntoPathQueryAndBody) {
   EXPECT_EQ(Body({"submit", "t", "p", "--in", "5s", "--header", "h=v", "--trigger", "count", "--on-conflict", "keep"}),
             R"({"delay_ms":5000,"payload":"p","headers":{"h":"v"},"trigger":"count","on_conflict":"keep"})");
   EXPECT_EQ(Body({"submit", "t", "\xFF"}), R"({"payload_base64":"/w=="})");
-  EXPECT_EQ(Body({"amend", "t", "i", "--at", "@5"}), R"({"due_ms":5})");
+  EXPECT_EQ(Body({"amend", "t", "i", "--at", "@5", "--past", "fire"}), R"({"due_ms":5,"past":"fire"})");
+  EXPECT_EQ(Body({"clock", "advance", "--to", "@5"}), R"({"to_ms":5})");
+  EXPECT_EQ(Target({"lease", "revoke", "t", "a/b", "--key", "k"}), "/v1/topics/t/leases/a%2Fb?key=k");
 }
 
 TEST(Request, SettingsOfATopicAndOfItsSink) {

@@ -58,7 +58,10 @@ constexpr Outcome kOutcomes[] = {
     {"dropped", "the topic is removed with all its jobs", kExitOk},
     {"fired", "it is due now", kExitOk},
     {"ok", "", kExitOk},
+    {"redriven", "it is due now, with all its attempts", kExitOk},
+    {"removed", "the dead letter is gone", kExitOk},
     {"repeated", "this event was counted before", kExitOk},
+    {"revoked", "the job is due again, and its delivery token is stale", kExitOk},
 
     {"conflict", "the id is stored with other content", kExitNo},
     {"finished", "it is done, cancelled or dead; nothing changed", kExitNo},
@@ -72,6 +75,7 @@ constexpr Outcome kOutcomes[] = {
     {"over_capacity", "nothing was stored; the same call may succeed later", kExitCannotRun},
     {"overloaded", "nothing was done; the same call may succeed later", kExitCannotRun},
     {"storage_full", "nothing was stored; the same call may succeed later", kExitCannotRun},
+    {"unavailable", "whether it was done is unknown; the same call may succeed later", kExitCannotRun},
 };
 
 Outcome OutcomeOf(const json::object& object) {
@@ -81,12 +85,24 @@ Outcome OutcomeOf(const json::object& object) {
 
 }  // namespace
 
+/// "worker-3, since ..., extended twice"
+std::string HolderOf(const json::object& job, Time now) {
+  std::string text = Printable(TextOf(job, "holder"));
+  if (const int64_t ms = IntegerOf(job, "leased_ms"); ms > 0) {
+    text += fmt::format("{}since {}", text.empty() ? "" : ", ", MomentAndDistance(ms, now));
+  }
+  const int64_t extensions = IntegerOf(job, "extensions");
+  if (!text.empty() && extensions > 0) text += fmt::format(", extended {}", Counted(extensions, "time"));
+  return text;
+}
+
 std::string DueOf(const json::object& job, Time now) {
   const int64_t due_ms = IntegerOf(job, "due_ms", -1);
   return due_ms < 0 ? "when its count is reached" : MomentAndDistance(due_ms, now);
 }
 
 std::string PayloadPreview(const json::object& job) {
+  if (!job.contains("payload") && !job.contains("payload_base64")) return "(not for this access token)";
   const std::string bytes = PayloadOf(job);
   return IsUtf8(bytes) ? Printable(bytes) : fmt::format("({} that are no text)", ShowSize(std::ssize(bytes)));
 }
@@ -101,7 +117,15 @@ void PrintJob(Output& out, const json::object& job, Time now) {
          fmt::format("{}, events to come: {}", Printable(TextOf(job, "trigger")), IntegerOf(job, "count_left")));
   }
   line("attempt", fmt::format("{} of {}", IntegerOf(job, "attempt"), IntegerOf(job, "max_attempts")));
-  if (const int64_t ms = IntegerOf(job, "lease_deadline_ms"); ms > 0) line("lease", MomentAndDistance(ms, now));
+  const auto moment = [&](std::string_view name, std::string_view field) {
+    if (const int64_t ms = IntegerOf(job, field); ms > 0) line(name, MomentAndDistance(ms, now));
+  };
+  moment("lease", "lease_deadline_ms");
+  line("holder", HolderOf(job, now));
+  moment("created", "created_ms");
+  moment("tried", "last_attempt_ms");
+  moment("died", "died_ms");
+  moment("finished", "finished_ms");
   line("reason", Printable(TextOf(job, "reason")));
   const json::object& headers = ObjectOf(job, "headers");
   for (const auto& header : headers) {

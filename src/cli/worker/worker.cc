@@ -40,7 +40,8 @@ struct WorkerOptions {
   std::vector<std::string> words;  // the command
   size_t concurrency = 1;
   Millis lease{};
-  Millis wait{};                   // of one reserve
+  Millis wait{};  // of one reserve
+  std::string consumer;
   std::optional<Millis> retry_in;  // of a nack; without it, the topic's back-off
   std::optional<int64_t> max_jobs;
 };
@@ -141,7 +142,10 @@ class Worker::Runner {
 
  private:
   std::optional<json::object> Take() {
-    const json::object request{{"max", 1}, {"wait_ms", options_.wait.count()}, {"lease_ms", options_.lease.count()}};
+    const json::object request{{"max", 1},
+                               {"wait_ms", options_.wait.count()},
+                               {"lease_ms", options_.lease.count()},
+                               {"consumer", options_.consumer}};
     while (!worker_.stopping_) {
       const auto reply =
           taking_->Post(TopicPath(options_.topic, "/reserve"), request, taking_->limit() + options_.wait);
@@ -211,9 +215,10 @@ class Worker::Runner {
     const Millis limit = last ? std::min(api.limit(), kLastCallMax) : api.limit();
     for (bool lost = false;; lost = true) {
       const auto reply = api.Post(TopicPath(options_.topic, call), body, limit);
-      if (reply && OutcomeOf(*reply) != "overloaded") {
+      const std::string outcome = reply ? OutcomeOf(*reply) : "";
+      if (reply && outcome != "overloaded" && outcome != "unavailable") {
         Reached();
-        return lost && OutcomeOf(*reply) == "stale" ? "unconfirmed" : OutcomeOf(*reply);
+        return lost && outcome == "stale" ? "unconfirmed" : outcome;
       }
       if (!reply) worker_.Unreachable(reply.error());
       const bool hopeless = !reply && !IsTemporary(reply.error().code);
@@ -372,6 +377,7 @@ Result<WorkerOptions> OptionsOf(const Arguments& arguments) {
                         .concurrency = static_cast<size_t>(*arguments.Number("concurrency")),
                         .lease = *arguments.Duration("lease"),
                         .wait = *arguments.Duration("wait"),
+                        .consumer = arguments.Text("consumer").value_or(ConsumerName()),
                         .retry_in = arguments.Duration("retry-in"),
                         .max_jobs = arguments.Number("max-jobs")};
   if (arguments.Has("once")) {
@@ -415,6 +421,9 @@ Command WorkerRow() {
       .flags = {{"concurrency", Kind::kNumber, "How many commands run at once, up to 256.", "1"},
                 {"lease", Kind::kDuration, "How soon a job is delivered again if this worker dies.", "1m"},
                 {"wait", Kind::kDuration, "How long one call waits for a job, at most 60s.", "20s"},
+                {.name = "consumer",
+                 .doc = "What the server calls the holder of the leases. Default: this host and process id.",
+                 .value = "NAME"},
                 {"retry-in", Kind::kDuration, "When a failed job is tried again. Default: the topic's back-off."},
                 {"max-jobs", Kind::kNumber, "End after this many jobs."},
                 {"once", Kind::kSwitch, "End after one job."}},

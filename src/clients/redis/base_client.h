@@ -19,6 +19,11 @@ class BaseClient : public Client, protected CommandLink::Owner {
   void Subscribe(std::string channel, Message message) final {
     subscription_.Add(std::move(channel), std::move(message));
   }
+  void SubscribeShard(std::string channel, Message message) override {
+    Subscribe(std::move(channel), std::move(message));
+  }
+  bool HasShards() const override { return false; }
+  void Unsubscribe(std::string_view channel) override { subscription_.Remove(channel); }
   void OnUp(std::move_only_function<void()> up) final { ups_.push_back(std::move(up)); }
 
  protected:

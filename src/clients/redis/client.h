@@ -13,6 +13,9 @@
 //    sent again, to the right server, until its deadline.
 //  - A command that was not sent yet waits for a connection until its deadline, command_timeout after the call. A
 //    command that was sent is never sent again after a lost connection.
+//  - With Options::wait_replicas, a script that writes (Script::replicated) is answered when so many replicas have
+//    received it. If they have not in time, the answer is an error that begins with kUnreplicated: the server has done
+//    it, and a failover may undo it.
 //  - Redis runs commands of one hash slot in the order of their calls as long as nothing fails. A command that must be
 //    sent again, as above, may run after commands that were called later.
 #pragma once
@@ -31,6 +34,8 @@
 #include "net/stream.h"
 
 namespace tocsin::redis {
+
+constexpr std::string_view kUnreplicated = "UNREPLICATED";
 
 enum class Mode : uint8_t { kSingle, kSentinel, kCluster };
 
@@ -56,6 +61,7 @@ struct Options {
   Millis beat_min{0};      // between two pings of a subscription, if half of command_timeout is less
   Millis backoff_min{20};  // between two attempts to connect; doubled each time, with jitter
   Millis backoff_max{1'000};
+  int wait_replicas = 0;                 // how many must have a write before it is answered
   size_t pending_bytes_max = 256 << 20;  // of commands that wait or are under way: more answer kOverloaded
 };
 
@@ -89,8 +95,16 @@ class Client {
   virtual void CallEach(const Command& command, std::move_only_function<void(Result<Each>)> answer) = 0;
 
   /// Messages of a channel, on a connection of its own that is made again when it is lost. What is published meanwhile
-  /// is lost: `OnUp` says when to look for oneself. Once for a channel.
+  /// is lost: `OnUp` says when to look for oneself. Once for a channel, until it is unsubscribed.
   virtual void Subscribe(std::string channel, Message message) = 0;
+  /// As Subscribe, and in a Cluster the channel is sharded: SPUBLISH reaches those who listen at the server of its hash
+  /// slot, and no other server hears of it. If that server cannot do so, which is one before Redis 7, it is a plain
+  /// channel: PUBLISH reaches it then.
+  virtual void SubscribeShard(std::string channel, Message message) = 0;
+  /// Whether SubscribeShard does that; otherwise it is the same as Subscribe.
+  virtual bool HasShards() const = 0;
+  /// Not from the channel's own handler. No message of the channel is heard after it.
+  virtual void Unsubscribe(std::string_view channel) = 0;
   /// Runs whenever a server can be reached (again), a failover was followed, slots moved, or the subscription is back:
   /// what was known of the data may be old.
   virtual void OnUp(std::move_only_function<void()> up) = 0;

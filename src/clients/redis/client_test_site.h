@@ -184,15 +184,22 @@ class Incrementing {
 /// Counts the messages of a channel.
 class Listening {
  public:
-  Listening(ClientSite& site, const std::string& channel) : site_(site), channel_(channel) {
-    site.Run(
-        [&] { site.client().Subscribe(channel, [heard = heard_](std::string_view, std::string_view) { ++*heard; }); });
+  enum class Reach : uint8_t { kAll, kShard };
+
+  /// `publish`: the command that messages are sent with.
+  Listening(ClientSite& site, const std::string& channel, Reach reach = Reach::kAll,
+            std::string_view publish = "PUBLISH")
+      : site_(site), channel_(channel), publish_(publish) {
+    site.Run([&] {
+      auto hear = [heard = heard_](std::string_view, std::string_view) { ++*heard; };
+      reach == Reach::kAll ? site.client().Subscribe(channel, hear) : site.client().SubscribeShard(channel, hear);
+    });
   }
   /// Publishes until it is heard: a subscription that is being made again misses what is published meanwhile.
   bool Hears() {
     const int before = *heard_;
     return real::WaitFor(Millis(20'000), [&] {
-      (void)site_.Call(Command("PUBLISH").Add(channel_).Add("x"));
+      (void)site_.Call(Make(publish_, {channel_, "x"}));
       return *heard_ > before;
     });
   }
@@ -201,6 +208,7 @@ class Listening {
  private:
   ClientSite& site_;
   const std::string channel_;
+  const std::string publish_;
   // Shared, since the client has no way to end a subscription before its own end.
   std::shared_ptr<std::atomic<int>> heard_ = std::make_shared<std::atomic<int>>(0);
 };

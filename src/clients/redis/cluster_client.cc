@@ -27,7 +27,15 @@ struct ClusterClient::Gathering {
 };
 
 ClusterClient::ClusterClient(std::unique_ptr<Context> given)
-    : BaseClient(std::move(given)), refresh_(context().io, [this] { Refresh(); }) {}
+    : BaseClient(std::move(given)),
+      shard_channels_(context(), {.where = [this](int hash_slot) -> std::optional<Endpoint> {
+                                    const auto server = map_.OwnerOf(hash_slot);
+                                    if (!server) return std::nullopt;
+                                    return map_.servers()[*server].endpoint;
+                                  },
+                                  .back = [this] { NotifyUp(); },
+                                  .moved = [this] { WantRefresh(); }}),
+      refresh_(context().io, [this] { Refresh(); }) {}
 
 ClusterClient::~ClusterClient() { Close(); }
 
@@ -35,6 +43,13 @@ void ClusterClient::CloseLinks(Requests& sent, Requests& unsent) {
   inquiry_ = nullptr;
   refresh_.Cancel();
   for (auto& [endpoint, link] : links_) link->Close(sent, unsent);
+  shard_channels_.Close(sent, unsent);
+}
+
+void ClusterClient::SubscribeShard(std::string channel, Message message) {
+  if (closed()) return;
+  const bool placed = shard_channels_.Add(std::move(channel), std::move(message));
+  if (!placed && inquiry_ == nullptr) WantRefresh();
 }
 
 void ClusterClient::Route(RequestPtr request) {
@@ -180,7 +195,7 @@ void ClusterClient::Refreshed(const Status& status) {
       LogWarn("no server of the Redis Cluster says which server serves which hash slot: {}", status.error().message);
     trouble_ = status.error().message;
   }
-  if (!again_ && status && !SomeMasterIsDown()) {
+  if (!again_ && status && !SomeMasterIsDown() && !shard_channels_.lacking()) {
     gap_ = kRefreshGap;
     return refresh_.Set(refreshed_at_ + kRefreshIdle);
   }
@@ -204,6 +219,7 @@ void ClusterClient::Adopt(SlotMap map) {
       subscription().Renew();
     }
   }
+  shard_channels_.Place();
   // Another server may now serve the commands that wait for one that cannot be reached.
   Requests waiting;
   for (auto& [endpoint, link] : links_) {

@@ -12,6 +12,7 @@
 
 #include "clients/redis/base_client.h"
 #include "clients/redis/inquiry.h"
+#include "clients/redis/shard_channels.h"
 #include "clients/redis/slot_map.h"
 
 namespace tocsin::redis {
@@ -28,6 +29,11 @@ class ClusterClient final : public BaseClient {
   void Start() override { Refresh(); }
   void CallEach(const Command& command, std::move_only_function<void(Result<Each>)> answer) override;
   std::vector<ServerHealth> Health() const override;
+  void SubscribeShard(std::string channel, Message message) override;
+  bool HasShards() const override { return true; }
+  void Unsubscribe(std::string_view channel) override {
+    if (!shard_channels_.Remove(channel)) BaseClient::Unsubscribe(channel);
+  }
 
  private:
   struct Gathering;
@@ -74,6 +80,7 @@ class ClusterClient final : public BaseClient {
   size_t listened_ = 0;         // the same for the subscription
   std::string trouble_;         // why there is no map
   TimePoint refreshed_at_;
+  ShardChannels shard_channels_;
   Alarm refresh_;
 };
 

@@ -81,9 +81,10 @@ TEST_F(ClusterTest, FollowsASlotThatMoved) {
   const int ups = site.ups();
   ASSERT_TRUE(cluster_->MigrateSlot(HashSlot("k"), OtherThan(from)));
   EXPECT_EQ(site.Ask("INCR", {"k"}), "2");
-  EXPECT_EQ(Redirects(site, "moved"), 1);
+  const auto redirects = Redirects(site, "moved");
+  EXPECT_LE(redirects, 1);                  // none if the client read the map again during the move
   EXPECT_EQ(site.Ask("INCR", {"k"}), "3");  // the map is right now
-  EXPECT_EQ(Redirects(site, "moved"), 1);
+  EXPECT_EQ(Redirects(site, "moved"), redirects);
   EXPECT_TRUE(site.WaitForUp(ups));
 }
 

@@ -50,8 +50,8 @@ int HashSlot(std::string_view key) {
   return static_cast<int>(crc % kHashSlots);
 }
 
-Script::Script(std::string name, std::string source)
-    : name_(std::move(name)), source_(std::move(source)), sha_(Sha1(source_)) {}
+Script::Script(std::string name, std::string source, bool replicated)
+    : name_(std::move(name)), source_(std::move(source)), sha_(Sha1(source_)), replicated_(replicated) {}
 
 Command::Command(std::string_view name) : name_(name) {}
 

@@ -11,16 +11,18 @@ namespace tocsin::redis {
 /// A Lua script that is called by the SHA1 of its source, and whose source is sent to a server that does not know it.
 class Script {
  public:
-  /// `name` is for metrics.
-  Script(std::string name, std::string source);
+  /// `name` is for metrics. `replicated`: what it writes is answered to somebody who relies on it.
+  Script(std::string name, std::string source, bool replicated = false);
   const std::string& name() const { return name_; }
   const std::string& source() const { return source_; }
   const std::string& sha() const { return sha_; }
+  bool replicated() const { return replicated_; }
 
  private:
   std::string name_;
   std::string source_;
   std::string sha_;  // in hexadecimal digits
+  bool replicated_;
 };
 
 class Command {

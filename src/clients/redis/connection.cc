@@ -7,6 +7,9 @@ using boost::system::error_code;
 
 constexpr size_t kReadBytes = 32 << 10;
 constexpr size_t kKeptBytes = 1 << 20;  // kept of an empty buffer
+// How long replicas may take. A WAIT holds up all commands of the connection, so it is short once replicas are missing.
+constexpr Millis kWaitMax{500};
+constexpr Millis kWaitAgainMax{100};
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
 
@@ -20,6 +23,13 @@ bool RoleIsHidden(std::string_view error) {
 std::string_view WithoutPassword(std::string_view error, const std::string& password) {
   if (!error.starts_with("ERR unknown command") && !error.contains(password)) return error;
   return "it does not take AUTH";
+}
+
+Reply ErrorReply(std::string_view text) {
+  ReplyBuilder builder;
+  builder.Feed(fmt::format("-{}\r\n", text));
+  auto reply = builder.Next();
+  return reply && *reply ? *std::move(*reply) : Reply();
 }
 
 }  // namespace
@@ -100,6 +110,7 @@ void Connection::Send(RequestPtr request) {
   const Script* script = request->command.script();
   const bool whole = script != nullptr && (!KnowsScript(*script) || request->whole_script);
   request->command.Encode(out_, whole);
+  wait_wanted_ = wait_wanted_ || MustReplicate(*request);
   deadline_.SetEarlier(request->deadline);
   under_way_.push_back({std::move(request), {}});
   ++unsent_;
@@ -112,10 +123,46 @@ void Connection::Tell(const Command& command) {
 }
 
 void Connection::Flush() {
-  if (!closed_ && !writing_ && !out_.empty()) Write();
+  if (!closed_ && !writing_ && !waiting_ && !out_.empty()) Write();
+}
+
+bool Connection::MustReplicate(const Request& request) const {
+  const Script* script = request.command.script();
+  return context_.options.wait_replicas > 0 && script != nullptr && script->replicated();
+}
+
+void Connection::AddWait() {
+  const Options& options = context_.options;
+  Command wait("WAIT");
+  wait.Add(int64_t{options.wait_replicas});
+  wait.Add(std::min(too_few_ ? kWaitAgainMax : kWaitMax, options.command_timeout / 2).count());
+  wait.Encode(out_, false);
+  under_way_.push_back({.request = nullptr, .at = {}, .wait = true});
+  ++unsent_;
+  waiting_ = true;
+}
+
+void Connection::Waited(const Reply& reply) {
+  const int wanted = context_.options.wait_replicas;
+  const int64_t have = reply.root().integer();
+  waiting_ = false;
+  too_few_ = have < wanted;
+  // Taken one by one: the owner may close the connection, which returns the others.
+  while (!closed_ && !held_.empty()) {
+    Held held = std::move(held_.front());
+    held_.pop_front();
+    if (held.request == nullptr) continue;
+    if (have < wanted) {
+      held.reply = ErrorReply(fmt::format("{} Redis at {} has done it, but {} of {} replicas have received it in time",
+                                          kUnreplicated, plan_.endpoint.Text(), have, wanted));
+    }
+    owner_->Replied(*this, std::move(held.request), std::move(held.reply));
+  }
+  Flush();
 }
 
 void Connection::Write() {
+  if (std::exchange(wait_wanted_, false)) AddWait();
   const TimePoint now = Now();
   for (size_t i = under_way_.size() - unsent_; i < under_way_.size(); ++i) under_way_[i].at = now;
   unsent_ = 0;
@@ -164,10 +211,15 @@ void Connection::Take(Reply reply, TimePoint now) {
   Sent sent = std::move(under_way_.front());
   under_way_.pop_front();
   Took(sent.at, now);
+  if (sent.wait) return Waited(reply);
   if (sent.request == nullptr) return;
   // The server lost its scripts: all of them, not only this one.
   if (reply.kind() == Kind::kError && reply.root().text().starts_with("NOSCRIPT")) known_.clear();
   if (const Script* script = sent.request->command.script()) context_.figures.RecordScript(*script, now - sent.at);
+  if (MustReplicate(*sent.request) && reply.kind() != Kind::kError) {
+    held_.push_back({std::move(sent.request), std::move(reply)});
+    return;
+  }
   owner_->Replied(*this, std::move(sent.request), std::move(reply));
 }
 
@@ -196,6 +248,9 @@ void Connection::CheckDeadlines() {
   for (Sent& sent : under_way_) {
     if (sent.request != nullptr && sent.request->deadline <= now) overdue.push_back(std::move(sent.request));
   }
+  for (Held& held : held_) {
+    if (held.request != nullptr && held.request->deadline <= now) overdue.push_back(std::move(held.request));
+  }
   WatchDeadlines(now);
   if (silent) owner_->Silent(*this);
   if (!overdue.empty()) owner_->Overdue(*this, std::move(overdue));
@@ -208,6 +263,9 @@ void Connection::WatchDeadlines(TimePoint now) {
   }
   for (const Sent& sent : under_way_) {
     if (sent.request != nullptr) next = std::min(next, sent.request->deadline);
+  }
+  for (const Held& held : held_) {
+    if (held.request != nullptr) next = std::min(next, held.request->deadline);
   }
   deadline_.Set(next);
 }
@@ -232,6 +290,7 @@ Requests Connection::TakeUnsent() {
   }
   under_way_.erase(first, under_way_.end());
   unsent_ = 0;
+  wait_wanted_ = false;
   out_.clear();
   // A command with the source of a script may be among them.
   known_.clear();
@@ -244,9 +303,13 @@ void Connection::Close(Requests& sent, Requests& unsent) {
   stream_.Close();
   deadline_.Cancel();
   for (RequestPtr& request : TakeUnsent()) unsent.push_back(std::move(request));
+  for (Held& held : held_) {
+    if (held.request != nullptr) sent.push_back(std::move(held.request));
+  }
   for (Sent& one : under_way_) {
     if (one.request != nullptr) sent.push_back(std::move(one.request));
   }
+  held_.clear();
   under_way_.clear();
 }
 

@@ -9,6 +9,10 @@
 // Deadlines: a caller gets its error at its command's deadline. If a server has not answered the oldest command within
 // command_timeout, the connection is closed. A command that was sent shortly before its deadline does not close the
 // connection: its late answer is dropped.
+//
+// Replicas (Options::wait_replicas): if a write to the socket has scripts whose writes replicas must have, a WAIT goes
+// behind them, and their answers are held until it is answered. Redis reads nothing more from the connection meanwhile,
+// so nothing more is sent: all that comes in the meantime leaves in one write with one WAIT.
 #pragma once
 
 #include <deque>
@@ -67,7 +71,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   /// Closes it as if it was lost.
   void Fail(const Error& why);
 
-  bool idle() const { return under_way_.empty(); }
+  bool idle() const { return under_way_.empty() && held_.empty(); }
   const Endpoint& endpoint() const { return plan_.endpoint; }
   const std::string& role() const { return role_; }
   std::chrono::nanoseconds last_round_trip() const { return last_round_trip_; }
@@ -77,6 +81,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   struct Sent {
     RequestPtr request;  // null: nobody waits for this answer
     TimePoint at;
+    bool wait = false;  // WAIT
+  };
+  struct Held {
+    RequestPtr request;  // null: its deadline has passed
+    Reply reply;
   };
 
   void Connected(const boost::system::error_code& error);
@@ -92,6 +101,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void WatchDeadlines(TimePoint now);
   void FailWith(std::string_view why);
   bool KnowsScript(const Script& script);
+  bool MustReplicate(const Request& request) const;
+  void AddWait();
+  void Waited(const Reply& reply);
 
   Context& context_;  // not after Close
   const Plan plan_;
@@ -110,6 +122,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::deque<Sent> under_way_;
   size_t unsent_ = 0;               // of under_way_, at its end: those in out_
   std::vector<std::string> known_;  // SHA1s of scripts that we sent to the server
+  std::deque<Held> held_;           // until the WAIT that is under way is answered
+  bool wait_wanted_ = false;        // by a request in out_
+  bool waiting_ = false;            // a WAIT is under way
+  bool too_few_ = false;            // replicas, said the last one
   TimePoint heard_at_;
   std::string role_;
   std::vector<char> buffer_;

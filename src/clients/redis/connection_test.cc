@@ -134,6 +134,11 @@ TEST_F(SingleTest, MessagesAreHeardAndUpIsSaid) {
   Listening second(site, "more");
   EXPECT_TRUE(second.Hears());
   EXPECT_TRUE(listening.Hears());
+  site.Run([&] { site.client().Unsubscribe("news"); });
+  const int heard = listening.heard();
+  EXPECT_EQ(site.Ask("PUBLISH", {"news", "x"}), "0") << "Redis knows";
+  EXPECT_TRUE(second.Hears());
+  EXPECT_EQ(listening.heard(), heard);
 }
 
 TEST_F(SingleTest, EachMasterIsTheOne) {

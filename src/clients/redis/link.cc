@@ -1,6 +1,7 @@
 #include "clients/redis/link.h"
 
 #include "base/log.h"
+#include "clients/redis/slot_map.h"
 
 namespace tocsin::redis {
 
@@ -205,35 +206,99 @@ Subscription::Subscription(Context& context, Login login, Hooks hooks)
 
 void Subscription::Add(std::string channel, Client::Message message) {
   if (closed()) return;
-  if (up()) {
-    ++awaited_;
-    connection().Tell(Command("SUBSCRIBE").Add(channel));
-  }
+  if (up()) Join(Command(sharded_ ? "SSUBSCRIBE" : "SUBSCRIBE").Add(channel), channel, 1);
   channels_.insert_or_assign(std::move(channel), std::move(message));
   Open();
 }
 
+void Subscription::Remove(std::string_view channel) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return;
+  if (up()) {
+    connection().Tell(Command(sharded_ ? "SUNSUBSCRIBE" : "UNSUBSCRIBE").Add(channel));
+    asked_.push_back({.kind = Asked::Kind::kLeave, .channel = std::string(channel), .answers = 1});
+  }
+  channels_.erase(found);
+}
+
 void Subscription::Up() {
-  Command subscribe("SUBSCRIBE");
-  for (const auto& [channel, message] : channels_) subscribe.Add(channel);
-  awaited_ = channels_.size();
-  connection().Tell(subscribe);
+  sharded_ = hooks_.moved && !std::exchange(plain_next_, false);
+  awaited_ = 0;
+  asked_.clear();
+  if (sharded_) {
+    // One by one: those of one command must have the same hash slot.
+    for (const auto& [channel, message] : channels_) Join(Command("SSUBSCRIBE").Add(channel), channel, 1);
+  } else if (!channels_.empty()) {
+    Command subscribe("SUBSCRIBE");
+    for (const auto& [channel, message] : channels_) subscribe.Add(channel);
+    Join(subscribe, {}, channels_.size());
+  }
   heard_ = true;
   Beat();
+}
+
+void Subscription::Join(const Command& command, std::string_view channel, size_t channels) {
+  awaited_ += channels;
+  asked_.push_back({.kind = Asked::Kind::kJoin, .channel = std::string(channel), .answers = channels});
+  connection().Tell(command);
 }
 
 void Subscription::Heard(const Reply& reply) {
   heard_ = true;
   const ReplyView root = reply.root();
-  if (root.error()) {
-    return Drop(
-        Fail(Code::kUnavailable, "Redis at {} refuses the subscription: {}", endpoint().Text(), root.text()).error());
+  if (root.error()) return Refused(root.text());
+  if (root.size() < 3) return TakeAnswer(Asked::Kind::kPing);
+  const std::string_view kind = root[0].text();
+  const std::string_view channel = root[1].text();
+  if (kind == "sunsubscribe") return Ended(channel);
+  if (kind == "unsubscribe") return TakeAnswer(Asked::Kind::kLeave);
+  if (kind == "subscribe" || kind == "ssubscribe") {
+    TakeAnswer(Asked::Kind::kJoin);
+    return Confirmed();
   }
-  if (root.size() < 3) return;
-  if (root[0].text() == "subscribe") return Confirmed();
-  if (root[0].text() != "message") return;
-  const auto found = channels_.find(root[1].text());
-  if (found != channels_.end()) found->second(root[1].text(), root[2].text());
+  const auto found = channels_.find(channel);
+  if (found != channels_.end() && (kind == "message" || kind == "smessage")) {
+    found->second(channel, root[2].text());
+  }
+}
+
+void Subscription::TakeAnswer(Asked::Kind kind) {
+  if (asked_.empty() || asked_.front().kind != kind) return;
+  if (--asked_.front().answers == 0) asked_.pop_front();
+}
+
+void Subscription::Ended(std::string_view channel) {
+  // Answers come in the order of the questions: any other end is the server's own doing.
+  const bool asked = !asked_.empty() && asked_.front().kind == Asked::Kind::kLeave && asked_.front().channel == channel;
+  if (asked) {
+    asked_.pop_front();
+  } else if (channels_.contains(channel)) {
+    hooks_.moved(channel);
+  }
+}
+
+void Subscription::Refused(std::string_view error) {
+  const auto redirect = ParseRedirect(error, endpoint());
+  // The end of a moved channel may have crossed our SUNSUBSCRIBE and been taken for its answer; this is the real one.
+  const bool about_another = asked_.empty() || asked_.front().kind == Asked::Kind::kPing ||
+                             (redirect && HashSlot(asked_.front().channel) != redirect->hash_slot);
+  if (redirect && about_another) return;
+  Asked asked;
+  if (!asked_.empty()) {
+    asked = std::move(asked_.front());
+    asked_.pop_front();
+  }
+  // A Redis that cannot save or is busy says so to PING, and its channels work.
+  if (asked.kind != Asked::Kind::kJoin) return;
+  if (sharded_ && redirect) {
+    hooks_.moved(error);
+    return Confirmed();
+  }
+  if (sharded_ && (error.starts_with("ERR unknown command") || error.starts_with("NOPERM"))) {
+    plain_next_ = true;
+    return Renew();
+  }
+  Drop(Fail(Code::kUnavailable, "Redis at {} refuses the subscription: {}", endpoint().Text(), error).error());
 }
 
 void Subscription::Confirmed() {
@@ -251,6 +316,7 @@ void Subscription::Beat() {
         Fail(Code::kUnavailable, "Redis at {}: no sign of life for {} ms", endpoint().Text(), beat.count()).error());
   }
   connection().Tell(Command("PING"));
+  asked_.push_back({.kind = Asked::Kind::kPing, .channel = {}, .answers = 1});
   beat_.Set(std::chrono::steady_clock::now() + beat);
 }
 

@@ -8,6 +8,7 @@
 // Locate is called once for each attempt; the answer is ConnectTo or NotFound, at once or later.
 #pragma once
 
+#include <deque>
 #include <map>
 
 #include "clients/redis/connection.h"
@@ -146,30 +147,55 @@ class CommandLink final : public Link {
 /// The link for messages of channels. Messages that are published while it is not connected are lost: `back` is called
 /// whenever the server has confirmed all channels. It pings an idle connection, and so leaves a server that hangs or
 /// vanished within command_timeout, or twice Options::beat_min if that is longer.
+///
+/// With the hook `moved` its channels are sharded. A server before Redis 7, which has no such channels, gets plain
+/// subscriptions instead.
 class Subscription final : public Link {
  public:
   struct Hooks {
     /// To be answered with ConnectTo or NotFound.
     std::move_only_function<void(Link&)> where;
     std::move_only_function<void()> back;
+    /// The server does not serve the hash slot of a channel: its MOVED, or the channel that it has ended. Not called
+    /// for plain channels. May call Remove, and must not destroy the link.
+    std::move_only_function<void(std::string_view said)> moved = nullptr;
   };
 
   Subscription(Context& context, Login login, Hooks hooks);
 
   /// Opens the link if this is the first channel. Replaces the handler of a channel that has one.
   void Add(std::string channel, Client::Message message);
+  void Remove(std::string_view channel);
+  bool empty() const { return channels_.empty(); }
 
  private:
+  struct Asked {
+    enum class Kind : uint8_t { kJoin, kLeave, kPing };
+    Kind kind = Kind::kJoin;
+    std::string channel;  // if it is about one
+    size_t answers = 1;   // to come: a SUBSCRIBE has one for each channel
+  };
+
   void Locate() override { hooks_.where(*this); }
   void Up() override;
   void Heard(const Reply& reply) override;
+  void Join(const Command& command, std::string_view channel, size_t channels);
+  /// The oldest question has an answer, if it is of this kind.
+  void TakeAnswer(Asked::Kind kind);
+  /// A channel's subscription has ended: because it was removed, or because its hash slot has moved.
+  void Ended(std::string_view channel);
+  /// The oldest question is answered with an error. Only a refused SUBSCRIBE costs the connection.
+  void Refused(std::string_view error);
   void Confirmed();
   void Beat();
 
   Hooks hooks_;
   std::map<std::string, Client::Message, std::less<>> channels_;
-  size_t awaited_ = 0;  // confirmations
-  bool heard_ = false;  // anything arrived since the last ping
+  size_t awaited_ = 0;       // confirmations
+  std::deque<Asked> asked_;  // commands that this connection has not answered, oldest first
+  bool sharded_ = false;     // the channels of this connection are
+  bool plain_next_ = false;  // those of the next one are not, because the server cannot do it
+  bool heard_ = false;       // anything arrived since the last ping
   Alarm beat_;
 };
 

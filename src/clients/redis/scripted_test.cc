@@ -4,7 +4,7 @@
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
-#include "clients/redis/client.h"
+#include "clients/redis/link.h"
 
 namespace tocsin::redis {
 namespace {
@@ -224,6 +224,62 @@ TEST_F(ScriptedTest, ASubscriptionThatHearsNothingIsMadeAgain) {
   Until([&] { return server_.got.contains("PING"); });
   server_.Say("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n*2\r\n$4\r\npong\r\n$0\r\n\r\n");
   Until([&] { return server_.connections == 3; });
+}
+
+// A Redis that cannot save says MISCONF to PING as well, also to a connection with channels.
+TEST_F(ScriptedTest, AnErrorToAPingIsAnAnswerAndOneToASubscribeIsARefusal) {
+  Connect(Millis(2'000));
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return client_->Health()[0].connected; });
+  std::string heard;
+  client_->Subscribe("news", [&](std::string_view, std::string_view message) { heard += message; });
+  Until([&] { return server_.connections == 2 && server_.got == kRole; });
+  server_.Say(kMaster);
+  for (int beat = 1; beat <= 2; ++beat) {
+    Until([&] { return server_.got.ends_with("PING\r\n"); });
+    server_.got.clear();
+    if (beat == 1) server_.Say("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+    server_.Say("-MISCONF Redis is configured to save RDB snapshots\r\n");
+    server_.Say("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nx\r\n");
+    Until([&] { return heard.size() == static_cast<size_t>(beat) || server_.connections > 2; });
+    ASSERT_EQ(server_.connections, 2) << "the subscription goes on";
+  }
+  client_->Subscribe("more", [](std::string_view, std::string_view) {});
+  Until([&] { return server_.got.contains("more"); });
+  server_.Say("-NOPERM no such channel for you\r\n");
+  Until([&] { return server_.connections == 3; });
+}
+
+// A slot that moves while its channel is removed: SUNSUBSCRIBE is answered with MOVED, not with an end.
+TEST_F(ScriptedTest, AChannelThatWasRemovedAndAddedAgainIsToldThatItHasMoved) {
+  Options options;
+  options.endpoints = {{"127.0.0.1", server_.port()}};
+  Context context(io_, options, nullptr, metrics_);
+  std::vector<std::string> moved;
+  int backs = 0;
+  Subscription link(context, Login{},
+                    {.where = [&](Link& one) { one.ConnectTo(options.endpoints[0]); },
+                     .back = [&] { ++backs; },
+                     .moved = [&](std::string_view said) { moved.emplace_back(said); }});
+  link.Add("news", [](std::string_view, std::string_view) {});
+  Until([&] { return server_.got == kRole; });
+  server_.Say(kMaster);
+  Until([&] { return server_.got.ends_with("PING\r\n"); });
+  const std::string joined = "*3\r\n$10\r\nssubscribe\r\n$4\r\nnews\r\n:1\r\n";
+  const std::string ended = "*3\r\n$12\r\nsunsubscribe\r\n$4\r\nnews\r\n:0\r\n";
+  server_.Say(joined + "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+  Until([&] { return backs == 1; });
+  link.Remove("news");
+  link.Add("news", [](std::string_view, std::string_view) {});
+  server_.Say(fmt::format("-MOVED {} 127.0.0.1:1\r\n", HashSlot("news")) + joined);
+  Until([&] { return backs == 2; });
+  EXPECT_EQ(moved, std::vector<std::string>{}) << "it is subscribed again";
+  server_.Say(ended);
+  Until([&] { return !moved.empty(); });
+  EXPECT_EQ(moved, std::vector<std::string>{"news"});
+  Requests none;
+  link.Close(none, none);
 }
 
 /// Answers by itself: it is a master, a sentinel that names the master of a port, and a node of a Cluster.

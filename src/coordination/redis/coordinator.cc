@@ -19,6 +19,7 @@ redis::Command Scripted(const redis::Script& script, const RosterKeys& keys) {
 
 struct RedisCoordinator::Roster {
   int64_t version = 0;
+  Time now{};                   // by Redis' clock
   bool held = false;            // whether this node has a lease now
   std::vector<Member> members;  // sorted by id
   /// In how long the first lease of another member runs out, if it is not renewed.
@@ -44,7 +45,7 @@ Result<RedisCoordinator::Roster> RedisCoordinator::ReadRoster(const redis::Reply
   if (root.error()) return Fail(Code::kUnavailable, "Redis refuses the list of members: {}", root.text());
   if (root.size() != 4) return Fail(Code::kInternal, "Redis answered something else than the list of members");
   const Time now = FromMs(root[1].integer());
-  Roster roster{.version = root[0].integer(), .held = root[2].integer() == 1};
+  Roster roster{.version = root[0].integer(), .now = now, .held = root[2].integer() == 1};
   const redis::ReplyView members = root[3];
   for (size_t i = 0; i < members.size(); ++i) {
     const redis::ReplyView row = members[i];
@@ -165,6 +166,7 @@ void RedisCoordinator::Apply(TimePoint sent, Roster roster) {
   const bool joined = roster.held && now < end;
   const bool lost = view_.joined && !joined;
   bool changed = roster.version != version_;
+  NoteLostSince(roster);
   changed |= Adopt(std::move(roster.members), joined);
   version_ = roster.version;
   next_ = std::min(sent + options_.session / 3, now + roster.next_end.value_or(options_.session) + Millis(1));
@@ -175,6 +177,15 @@ void RedisCoordinator::Apply(TimePoint sent, Roster roster) {
   }
   if (lost) return Lose("Redis has removed it");
   if (changed || refreshing_) Report();
+}
+
+void RedisCoordinator::NoteLostSince(const Roster& roster) {
+  for (const Member& member : view_.members) {
+    const bool there = std::ranges::binary_search(roster.members, member.id, {}, &Member::id);
+    // A member that leaves does so before its lease has run out, as far as we know it: we beat three times a session.
+    const bool ran_out = member.heard + options_.session <= roster.now;
+    if (!there && ran_out && member.id != self_.id) NoteLost(member);
+  }
 }
 
 void RedisCoordinator::SetState(bool connected, std::string state) {

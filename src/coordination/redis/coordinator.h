@@ -71,6 +71,8 @@ class RedisCoordinator final : public LeasedCoordinator {
   void Beat();
   void OnBeat(TimePoint sent, Result<redis::Reply> answer);
   void Apply(TimePoint sent, Roster roster);
+  /// Before the view is replaced: members whose leases have run out.
+  void NoteLostSince(const Roster& roster);
   void SendLeave();
   void SetState(bool connected, std::string state);
   void OnTimer() override;

@@ -10,7 +10,8 @@
 namespace tocsin {
 
 std::string EncodeMember(const Member& member) {
-  return fmt::format("http={}\nresp={}\njoined_ms={}\n", member.http, member.resp, ToMs(member.joined));
+  return fmt::format("http={}\nresp={}\nversion={}\njoined_ms={}\n{}", member.http, member.resp, member.version,
+                     ToMs(member.joined), member.follows_first ? "follows_first=1\n" : "");
 }
 
 Member DecodeMember(std::string id, std::string_view record) {
@@ -23,6 +24,8 @@ Member DecodeMember(std::string id, std::string_view record) {
     const std::string_view value = line.substr(equals + 1);
     if (name == "http") member.http = value;
     if (name == "resp") member.resp = value;
+    if (name == "version") member.version = value;
+    if (name == "follows_first") member.follows_first = value == "1";
     if (name == "joined_ms") {
       int64_t joined_ms = 0;
       std::from_chars(value.data(), value.data() + value.size(), joined_ms);
@@ -67,8 +70,19 @@ bool LeasedCoordinator::Adopt(std::vector<Member> members, bool joined) {
   if (!joined) std::erase_if(members, [this](const Member& member) { return member.id == self_.id; });
   const bool same = joined == view_.joined && std::ranges::equal(members, view_.members, {}, &Member::id, &Member::id);
   if (joined && !view_.joined) LogInfo("coordinator: this node has joined as {}", self_.id);
-  view_ = {.members = std::move(members), .joined = joined};
+  view_.members = std::move(members);
+  view_.joined = joined;
+  // One that was only away for a while is back.
+  std::erase_if(view_.lost, [this](const Member& lost) {
+    return std::ranges::binary_search(view_.members, lost.id, {}, &Member::id);
+  });
   return !same;
+}
+
+void LeasedCoordinator::NoteLost(Member member) {
+  std::erase_if(view_.lost, [&](const Member& lost) { return lost.id == member.id; });
+  view_.lost.insert(view_.lost.begin(), std::move(member));
+  if (view_.lost.size() > Members::kLostMax) view_.lost.pop_back();
 }
 
 void LeasedCoordinator::CheckLease() {

@@ -28,6 +28,11 @@ class LeasedCoordinator : public Coordinator {
  public:
   Members Current() const final { return view_; }
   CoordinatorHealth Health() const final { return {kind_, connected_, state_}; }
+  /// Has the other members see it in this node's record.
+  void SetFollowsFirst(bool follows) {
+    self_.follows_first = follows;
+    Refresh();
+  }
 
  protected:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -45,6 +50,8 @@ class LeasedCoordinator : public Coordinator {
   void Arm();
   /// Takes over a list of members, without this node if it has not joined. True if that is a change.
   bool Adopt(std::vector<Member> members, bool joined);
+  /// A member has vanished without Leave.
+  void NoteLost(Member member);
   /// Reports joined = false if the lease has run out by our own clock.
   void CheckLease();
   void Lose(std::string_view why);

@@ -9,14 +9,16 @@ using auth::Scope;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::array kAll{Access::kOpen,       Access::kSubmit,     Access::kConsume,  Access::kSubmitOrConsume,
-                          Access::kTopicAdmin, Access::kListTopics, Access::kNodeAdmin};
+constexpr std::array kAll{Access::kOpen,       Access::kSubmit,       Access::kConsume,
+                          Access::kShowJob,    Access::kTopicObserve, Access::kTopicAdmin,
+                          Access::kListTopics, Access::kNodeObserve,  Access::kNodeAdmin};
 
 class AccessTest : public testing::Test {
  protected:
   AccessTest() {
     Add(submit_, {Scope::kSubmit}, "");
     Add(consume_, {Scope::kConsume}, "");
+    Add(observe_, {Scope::kObserve}, "");
     Add(admin_, {Scope::kAdmin}, "");
     Add(narrow_, {Scope::kAdmin}, "shop.");
     tokens_ = std::make_unique<auth::TokenSet>(std::move(records_));
@@ -47,6 +49,7 @@ class AccessTest : public testing::Test {
   std::unique_ptr<auth::TokenSet> tokens_;
   std::string submit_;
   std::string consume_;
+  std::string observe_;
   std::string admin_;
   std::string narrow_;
 };
@@ -79,15 +82,19 @@ TEST_F(AccessTest, WithoutAKnownTokenOnlyWhatIsOpen) {
 TEST_F(AccessTest, EachScopeReachesItsOwnCalls) {
   for (const Access needed : kAll) {
     EXPECT_TRUE(Allowed(needed, admin_));
-    const bool open = needed == Access::kOpen || needed == Access::kSubmitOrConsume;
+    const bool open = needed == Access::kOpen || needed == Access::kShowJob;
     EXPECT_EQ(Allowed(needed, submit_), open || needed == Access::kSubmit);
     EXPECT_EQ(Allowed(needed, consume_), open || needed == Access::kConsume);
+    const bool looks =
+        needed == Access::kTopicObserve || needed == Access::kListTopics || needed == Access::kNodeObserve;
+    EXPECT_EQ(Allowed(needed, observe_), open || looks);
   }
 }
 
 TEST_F(AccessTest, APrefixLeavesItsOwnTopicsAndNotTheNode) {
   for (const Access needed : kAll) {
-    EXPECT_EQ(Allowed(needed, narrow_, "shop.orders"), needed != Access::kNodeAdmin);
+    const bool of_node = needed == Access::kNodeObserve || needed == Access::kNodeAdmin;
+    EXPECT_EQ(Allowed(needed, narrow_, "shop.orders"), !of_node);
     EXPECT_EQ(Allowed(needed, narrow_, "bank.orders"), needed == Access::kOpen || needed == Access::kListTopics);
   }
   EXPECT_EQ((*CheckAccess(tokens_.get(), Access::kListTopics, "bearer  " + narrow_, ""))->prefix, "shop.");

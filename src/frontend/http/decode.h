@@ -13,49 +13,68 @@
 #include <boost/json/array.hpp>
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parser.hpp>
+#include <boost/json/storage_ptr.hpp>
 #include <boost/json/value.hpp>
 
 #include "api/verbs.h"
 #include "base/result.h"
 #include "core/service.h"
 #include "frontend/http/router.h"
+#include "net/budget.h"
 
 namespace tocsin::http {
 
-/// Reused by the small requests of a shard: it keeps its stack.
-boost::json::parser MakeParser();
+/// Parses the small bodies of a shard, one after the other: it keeps its stack.
+class BodyParser;
+std::shared_ptr<BodyParser> MakeParser(boost::json::storage_ptr memory = {});
 
-/// One parsed body. Its strings live in one arena.
+/// What is checked while a body is parsed.
+struct BodyLimits {
+  size_t batch = SIZE_MAX;          // elements of an array right below the root, except for a payload
+  size_t payload_bytes = SIZE_MAX;  // no string of a call is longer, except that Base64 is
+  net::Budget* budget = nullptr;    // charged for the document; null: nothing is charged
+  net::Account account = {};
+};
+
+/// One parsed body. Its strings live in one arena. Of a payload that is an object or an array it has an empty one.
 class Document {
  public:
-  /// kInvalidArgument, with the offset, if `body` is not a JSON object or nests deeper than 32. kTooLarge if it has
-  /// more values than any batch needs. Bodies over 16 KiB leave nothing in `parser`.
-  static Result<std::shared_ptr<Document>> Parse(boost::json::parser& parser, std::string_view body);
+  static constexpr size_t kDepthMax = 32;
 
-  explicit Document(size_t body_bytes);
+  /// kInvalidArgument, with the offset, if `body` is not a JSON object, nests deeper than 32 or has a key twice in one
+  /// object. kTooLarge if it has more values than any batch needs, or an object has more keys than any call takes.
+  /// kOverloaded if the budget has no room. Bodies over 16 KiB leave nothing in `parser`.
+  static Result<std::shared_ptr<Document>> Parse(const std::shared_ptr<BodyParser>& parser, std::string_view body,
+                                                 const BodyLimits& limits = {});
+
+  Document(std::string_view body, net::Budget* budget);
 
   const boost::json::object& root() const { return root_->as_object(); }
+  /// The text of the value of `payload`, as it was sent: of the root, or of this element of its `jobs`. Empty if there
+  /// is none. Only while the body is there.
+  std::string_view PayloadSource(size_t job);
   /// A decoded string, for as long as the document lives.
   std::string_view Keep(std::string bytes) { return kept_.emplace_back(std::move(bytes)); }
 
  private:
-  static Result<std::shared_ptr<Document>> ParseWith(boost::json::parser& parser, std::string_view body);
+  friend class StepParser;
 
+  static std::unexpected<Error> NotJson(const boost::system::error_code& error, size_t at);
+
+  std::optional<net::Charge> charge_;  // for what it takes beyond the body's text
   boost::json::monotonic_resource arena_;
   std::optional<boost::json::value> root_;
+  std::string_view body_;                                         // that it was parsed from
+  std::optional<std::vector<std::string_view>> payload_sources_;  // by job; found when one is needed
   std::deque<std::string> kept_;
 };
-
-/// Whether each object of a body names each of its keys once: the parser keeps the last of two without a word. `body`
-/// is the valid JSON that `root` was parsed from. kInvalidArgument with the path of a key that comes twice, or of an
-/// object before it that has more keys than any call takes; without a path if more than 1,000 keys have escapes.
-Status CheckKeysAreUnique(std::string_view body, const boost::json::value& root);
 
 /// What a call says, checked against the fields of its verb.
 struct Decoded {
   api::Arguments arguments;
   const boost::json::value* tokens = nullptr;
+  size_t job = 0;             // of a batch: the index of the one that is decoded
+  bool json_payload = false;  // the payload is JSON itself, not a string
   std::string topic;
   Bytes bytes;  // keeps alive what the arguments point into
 };

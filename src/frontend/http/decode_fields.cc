@@ -1,6 +1,9 @@
 // Bodies and queries by the tables of fields and settings.
+#include <cmath>
+
 #include "base/text.h"
 #include "frontend/http/decode.h"
+#include "spi/delivery_headers.h"
 
 namespace tocsin::http {
 namespace {
@@ -12,12 +15,19 @@ using api::FieldKind;
 using api::In;
 using api::Wire;
 
+/// The parser makes a double of an integer that 64 bits cannot hold. Every double of this size is an integer.
+bool IsHuge(const boost::json::value& value) {
+  constexpr double kInt64End = 0x1p63;
+  return value.is_double() && std::abs(value.get_double()) >= kInt64End;
+}
+
 std::string_view KindOf(const boost::json::value& value) {
   // In the order of boost::json::kind.
   constexpr std::string_view kKinds[] = {
       "null",     "true or false", "an integer", "an integer", "a number with a fraction or an exponent",
       "a string", "an array",      "an object"};
   static_assert(static_cast<size_t>(boost::json::kind::object) + 1 == std::size(kKinds));
+  if (IsHuge(value)) return "a number of more than 64 bits";
   return kKinds[static_cast<size_t>(value.kind())];
 }
 
@@ -50,12 +60,30 @@ Status TakePayload(Document& document, const Field& field, std::string_view text
   return PutText(field, Wire::kJson, document.Keep(*std::move(bytes)), to);
 }
 
+/// A payload that is JSON itself is delivered as the text that was sent: no digit of a number is lost.
+Status TakeJsonPayload(Document& document, const Field& field, const json::value& value, Decoded& to) {
+  if (value.is_null()) {
+    return FailField(Code::kInvalidArgument, std::string(field.name),
+                     "payload is null: leave it out for an empty payload, or send \"null\" as a string");
+  }
+  to.json_payload = true;
+  const std::string_view source = document.PayloadSource(to.job);
+  return TakePayload(document, field, document.Keep(std::string(source)), to.arguments);
+}
+
 Status Take(Document& document, const Field& field, const json::value& value, Decoded& to) {
   if (field.kind == FieldKind::kTokens) {
     to.tokens = &value;
     return {};
   }
   if (field.kind == FieldKind::kHeaders) return TakeHeaders(field, value, to.arguments);
+  if (const json::array* const names = value.if_array(); names != nullptr && field.kind == FieldKind::kNames) {
+    for (const json::value& name : *names) {
+      TOCSIN_ASSIGN(const std::string_view text, AsText(field.name, name));
+      TOCSIN_TRY(PutText(field, Wire::kJson, text, to.arguments));
+    }
+    return {};
+  }
   if (field.kind == FieldKind::kFlag) {
     TOCSIN_ASSIGN(const bool flag, AsBool(field.name, value));
     PutFlag(field, flag, to.arguments);
@@ -65,19 +93,57 @@ Status Take(Document& document, const Field& field, const json::value& value, De
     TOCSIN_ASSIGN(const int64_t number, AsInteger(field.name, value, field.min, field.max));
     return PutNumber(field, Wire::kJson, number, to.arguments);
   }
+  if (field.kind == FieldKind::kPayload && !value.is_string()) return TakeJsonPayload(document, field, value, to);
   TOCSIN_ASSIGN(const std::string_view text, AsText(field.name, value));
   const bool is_payload = field.kind == FieldKind::kPayload || field.kind == FieldKind::kBase64;
   return is_payload ? TakePayload(document, field, text, to.arguments)
                     : PutText(field, Wire::kJson, text, to.arguments);
 }
 
-Status DecodeJob(Document& document, const json::object& object, NewJob& job) {
+constexpr std::string_view kWhere = "where";
+
+bool SelectsJobs(std::span<const Field> fields) {
+  return std::ranges::any_of(fields, [](const Field& field) { return field.in == In::kWhere; });
+}
+
+/// A member of the body, or of its selector.
+Status TakeMember(Document& document, std::string_view name, const json::value& value, In in,
+                  std::span<const Field> fields, Decoded& decoded) {
+  const auto field =
+      std::ranges::find_if(fields, [&](const Field& each) { return each.in == in && each.name == name; });
+  if (field != fields.end()) return Take(document, *field, value, decoded);
+  std::vector<std::string_view> known;
+  for (const Field& each : fields) {
+    if (each.in == in) known.push_back(each.name);
+  }
+  if (in == In::kBody && SelectsJobs(fields)) known.push_back(kWhere);
+  return UnknownField(name, known);
+}
+
+Status TakeWhere(Document& document, std::span<const Field> fields, const json::value& value, Decoded& decoded) {
+  const json::object* const where = value.if_object();
+  if (where == nullptr) return Fail(Code::kInvalidArgument, "where takes an object, such as {{\"key\":\"shop\"}}");
+  for (const auto& [key, each] : *where) {
+    TOCSIN_TRY(TakeMember(document, {key.data(), key.size()}, each, In::kWhere, fields, decoded));
+  }
+  return {};
+}
+
+/// Receivers learn that the payload is JSON, unless the job has a content type of its own.
+void SayJson(NewJob& job) {
+  const bool typed = std::ranges::any_of(job.headers, delivery_header::IsContentType, &HeaderView::name);
+  if (!typed && job.headers.size() < kHeadersMax) job.headers.push_back({"content-type", "application/json"});
+}
+
+/// `index`: of the job in its batch.
+Status DecodeJob(Document& document, const json::object& object, size_t index, NewJob& job) {
   const auto fields = VerbOf(api::VerbId::kSubmitJobs).fields;
-  Decoded decoded;
+  Decoded decoded{.job = index};
   TOCSIN_TRY(DecodeBody(document, object, fields, decoded));
   TOCSIN_TRY(CheckTogether(fields, Wire::kJson, decoded.arguments));
   TOCSIN_TRY(FinishJob(Wire::kJson, decoded.arguments));
   job = std::move(decoded.arguments.job);
+  if (decoded.json_payload) SayJson(job);
   return {};
 }
 
@@ -85,7 +151,7 @@ Status DecodeBatch(Document& document, const json::array& array, std::vector<New
   jobs.resize(array.size());
   for (size_t i = 0; i < array.size(); ++i) {
     const auto* object = array[i].if_object();
-    const Status status = object != nullptr ? DecodeJob(document, *object, jobs[i])
+    const Status status = object != nullptr ? DecodeJob(document, *object, i, jobs[i])
                                             : Status(Fail(Code::kInvalidArgument, "a job is an object"));
     if (!status) return std::unexpected(Within(status.error(), fmt::format("jobs[{}]", i)));
   }
@@ -129,7 +195,8 @@ Result<std::string> SettingText(const DeliveryField& field, const json::value& v
   }
   if (const auto* number = value.if_int64()) return fmt::to_string(*number);
   if (const auto* number = value.if_uint64()) return fmt::to_string(*number);
-  return std::unexpected(AsInteger(field.name, value, 0, 0).error());
+  return std::unexpected(
+      AsInteger(field.name, value, static_cast<int64_t>(field.min), static_cast<int64_t>(field.max)).error());
 }
 
 Status TakeSetting(DeliveryChange& change, std::string_view name, const json::value& value) {
@@ -163,18 +230,16 @@ Status TakeDelivery(TopicChange& change, std::string_view name, const json::valu
 }  // namespace
 
 Status DecodeBody(Document& document, const json::object& object, std::span<const Field> fields, Decoded& decoded) {
+  const bool selects = SelectsJobs(fields);
   for (const auto& [key, value] : object) {
     const std::string_view name(key.data(), key.size());
-    const auto field =
-        std::ranges::find_if(fields, [&](const Field& each) { return each.in == In::kBody && each.name == name; });
-    if (field == fields.end()) {
-      std::vector<std::string_view> known;
-      for (const Field& each : fields) {
-        if (each.in == In::kBody) known.push_back(each.name);
+    if (selects && name == kWhere) {
+      if (Status taken = TakeWhere(document, fields, value, decoded); !taken) {
+        return std::unexpected(Within(std::move(taken).error(), kWhere));
       }
-      return UnknownField(name, known);
+    } else {
+      TOCSIN_TRY(TakeMember(document, name, value, In::kBody, fields, decoded));
     }
-    TOCSIN_TRY(Take(document, *field, value, decoded));
   }
   return {};
 }
@@ -204,7 +269,7 @@ Result<SubmitRequest> DecodeSubmit(std::string topic, std::shared_ptr<Document> 
     TOCSIN_ASSIGN(const json::array* const array, AsBatch("jobs", *jobs, batch_max));
     TOCSIN_TRY(DecodeBatch(*document, *array, request.jobs));
   } else {
-    TOCSIN_TRY(DecodeJob(*document, root, request.jobs.emplace_back()));
+    TOCSIN_TRY(DecodeJob(*document, root, 0, request.jobs.emplace_back()));
   }
   request.bytes = std::move(document);
   return request;
@@ -262,6 +327,10 @@ Result<int64_t> AsInteger(std::string_view name, const boost::json::value& value
     return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: the range is {} to {}", name,
                      value.is_int64() ? fmt::to_string(value.get_int64()) : fmt::to_string(value.get_uint64()), low,
                      high);
+  }
+  if (IsHuge(value)) {
+    return FailField(Code::kInvalidArgument, std::string(name), "{} is too {}: the range is {} to {}", name,
+                     value.get_double() > 0 ? "large" : "small", low, high);
   }
   return FailField(Code::kInvalidArgument, std::string(name), "{} is {}: it takes an integer", name, KindOf(value));
 }

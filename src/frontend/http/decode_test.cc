@@ -11,7 +11,7 @@ using testing::HasSubstr;
 constexpr size_t kFewJobs = 3;
 
 Result<std::shared_ptr<Document>> Parse(std::string_view body) {
-  static boost::json::parser parser = MakeParser();
+  static const auto parser = MakeParser();
   return Document::Parse(parser, body);
 }
 
@@ -85,6 +85,32 @@ TEST(DecodeSubmit, ViewsOutliveTheParserAndItsNextUse) {
   EXPECT_EQ(request->jobs[1].payload, std::string_view("\xFF\0\xFE", 3));
 }
 
+// Not a digit or a blank of it changes: a double would not hold all of these.
+TEST(DecodeSubmit, APayloadOfJsonIsTheTextThatWasSent) {
+  for (const std::string_view payload :
+       {"{}", "[]", "{\"a\" : [1, 2.50,\t{\"payload\":\"}\"}]}", "12345678901234567890123", "-0.10", "1e400", "true",
+        "false", "[\"\\\"]\",{}]"}) {
+    const auto one =
+        Submit(fmt::format(R"( {{ "headers" : {{"payload":"no"}}, "payload" : {} , "id":"x" }} )", payload));
+    ASSERT_TRUE(one) << payload << one.error().message;
+    EXPECT_EQ(one->jobs[0].payload, payload);
+    EXPECT_EQ(one->jobs[0].headers.back().value, "application/json");
+    const auto many = Submit(fmt::format(
+        R"({{"jobs":[{{"id":"a","payload":"\"{{"}},{{"payload":{0}}},{{"pay\u006coad": {0}}}]}})", payload));
+    ASSERT_TRUE(many) << payload << many.error().message;
+    EXPECT_EQ(many->jobs[0].payload, "\"{");
+    EXPECT_TRUE(many->jobs[0].headers.empty());
+    EXPECT_EQ(many->jobs[1].payload, payload);
+    EXPECT_EQ(many->jobs[2].payload, payload);
+  }
+}
+
+TEST(DecodeSubmit, APayloadOfJsonKeepsAContentTypeOfItsOwn) {
+  const auto request = Submit(R"({"payload":[1],"headers":{"Content-Type":"application/x"}})");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->jobs[0].headers.size(), 1U);
+}
+
 TEST(DecodeSubmit, NamesTheFieldThatIsWrong) {
   const std::pair<std::string_view, std::string_view> wrong[] = {
       {R"({"id":7})", "id"},
@@ -99,7 +125,9 @@ TEST(DecodeSubmit, NamesTheFieldThatIsWrong) {
       {R"({"delay_ms":18446744073709551615})", "delay_ms"},
       {R"({"due_ms":-1})", "due_ms"},
       {R"({"delay_ms":1,"due_ms":1})", "due_ms"},
-      {R"({"payload":{}})", "payload"},
+      {R"({"payload":null})", "payload"},
+      {R"({"payload":{},"payload_base64":"YQ=="})", "payload_base64"},
+      {R"({"past":"ignore"})", "past"},
       {R"({"payload":"a","payload_base64":"YQ=="})", "payload_base64"},
       {R"({"payload_base64":"YQ"})", "payload_base64"},
       {R"({"headers":[]})", "headers"},
@@ -138,6 +166,16 @@ TEST(DecodeSubmit, LeavesBoundsThatOnlyTheServiceKnowsToIt) {
   EXPECT_EQ(ToMs(Submit(R"({"due_ms":9223372036854775806})")->jobs[0].due), ToMs(kNever) - 1);
   EXPECT_EQ(Submit(R"({"due_ms":18446744073709551615})").error().message,
             "due_ms is 18446744073709551615: the range is 0 to 9223372036854775806");
+}
+
+TEST(DecodeSubmit, AnIntegerOfMoreThan64BitsIsToldTheLimit) {
+  EXPECT_EQ(SubmitError(R"({"delay_ms":18446744073709551616})").message,
+            "delay_ms is too large: the range is 0 to 315619200000");
+  EXPECT_EQ(SubmitError(R"({"count":-99999999999999999999})").message, "count is too small: the range is 1 to 100000");
+  EXPECT_EQ(SubmitError(R"({"id":18446744073709551616})").message,
+            "id is a number of more than 64 bits: it takes a string");
+  EXPECT_EQ(SubmitError(R"({"delay_ms":1.5})").message,
+            "delay_ms is a number with a fraction or an exponent: it takes an integer");
 }
 
 TEST(DecodeSubmit, LongNamesAreCutShortInErrors) {
@@ -203,7 +241,7 @@ std::string ManyZeros(size_t count) {
 
 TEST(Document, ALargeBodyLeavesNothingInTheParser) {
   CountingResource memory;
-  boost::json::parser parser(&memory);
+  const auto parser = MakeParser(&memory);
   ASSERT_TRUE(Document::Parse(parser, ManyZeros(100)));
   const size_t small = memory.held;
   EXPECT_GT(small, 0U);
@@ -213,11 +251,11 @@ TEST(Document, ALargeBodyLeavesNothingInTheParser) {
 }
 
 TEST(Document, RefusesMoreValuesThanABatchNeedsBeforeItParsesThem) {
-  const auto refused = Parse(ManyZeros(2'000'000));
+  const auto refused = Parse(ManyZeros(200'000));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kTooLarge);
-  EXPECT_THAT(refused.error().message, HasSubstr("1048576"));
-  EXPECT_TRUE(Parse(ManyZeros(1'000'000)));
+  EXPECT_THAT(refused.error().message, HasSubstr("the body has more than 182097 values"));
+  EXPECT_TRUE(Parse(ManyZeros(100'000)));
   EXPECT_EQ(Parse(R"({"payload":"\"","a":)" + ManyZeros(2'000'000) + "}").error().code, Code::kTooLarge);
   EXPECT_TRUE(Parse(R"({"payload":"\\\")" + std::string(2'000'000, ',') + R"("})"))
       << "commas in strings are no values";
@@ -255,10 +293,10 @@ TEST(DecodeQuery, TakesTheFieldsOfItsVerb) {
   api::Arguments arguments;
   const Query query{{"state", "dead"}, {"limit", "7"}, {"cursor", "c"}, {"reason", "r"}};
   ASSERT_TRUE(DecodeQuery(query, fields, arguments));
-  EXPECT_EQ(arguments.state, State::kDead);
+  EXPECT_EQ(arguments.where.states, StateSet::Of(State::kDead));
   EXPECT_EQ(arguments.limit, 7);
   EXPECT_EQ(arguments.cursor, "c");
-  EXPECT_EQ(arguments.reason, "r");
+  EXPECT_EQ(arguments.where.reason, "r");
   for (const Query& wrong : {Query{{"state", "Dead"}}, Query{{"limit", "0"}}, Query{{"limit", "1001"}},
                              Query{{"limit", "1x"}}, Query{{"limit", ""}}}) {
     const Status status = DecodeQuery(wrong, fields, arguments);
@@ -272,6 +310,13 @@ Result<SettleRequest> Settle(SettleKind kind, std::string_view body) {
                     : kind == SettleKind::kNack ? api::VerbId::kNackJobs
                                                 : api::VerbId::kExtendJobs;
   return DecodeSettle(VerbOf(verb), kind, "mail", *Parse(body), kFewJobs);
+}
+
+TEST(DecodeQuery, AnEmptyKeyIsNoKey) {
+  api::Arguments arguments;
+  const Status status = DecodeQuery({{"key", ""}}, VerbOf(api::VerbId::kCancelJob).fields, arguments);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "key is empty: it takes 1 to 256 bytes");
 }
 
 TEST(DecodeSettle, TakesTokens) {
@@ -368,7 +413,18 @@ TEST(DecodeTopicChange, TakesEveryField) {
   ASSERT_TRUE(change) << change.error().message;
   Topic topic = DefaultTopic("t");
   Apply(*change, topic);
-  EXPECT_EQ(topic, (Topic{"t", 4, 5, 6, Millis(7), 8, Millis(9), Millis(10), 11, Millis(12), true, 0, {}}));
+  EXPECT_EQ(topic, (Topic{.name = "t",
+                          .slots = 4,
+                          .capacity_jobs = 5,
+                          .capacity_bytes = 6,
+                          .lease = Millis(7),
+                          .max_attempts = 8,
+                          .backoff_base = Millis(9),
+                          .backoff_max = Millis(10),
+                          .count_limit = 11,
+                          .retention = Millis(12),
+                          .paused = true,
+                          .alerts = {}}));
   Topic untouched = DefaultTopic("t");
   Apply(*DecodeTopicChange(**Parse("{}")), untouched);
   EXPECT_EQ(untouched, DefaultTopic("t"));
@@ -434,11 +490,12 @@ TEST(DecodeTopicChange, NamesTheFieldThatIsWrong) {
             "lease_ms is 9223372036854775808: the range is 1 to 43200000");
 }
 
-TEST(DecodeAdvance, TakesMilliseconds) {
+TEST(DecodeAdvance, TakesMillisecondsOrAMoment) {
   const auto decode = [](std::string_view body) { return Decode(api::VerbId::kAdvanceClock, body); };
   EXPECT_EQ(decode(R"({"ms":2592000000})")->arguments.advance_ms, Millis(std::chrono::days(30)).count());
   EXPECT_EQ(decode(R"({"ms":-1})").error().field, "ms");
-  EXPECT_EQ(decode("{}").error().field, "ms");
+  EXPECT_EQ(decode(R"({"to_ms":1800000000000})")->arguments.advance_to_ms, 1'800'000'000'000);
+  EXPECT_EQ(decode(R"({"ms":1,"to_ms":1800000000000})").error().field, "to_ms");
 }
 
 }  // namespace

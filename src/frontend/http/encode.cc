@@ -55,22 +55,22 @@ size_t SubmittedBytesMax(std::span<const std::string_view> own_ids) {
   return bytes;
 }
 
-size_t DeliveredBytes(const JobBatch& batch) {
-  size_t bytes = 64 + batch.jobs.size() * 192;  // most jobs have short names and no headers
-  for (const JobView& job : batch.jobs) bytes += job.payload.size();
-  return bytes;
-}
-
-std::string EncodeDelivered(const JobBatch& batch) {
-  JsonWriter out;
-  out.Reserve(DeliveredBytes(batch));
-  out.Object(1);
-  out.Name("jobs");
-  out.Array(batch.jobs.size());
-  for (const JobView& job : batch.jobs) shared::ShowDelivered(out, job);
+bool EncodeDelivered(JsonWriter& out, const JobBatch& batch, size_t& next) {
+  if (next == 0) {
+    size_t bytes = 64 + batch.jobs.size() * 192;  // most jobs have short names and no headers
+    // Base64 and escapes take up to a third more; a large text must not be copied while it grows.
+    for (const JobView& job : batch.jobs) bytes += job.payload.size() + job.payload.size() / 3;
+    out.Reserve(bytes);
+    out.Object(1);
+    out.Name("jobs");
+    out.Array(batch.jobs.size());
+  }
+  for (const size_t end = shared::StepEnd(batch, next); next < end; ++next)
+    shared::ShowDelivered(out, batch.jobs[next]);
+  if (next < batch.jobs.size()) return false;
   out.EndArray();
   out.EndObject();
-  return out.Take();
+  return true;
 }
 
 std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleOutcome> outcomes) {

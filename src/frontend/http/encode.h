@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "core/service.h"
+#include "frontend/http/json_writer.h"
 #include "model/job.h"
 
 namespace tocsin::http {
@@ -16,9 +17,8 @@ namespace tocsin::http {
 std::string EncodeSubmitted(std::span<const Submitted> jobs, std::span<const std::string_view> own_ids);
 /// At least what EncodeSubmitted makes: room is asked for before the jobs are stored.
 size_t SubmittedBytesMax(std::span<const std::string_view> own_ids);
-std::string EncodeDelivered(const JobBatch& batch);
-/// About what EncodeDelivered makes: room is asked for before that work is done.
-size_t DeliveredBytes(const JobBatch& batch);
+/// One step of the answer to a reserve, from the job `next` on: moves that. True when the answer is whole.
+bool EncodeDelivered(JsonWriter& out, const JobBatch& batch, size_t& next);
 std::string EncodeSettled(std::span<const Token> tokens, std::span<const SettleOutcome> outcomes);
 /// At least what EncodeSettled makes.
 size_t SettledBytesMax(size_t tokens);

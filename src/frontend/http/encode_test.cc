@@ -43,10 +43,18 @@ TEST(EncodeSubmitted, IsNoLongerThanWasAskedFor) {
     }
   }
   const std::vector<Token> tokens(10);
-  for (const auto outcome : {SettleOutcome::kStale, SettleOutcome::kOverloaded}) {
+  for (const auto outcome : {SettleOutcome::kStale, SettleOutcome::kUnavailable}) {
     const std::vector<SettleOutcome> outcomes(tokens.size(), outcome);
     EXPECT_LE(EncodeSettled(tokens, outcomes).size(), SettledBytesMax(tokens.size()));
   }
+}
+
+std::string Encoded(const JobBatch& batch) {
+  JsonWriter out;
+  size_t next = 0;
+  while (!EncodeDelivered(out, batch, next)) {
+  }
+  return out.Take();
 }
 
 TEST(EncodeDelivered, ShowsTextAsTextAndBytesAsBase64) {
@@ -58,7 +66,7 @@ TEST(EncodeDelivered, ShowsTextAsTextAndBytesAsBase64) {
                         .attempt = 2,
                         .headers = {{"h", "1"}, {"i", ""}},
                         .payload = std::string_view("\xFF\0", 2)});
-  const auto root = boost::json::parse(EncodeDelivered(batch));
+  const auto root = boost::json::parse(Encoded(batch));
   const auto& jobs = root.at("jobs").as_array();
   ASSERT_EQ(jobs.size(), 2U);
   EXPECT_EQ(jobs[0].at("id").as_string(), "j0000000000001");
@@ -75,7 +83,24 @@ TEST(EncodeDelivered, ShowsTextAsTextAndBytesAsBase64) {
   EXPECT_FALSE(jobs[1].as_object().contains("payload"));
 }
 
-TEST(EncodeDelivered, NothingIsAnEmptyArray) { EXPECT_EQ(EncodeDelivered({}), R"({"jobs":[]})"); }
+TEST(EncodeDelivered, NothingIsAnEmptyArray) { EXPECT_EQ(Encoded({}), R"({"jobs":[]})"); }
+
+TEST(EncodeDelivered, ManyJobsTakeManySteps) {
+  const std::string payload(1'000, 'x');
+  JobBatch batch;
+  batch.jobs.resize(10'000, {.payload = payload});
+  JsonWriter out;
+  size_t steps = 1;
+  size_t before = 0;
+  for (size_t next = 0; !EncodeDelivered(out, batch, next); ++steps) {
+    EXPECT_LT((next - before) * payload.size(), 400'000U);
+    before = next;
+  }
+  EXPECT_GT(steps, 20U);
+  const auto root = boost::json::parse(out.Take());
+  EXPECT_EQ(root.at("jobs").as_array().size(), batch.jobs.size());
+  EXPECT_EQ(root.at("jobs").as_array().back().at("payload").as_string(), payload);
+}
 
 TEST(EncodeSettled, ShowsEachToken) {
   const Token tokens[] = {{.slot = 1, .handle = 2, .fence = 3}, {}};
@@ -90,7 +115,7 @@ TEST(EncodeDelivered, ShowsControlCharactersAsBase64WhereThatIsShorter) {
   JobBatch batch;
   batch.jobs.push_back({.uid = 1, .payload = zeros});
   batch.jobs.push_back({.uid = 2, .payload = "one\nline"});
-  const std::string text = EncodeDelivered(batch);
+  const std::string text = Encoded(batch);
   EXPECT_LT(text.size(), 1700U);
   const auto root = boost::json::parse(text);
   EXPECT_EQ(DecodeBase64(root.at("jobs").at(0).at("payload_base64").as_string()), zeros);
@@ -107,8 +132,9 @@ TEST(Show, AJobWithAllThatIsKnown) {
                     .max_attempts = 5,
                     .reason = "\xFF",
                     .lease_deadline = FromMs(9)};
-  EXPECT_EQ(Shown(job), R"({"id":"x","state":"leased","trigger":"either","count_left":3,"reason":"not valid UTF-8",)"
-                        R"("attempt":2,"max_attempts":5,"due_ms":null,"lease_deadline_ms":9,"payload":""})");
+  EXPECT_EQ(Shown(job),
+            R"({"id":"x","state":"leased","trigger":"either","count_left":3,"reason":"not valid UTF-8",)"
+            R"("attempt":2,"max_attempts":5,"due_ms":null,"lease_deadline_ms":9,"extensions":0,"payload":""})");
 }
 
 TEST(EncodeAmended, HasADefiniteWordForEachOutcome) {
@@ -146,6 +172,31 @@ TEST(Show, ATopicShowsTheDeliveryWithItsDefaults) {
   EXPECT_EQ(delivery.size(), 1 + DeliveryFieldsOf("webhook").size());
 }
 
+TEST(Show, WithoutItsPathAUrlIsASchemeAHostAndAPort) {
+  TopicReport report;
+  report.figures.topic = DefaultTopic("t");
+  report.figures.topic.delivery.sink = "webhook";
+  const std::pair<std::string, std::string> urls[] = {
+      {"https://hooks.example.com/T1/secret", "https://hooks.example.com/..."},
+      {"https://hooks.example.com:8443?key=secret", "https://hooks.example.com:8443/..."},
+      {"http://[2001:db8::1]:80/a/b?c=http://d", "http://[2001:db8::1]:80/..."},
+      {"http://a/#secret", "http://a/..."},
+      {"https://a/", "https://a/"},
+      {"https://a:1", "https://a:1"},
+      {"https://me:secret@a/", "..."},
+      {"secret", "..."}};
+  for (const auto& [url, origin] : urls) {
+    report.figures.topic.delivery.settings["url"] = url;
+    for (const bool whole_urls : {true, false}) {
+      JsonWriter out;
+      shared::Show(out, report, whole_urls);
+      const auto delivery = boost::json::parse(out.Take()).at("delivery").as_object();
+      EXPECT_EQ(delivery.at("url").as_string(), whole_urls ? url : origin);
+      EXPECT_EQ(delivery.size(), 1 + DeliveryFieldsOf("webhook").size());
+    }
+  }
+}
+
 TEST(Show, AProbeSaysWhatBecameOfIt) {
   EXPECT_EQ(Shown(Probed{.delivered = {}, .took = Millis(7)}), R"({"outcome":"confirmed","took_ms":7})");
   EXPECT_EQ(
@@ -157,21 +208,26 @@ TEST(Show, AProbeSaysWhatBecameOfIt) {
 
 TEST(Show, AClusterShowsWhatIsKnownAndNullForTheRest) {
   ClusterReport report{.store = "redis", .node = "a"};
-  report.members = {{.member = {.id = "a", .http = "h:1", .resp = "h:2", .joined = FromMs(1), .heard = FromMs(2)},
-                     .self = true,
-                     .groups = 3,
-                     .slots = 4}};
+  report.members = {
+      {.member = {.id = "a", .http = "h:1", .resp = "h:2", .version = "1.2", .joined = FromMs(1), .heard = FromMs(2)},
+       .self = true,
+       .groups = 3,
+       .slots = 4}};
+  report.lost = {{.id = "b", .http = "h:3", .resp = "h:4", .joined = FromMs(1), .heard = FromMs(3)}};
   report.groups = {{.group = 0, .owner = "a", .epoch = 7, .slots = 4, .next_due = FromMs(9)}, {.group = 1}};
   report.coordinator = {.kind = "redis", .connected = false, .state = "\xFF"};
   report.servers = {
       {.endpoint = "r:6379", .role = "master", .connected = true, .state = "connected", .round_trip = Millis(2)}};
-  EXPECT_EQ(Shown(report),
-            R"({"store":"redis","node":"a","members":[{"id":"a","http":"h:1","resp":"h:2","joined_ms":1,"heard_ms":2,)"
-            R"("groups":3,"slots":4,"self":true}],"groups":[{"group":0,"owner":"a","epoch":7,"slots":4,)"
-            R"("next_due_ms":9},{"group":1,"owner":null,"epoch":null,"slots":null,"next_due_ms":null}],)"
-            R"("coordinator":{"kind":"redis","connected":false,"state":"not valid UTF-8"},)"
-            R"("servers":[{"endpoint":"r:6379","role":"master","connected":true,"state":"connected",)"
-            R"("round_trip_ms":2}]})");
+  EXPECT_EQ(
+      Shown(report),
+      R"({"store":"redis","node":"a","members":[{"id":"a","http":"h:1","resp":"h:2","version":"1.2","joined_ms":1,)"
+      R"("heard_ms":2,"groups":3,"slots":4,"self":true}],)"
+      R"("lost":[{"id":"b","http":"h:3","resp":"h:4","version":null,"joined_ms":1,"heard_ms":3}],)"
+      R"("groups":[{"group":0,"owner":"a","epoch":7,"slots":4,)"
+      R"("next_due_ms":9},{"group":1,"owner":null,"epoch":null,"slots":null,"next_due_ms":null}],)"
+      R"("coordinator":{"kind":"redis","connected":false,"state":"not valid UTF-8"},)"
+      R"("servers":[{"endpoint":"r:6379","role":"master","connected":true,"state":"connected",)"
+      R"("round_trip_ms":2}]})");
 }
 
 TEST(EncodeError, NamesTheFieldWhereThereIsOne) {
@@ -187,6 +243,49 @@ TEST(CodeOf, HasAnErrorForEachRefusal) {
   EXPECT_EQ(CodeOf(SubmitOutcome::kOverCapacity), Code::kOverCapacity);
   EXPECT_EQ(CodeOf(SubmitOutcome::kStorageFull), Code::kStorageFull);
   EXPECT_EQ(CodeOf(SubmitOutcome::kOverloaded), Code::kOverloaded);
+}
+
+TEST(ShowJob, ShowsWhatTheJobRemembersAndNothingThatItDoesNotHave) {
+  const JobView leased{.own_id = "a",
+                       .state = State::kLeased,
+                       .lease_deadline = FromMs(9),
+                       .created = FromMs(1),
+                       .last_attempt = FromMs(2),
+                       .leased = FromMs(2),
+                       .extensions = 3,
+                       .holder = "w-1"};
+  const auto shown = boost::json::parse(Shown(leased)).as_object();
+  for (const auto& [name, value] : {std::pair("created_ms", 1), std::pair("last_attempt_ms", 2),
+                                    std::pair("leased_ms", 2), std::pair("extensions", 3)}) {
+    EXPECT_EQ(shown.at(name).as_int64(), value) << name;
+  }
+  EXPECT_EQ(shown.at("holder").as_string(), "w-1");
+  EXPECT_FALSE(shown.contains("died_ms"));
+  EXPECT_FALSE(shown.contains("finished_ms"));
+  const JobView dead{.own_id = "a", .state = State::kDead, .died = FromMs(7), .leased = FromMs(2), .holder = "w-1"};
+  const auto of_dead = boost::json::parse(Shown(dead)).as_object();
+  EXPECT_EQ(of_dead.at("died_ms").as_int64(), 7);
+  for (const char* name : {"created_ms", "last_attempt_ms", "leased_ms", "extensions", "holder"}) {
+    EXPECT_FALSE(of_dead.contains(name)) << name;
+  }
+}
+
+TEST(ShowLease, SaysWhoHasItAndNotWhatIsInIt) {
+  JsonWriter out;
+  shared::ShowLease(out, "t",
+                    {.own_id = "a",
+                     .state = State::kLeased,
+                     .attempt = 2,
+                     .max_attempts = 16,
+                     .headers = {{"h", "v"}},
+                     .payload = "secret",
+                     .lease_deadline = FromMs(9),
+                     .leased = FromMs(2),
+                     .extensions = 1,
+                     .holder = "w-1"});
+  EXPECT_EQ(out.Take(),
+            R"({"topic":"t","id":"a","attempt":2,"max_attempts":16,"lease_deadline_ms":9,"leased_ms":2,"extensions":1,)"
+            R"("holder":"w-1"})");
 }
 
 }  // namespace

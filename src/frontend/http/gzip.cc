@@ -89,20 +89,6 @@ std::string Gzip::Compress(std::string_view bytes) {
   return out;
 }
 
-Packing::Packing(std::string body) : body_(std::move(body)), stream_(std::make_unique<GzipStream>()) {}
-Packing::~Packing() = default;
-
-bool Packing::Pays() const { return stream_->usable && packed_.size() < body_.size(); }
-
-bool Packing::Step() {
-  if (!stream_->usable) return true;
-  const std::string_view slice = std::string_view(body_).substr(done_, kGzipBytesAtOnce);
-  done_ += slice.size();
-  const bool last = done_ == body_.size();
-  stream_->Deflate(slice, last ? Z_FINISH : Z_NO_FLUSH, packed_);
-  return last;
-}
-
 PackStream::PackStream() : stream_(std::make_unique<GzipStream>()) {}
 PackStream::~PackStream() = default;
 
@@ -112,6 +98,15 @@ std::string PackStream::Pack(std::string_view piece, bool last) {
   std::string packed;
   stream_->Deflate(piece, last ? Z_FINISH : Z_SYNC_FLUSH, packed);
   return packed;
+}
+
+bool Packing::Step() {
+  if (!stream_.usable()) return true;
+  const std::string_view slice = std::string_view(body_).substr(done_, kGzipBytesAtOnce);
+  done_ += slice.size();
+  const bool last = done_ == body_.size();
+  packed_ += stream_.Pack(slice, last);
+  return last;
 }
 
 }  // namespace tocsin::http

@@ -1,18 +1,19 @@
 // Compresses answers. Gzip compresses small ones in one step. Each shard has one, for its thread alone: its state takes
-// a quarter of a MiB, and making one for each answer would cost more than the compression. Packing compresses a large
-// answer in steps of less than a millisecond, so that jobs of the shard are not late. PackStream compresses an answer
-// that is made while it is sent.
+// a quarter of a MiB, and making one for each answer would cost more than the compression. PackStream compresses an
+// answer piece by piece, while it is made and sent. Packing does so with a large one that is there already, in steps of
+// less than a millisecond, so that jobs of the shard are not late.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tocsin::http {
 
 constexpr size_t kGzipBytesMin = 1 << 10;      // below, gzip's header costs more than it saves
 constexpr size_t kGzipBytesAtOnce = 64 << 10;  // above, Packing
-constexpr size_t kPackingBytes = 272 << 10;    // memory of a Packing, without the body
+constexpr size_t kPackingBytes = 272 << 10;    // memory of a PackStream
 
 /// Whether a client with this Accept-Encoding (RFC 9110, 12.5.3) accepts gzip.
 bool AcceptsGzip(std::string_view accept_encoding);
@@ -51,15 +52,12 @@ class PackStream {
 
 class Packing {
  public:
-  explicit Packing(std::string body);
-  ~Packing();
-  Packing(const Packing&) = delete;
-  Packing& operator=(const Packing&) = delete;
+  explicit Packing(std::string body) : body_(std::move(body)) {}
 
   /// True when there is nothing left to do.
   bool Step();
   /// False if the result is not shorter than the body.
-  bool Pays() const;
+  bool Pays() const { return stream_.usable() && packed_.size() < body_.size(); }
   /// Memory that it takes.
   size_t bytes() const { return body_.size() + packed_.size() + kPackingBytes; }
   std::string TakePacked() { return std::move(packed_); }
@@ -69,7 +67,7 @@ class Packing {
   std::string body_;
   size_t done_ = 0;
   std::string packed_;
-  std::unique_ptr<GzipStream> stream_;
+  PackStream stream_;
 };
 
 }  // namespace tocsin::http

@@ -1,13 +1,16 @@
 // The handlers of all routes: decode, call the service, encode. No queue logic.
-#include "frontend/shared/handlers.h"
-
 #include "base/result.h"
 #include "frontend/http/decode.h"
 #include "frontend/http/encode.h"
+#include "frontend/http/event_stream.h"
 #include "frontend/http/gzip.h"
 #include "frontend/http/json_writer.h"
+#include "frontend/http/login.h"
 #include "frontend/http/server.h"
 #include "frontend/http/session.h"
+#include "frontend/http/ui.h"
+#include "frontend/shared/audit.h"
+#include "frontend/shared/restore_access.h"
 #include "model/names.h"
 
 namespace tocsin::http {
@@ -19,8 +22,9 @@ Result<std::shared_ptr<Document>> OptionalBody(Call& call) {
   return call.body.empty() ? Document::Parse(call.parser, "{}") : call.Parse();
 }
 
-/// What the path, the query and the body say, by the fields of the verb.
-Result<Decoded> Decode(Call& call) {
+}  // namespace
+
+Result<Decoded> DecodeCall(Call& call) {
   struct Kept {
     std::vector<std::string> params;
     Query query;
@@ -37,6 +41,8 @@ Result<Decoded> Decode(Call& call) {
   return decoded;
 }
 
+namespace {
+
 // Submitting and changing jobs.
 
 /// 201 if anything was stored; otherwise the status of the first refusal, so that a client that looks at the status
@@ -46,15 +52,25 @@ int StatusOf(const std::vector<Submitted>& jobs) {
   return RowOf(CodeOf(jobs.front().outcome)).http;
 }
 
-Status SubmitJobs(Call& call) {
+Result<SubmitRequest> SubmitOf(Call& call) {
+  if (call.parsed && call.parsed->submit) {
+    TOCSIN_ASSIGN(auto request, std::move(*call.parsed->submit));
+    request.topic = std::move(call.params[0]);
+    return request;
+  }
   TOCSIN_ASSIGN(auto document, call.Parse());
-  TOCSIN_ASSIGN(auto request, DecodeSubmit(std::move(call.params[0]), document, call.context.service.limits().batch));
+  return DecodeSubmit(std::move(call.params[0]), std::move(document), call.context.service.limits().batch);
+}
+
+Status SubmitJobs(Call& call) {
+  TOCSIN_ASSIGN(auto request, SubmitOf(call));
+  TOCSIN_TRY(shared::CheckRestores(call.grant, request.topic, request.jobs));
   std::vector<std::string_view> own_ids;
   own_ids.reserve(request.jobs.size());
   for (const NewJob& job : request.jobs) own_ids.push_back(job.id);
   // Now, while nothing is done yet: an answer that finds no room later would hide what is stored.
   TOCSIN_TRY(call.answer.MakeRoom(SubmittedBytesMax(own_ids)));
-  auto send = [ids = std::move(own_ids), document = std::move(document)](Answer& answer, const auto& jobs) {
+  auto send = [ids = std::move(own_ids), bytes = request.bytes](Answer& answer, const auto& jobs) {
     answer.Send({.status = StatusOf(jobs), .body = EncodeSubmitted(jobs, ids)});
   };
   if (call.grant != nullptr) request.prefix = call.grant->prefix;
@@ -74,13 +90,13 @@ Status Amend(Call& call, Decoded decoded, const Amendment& amendment, std::strin
 }
 
 Status AmendAs(Call& call, AmendKind kind, std::string_view done) {
-  TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+  TOCSIN_ASSIGN(Decoded decoded, DecodeCall(call));
   const Amendment amendment{.job = JobOf(decoded.arguments), .kind = kind};
   return Amend(call, std::move(decoded), amendment, done);
 }
 
 Status AmendJob(Call& call) {
-  TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+  TOCSIN_ASSIGN(Decoded decoded, DecodeCall(call));
   TOCSIN_ASSIGN(const Amendment amendment, AmendmentOf(api::Wire::kJson, decoded.arguments));
   return Amend(call, std::move(decoded), amendment, "amended");
 }
@@ -90,13 +106,11 @@ Status CancelJob(Call& call) { return AmendAs(call, AmendKind::kCancel, "cancell
 Status FireJob(Call& call) { return AmendAs(call, AmendKind::kFire, "fired"); }
 
 Status CountJob(Call& call) {
-  TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+  TOCSIN_ASSIGN(Decoded decoded, DecodeCall(call));
   CountRequest request{
       .topic = std::move(decoded.topic), .events = {EventOf(decoded.arguments)}, .bytes = std::move(decoded.bytes)};
   auto send = [](Answer& answer, const auto& counted) {
-    if (counted.front().outcome == CountOutcome::kOverloaded) {
-      return answer.Fail({Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}});
-    }
+    if (const auto refusal = RefusalOf(counted.front().outcome)) return answer.Fail(*refusal);
     answer.Send({.body = EncodeCounted(counted.front())});
   };
   call.context.service.Count(call.loop, std::move(request), call.answer.Then(std::move(send)));
@@ -105,20 +119,43 @@ Status CountJob(Call& call) {
 
 // Reserve, ack, nack, extend.
 
+/// The answer to a reserve, while it is made.
+struct Delivery {
+  Answer answer;
+  const Context& context;
+  net::AsioLoop& loop;
+  std::string topic;
+  std::shared_ptr<shared::AnswerRoom> room;  // for the jobs and the answer
+  JobBatch jobs;
+  JsonWriter body = {};
+  size_t next = 0;
+};
+
+void Deliver(const std::shared_ptr<Delivery>& delivery) {
+  Answer& answer = delivery->answer;
+  const JobBatch& jobs = delivery->jobs;
+  if (!answer.Wanted()) return delivery->context.service.Release(delivery->loop, LeasesOf(delivery->topic, jobs));
+  if (!EncodeDelivered(delivery->body, jobs, delivery->next)) {
+    answer.BeginSteps();
+    return delivery->loop.Post(answer.connection()->Handler([delivery] { Deliver(delivery); }));
+  }
+  if (!jobs.jobs.empty()) answer.TakeRoom(*delivery->room);  // otherwise a claim that was cancelled may be using it
+  answer.Send({.body = delivery->body.Take(), .leases = LeasesOf(delivery->topic, jobs)});
+}
+
 Status ReserveJobs(Call& call) {
-  TOCSIN_ASSIGN(const Decoded decoded, Decode(call));
-  const auto room = call.session.NewRoom();
+  TOCSIN_ASSIGN(const Decoded decoded, DecodeCall(call));
+  const auto room = call.session.NewSharedRoom();
   ReserveRequest request{.topic = decoded.topic,
                          .max = static_cast<size_t>(decoded.arguments.max.value_or(1)),
                          .wait = Millis(decoded.arguments.wait_ms.value_or(0)),
                          .lease = Millis(decoded.arguments.lease_ms.value_or(0)),
+                         .consumer = std::string(decoded.arguments.consumer),
                          .room = room};
+  if (request.consumer.empty()) request.consumer = call.session.Peer();
   auto deliver = [topic = decoded.topic, room, &context = call.context, &loop = call.loop](Answer& answer,
                                                                                            JobBatch& jobs) {
-    Leases leases = LeasesOf(topic, jobs);
-    if (!answer.Wanted()) return context.service.Release(loop, leases);
-    if (!jobs.jobs.empty()) answer.TakeRoom(*room);  // otherwise a claim that was cancelled may still be using it
-    answer.Send({.body = EncodeDelivered(jobs), .leases = std::move(leases)});
+    Deliver(std::make_shared<Delivery>(std::move(answer), context, loop, topic, room, std::move(jobs)));
   };
   call.session.Park(call.context.service.Reserve(call.loop, std::move(request), call.answer.Then(std::move(deliver))));
   return {};
@@ -147,6 +184,27 @@ Status ShowHealth(Call& call) {
   return {};
 }
 
+/// A person gets the dashboard.
+Status ShowRoot(Call& call) {
+  if (!UiFiles().empty() && TakesHtml(call.session.FieldOf(boost::beast::http::field::accept))) {
+    call.answer.Send(RedirectToUi());
+    return {};
+  }
+  constexpr VerbId kLinked[] = {VerbId::kListTopics, VerbId::kShowStats, VerbId::kShowCluster, VerbId::kShowOpenApi,
+                                VerbId::kShowHealth, VerbId::kShowReady, VerbId::kShowMetrics};
+  JsonWriter out;
+  out.Object(3);
+  out.Member("name", std::string_view("tocsin"));
+  out.Member("version", std::string_view(call.context.node.version));
+  out.Name("links");
+  out.Object(std::size(kLinked));
+  for (const VerbId id : kLinked) out.Member(VerbOf(id).name, VerbOf(id).Path());
+  out.EndObject();
+  out.EndObject();
+  call.answer.Send({.body = out.Take(), .fields = "Vary: Accept\r\n"});
+  return {};
+}
+
 Status ShowReady(Call& call) {
   TOCSIN_TRY(call.context.service.Ready());
   call.answer.Send({.body = "{\"status\":\"ready\"}"});
@@ -161,11 +219,10 @@ struct Scraping {
   std::unique_ptr<PackStream> gzip = {};  // null: not compressed
   bool begun = false;
   std::optional<metrics::Registry::Rendering> rendering = {};
-  std::string piece = {};  // the last one
-  bool last = false;
+  Piece piece = {};  // the last one
 };
 
-// That wait for their beginning: it takes long, and Prometheus asks only every few seconds.
+// That wait for their beginning, whoever runs: it takes long, and Prometheus asks only every few seconds.
 constexpr size_t kScrapesMax = 4;
 
 void NextPiece(const std::shared_ptr<Scraping>& scraping, Worker::Done done) {
@@ -174,10 +231,15 @@ void NextPiece(const std::shared_ptr<Scraping>& scraping, Worker::Done done) {
   scraping->worker.Run(
       scraping->loop,
       [scraping] {
-        if (!scraping->rendering) scraping->rendering.emplace(scraping->metrics);
-        std::string piece;
-        scraping->last = !scraping->rendering->Next(piece);
-        scraping->piece = scraping->gzip ? scraping->gzip->Pack(piece, scraping->last) : std::move(piece);
+        Piece piece;
+        try {
+          if (!scraping->rendering) scraping->rendering.emplace(scraping->metrics);
+          piece.last = !scraping->rendering->Next(piece.bytes);
+          if (scraping->gzip) piece.bytes = scraping->gzip->Pack(piece.bytes, piece.last);
+        } catch (...) {
+          piece.failure = std::current_exception();
+        }
+        scraping->piece = std::move(piece);
       },
       std::move(done), begins ? kScrapesMax : SIZE_MAX);
 }
@@ -189,14 +251,14 @@ Status ShowMetrics(Call& call) {
   if (scraping->gzip && !scraping->gzip->usable()) scraping->gzip.reset();
   auto send = [scraping](Answer& answer, const Status& status) {
     if (!status) return answer.Fail(status.error());
-    Response response{.body = std::move(scraping->piece),
+    if (scraping->piece.failure) std::rethrow_exception(scraping->piece.failure);
+    Response response{.body = std::move(scraping->piece.bytes),
                       .content_type = "text/plain; version=0.0.4",
                       .gzipped = scraping->gzip != nullptr};
-    if (!scraping->last) {
+    if (!scraping->piece.last) {
       response.more = [scraping](TakePiece take) {
-        NextPiece(scraping, [scraping, take = std::move(take)](const Status&) mutable {
-          take(std::move(scraping->piece), scraping->last);
-        });
+        NextPiece(scraping,
+                  [scraping, take = std::move(take)](const Status&) mutable { take(std::move(scraping->piece)); });
       };
       response.more_bytes = scraping->gzip ? kPackingBytes : 0;
     }
@@ -230,12 +292,19 @@ Status ShowStats(Call& call) {
 
 class JsonReply final : public shared::Reply {
  public:
-  explicit JsonReply(Answer answer) : answer_(std::move(answer)) {}
+  explicit JsonReply(Answer answer) : answer_(std::move(answer)), room_(answer_.NewRoom()) {}
 
   std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
+  JobRoom& room() override { return room_; }
   Status MakeRoom(size_t bytes) override {
+    answer_.TakeRoom(room_);
     TOCSIN_TRY(answer_.MakeRoom(bytes));
-    if (bytes != kAnyLarge) out_.Reserve(bytes);  // a large text must not be copied while it grows
+    out_.Reserve(bytes);  // a large text must not be copied while it grows
+    return {};
+  }
+  Status MakeRoomForWhole(size_t bytes) override {
+    TOCSIN_TRY(answer_.MakeRoomForWhole(bytes));
+    out_.Reserve(bytes);
     return {};
   }
   void Fail(const Error& error) override { answer_.Fail(OnTheWire(error)); }
@@ -244,6 +313,7 @@ class JsonReply final : public shared::Reply {
     BeginSingle("outcome").Text(outcome);
     Send(false);
   }
+  void Became(std::string_view outcome) override { Done(outcome); }
   shared::ValueWriter& Begin() override { return out_; }
   shared::ValueWriter& BeginSingle(std::string_view name) override {
     out_.Object(1);
@@ -251,8 +321,8 @@ class JsonReply final : public shared::Reply {
     open_ = true;
     return out_;
   }
-  shared::ValueWriter& BeginPage(std::string_view cursor, size_t jobs) override {
-    BeginSingle("jobs").Array(jobs);
+  shared::ValueWriter& BeginPage(std::string_view name, std::string_view cursor, size_t items) override {
+    BeginSingle(name).Array(items);
     is_page_ = true;
     cursor_ = cursor;
     return out_;
@@ -266,6 +336,7 @@ class JsonReply final : public shared::Reply {
 
  private:
   Answer answer_;
+  shared::AnswerRoom room_;
   JsonWriter out_;
   bool open_ = false;  // an object is to be closed
   bool is_page_ = false;
@@ -279,18 +350,21 @@ Status RunShared(Call& call) {
                       .clock = context.clock,
                       .virtual_clock = context.virtual_clock,
                       .node = context.node,
-                      .prefix = call.grant != nullptr ? call.grant->prefix : std::string()};
+                      .prefix = call.grant != nullptr ? call.grant->prefix : std::string(),
+                      .sees_payloads = call.grant == nullptr || SeesPayloads(*call.grant, call.verb->access),
+                      .sees_whole_urls = call.grant == nullptr || call.grant->scopes.Has(auth::Scope::kAdmin)};
   if (call.verb->takes_settings) {
     TOCSIN_ASSIGN(const auto document, OptionalBody(call));
     TOCSIN_ASSIGN(shared.change, DecodeTopicChange(*document));
     shared.topic = std::move(call.params[0]);
   } else {
-    TOCSIN_ASSIGN(Decoded decoded, Decode(call));
+    TOCSIN_ASSIGN(Decoded decoded, DecodeCall(call));
     shared.arguments = std::move(decoded.arguments);
     shared.topic = std::move(decoded.topic);
     shared.bytes = std::move(decoded.bytes);
   }
   shared.reply = std::make_unique<JsonReply>(std::move(call.answer));
+  AddAudit(shared, *call.verb, call.grant, call.session, "http");
   shared::HandlerOf(call.verb->id)(std::move(shared));
   return {};
 }
@@ -314,9 +388,14 @@ constexpr std::pair<VerbId, Handler> kOwnHandlers[] = {
     {VerbId::kCountJob, Run<CountJob>},
     {VerbId::kShowStats, Run<ShowStats>},
     {VerbId::kShowOpenApi, Run<ShowOpenApi>},
+    {VerbId::kShowRoot, Run<ShowRoot>},
     {VerbId::kShowHealth, Run<ShowHealth>},
     {VerbId::kShowReady, Run<ShowReady>},
     {VerbId::kShowMetrics, Run<ShowMetrics>},
+    {VerbId::kBeginSession, Run<BeginSession>},
+    {VerbId::kShowSession, Run<ShowSession>},
+    {VerbId::kEndSession, Run<EndSession>},
+    {VerbId::kShowEvents, Run<ShowEvents>},
 };
 
 Handler HandlerOf(VerbId verb) {
@@ -332,7 +411,7 @@ Route RouteOf(VerbId id) {
   const api::Verb& verb = VerbOf(id);
   std::vector<std::string_view> query;
   for (const api::Field& field : verb.fields) {
-    if (field.in == api::In::kQuery) query.push_back(field.name);
+    if (verb.InQuery(field)) query.push_back(field.name);
   }
   return {boost::beast::http::string_to_verb(verb.Method()),
           verb.Path(),
@@ -347,6 +426,7 @@ Router MakeRouter(bool virtual_clock) {
   for (const api::Verb& verb : api::Verbs()) {
     if (virtual_clock || !verb.needs_virtual_clock) routes.push_back(RouteOf(verb.id));
   }
+  std::ranges::move(UiRoutes(), std::back_inserter(routes));
   return Router(std::move(routes));
 }
 

@@ -68,6 +68,8 @@ struct Fields {
   std::optional<std::string_view> origin;
   bool browser = false;
   bool other_site = false;  // as the browser says
+  bool navigates = false;   // the same: the answer is for a window, and the page does not see it
+  bool embedded = false;    // the same: the window is a part of the page, such as a frame
 
   Status Take(std::string_view name, std::string_view value);
 };
@@ -96,6 +98,10 @@ Status Fields::Take(std::string_view name, std::string_view value) {
   } else if (is("content-encoding") && !SameIgnoringCase(value, "identity")) {
     return FailField(Code::kInvalidArgument, "content-encoding",
                      "the body is compressed ({}): send it as it is, without Content-Encoding", Shown(value));
+  } else if (is("sec-fetch-mode")) {
+    navigates = value == "navigate";
+  } else if (is("sec-fetch-dest")) {
+    embedded = value != "document";
   } else if (is("accept-language") || is("sec-fetch-site") || (is("user-agent") && value.starts_with("Mozilla/"))) {
     // For a GET to the host of a plain http page, a browser sends neither Origin nor Sec-Fetch-Site. It always sends
     // Accept-Language, which a page can change but not remove.
@@ -121,21 +127,32 @@ Status CheckTogether(const Fields& fields, bool http_1_1) {
   return {};
 }
 
-/// A page of any site can make a browser send requests to this machine.
-Status CheckPage(const Fields& fields, bool reads_only, Pages pages) {
-  // A link from another site may be followed: its page does not see the answer.
-  if ((fields.origin && !IsFrom(*fields.origin, fields.host)) || (fields.other_site && !reads_only)) {
-    return FailField(Code::kInvalidArgument, "origin",
-                     "the request comes from a web page of another site than its Host");
+bool IsAmong(std::span<const std::string> hosts, std::string_view host) {
+  const std::string_view name = host.substr(0, host.find(':'));
+  return std::ranges::any_of(hosts, [name](const std::string& each) { return SameIgnoringCase(name, each); });
+}
+
+/// Whether the target is of the API: each call makes the server work, and a stream holds one of few places. The files
+/// of the dashboard, and whether the server is well, are for everybody.
+bool IsOfApi(std::string_view target) {
+  const std::string_view path = PathOf(target);
+  return path.starts_with("/v1") || path.starts_with("/metrics");
+}
+
+/// A page of any site can make a browser send requests to this machine. `follows`: the request may be a link from
+/// another site that somebody follows.
+Status CheckPage(const Fields& fields, bool follows, Pages pages, std::span<const std::string> hosts) {
+  if ((fields.origin && !IsFrom(*fields.origin, fields.host)) || (fields.other_site && !follows)) {
+    return FailField(Code::kForbidden, "origin", "the request comes from a web page of another site than its Host");
   }
   // A site can also make its own name resolve to 127.0.0.1 after its page is loaded: to the browser, page and server
   // are one site then. Only the name shows it. Other clients may use any name, for example behind a proxy.
-  if (pages == Pages::kOfThisMachine && fields.browser && !IsOfThisMachine(fields.host)) {
-    return FailField(
-        Code::kInvalidArgument, "host",
-        "a browser asks for '{}': without authentication this server answers browsers only as localhost or "
-        "by IP address",
-        Shown(fields.host));
+  const bool limited = pages == Pages::kOfThisMachine || !hosts.empty();
+  if (limited && fields.browser && !IsOfThisMachine(fields.host) && !IsAmong(hosts, fields.host)) {
+    return FailField(Code::kForbidden, "host",
+                     "a browser asks for '{}': this server answers browsers only as localhost, by IP address, or under "
+                     "a name of http.allowed_hosts",
+                     Shown(fields.host));
   }
   return {};
 }
@@ -143,6 +160,13 @@ Status CheckPage(const Fields& fields, bool reads_only, Pages pages) {
 }  // namespace
 
 bool SameIgnoringCase(std::string_view a, std::string_view lower) { return std::ranges::equal(a, lower, {}, Lower); }
+
+bool HasBareLf(std::string_view header, size_t from) {
+  for (size_t at = header.find('\n', from); at != std::string_view::npos; at = header.find('\n', at + 1)) {
+    if (at == 0 || header[at - 1] != '\r') return true;
+  }
+  return false;
+}
 
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -157,13 +181,13 @@ std::string_view PathOf(std::string_view target) {
   return path.empty() ? "/" : path;
 }
 
-Status CheckHeader(std::string_view header, Pages pages) {
+Status CheckHeader(std::string_view header, Pages pages, std::span<const std::string> hosts) {
   Fields fields;
   std::string_view request_line;
   for (bool first = true; !header.empty(); first = false) {
     const size_t end = header.find('\n');
     if (end == std::string_view::npos || end == 0 || header[end - 1] != '\r') {
-      return Fail(Code::kInvalidArgument, "a line of the request header does not end in CR LF");
+      return Fail(Code::kInvalidArgument, kNoCrLf);
     }
     const std::string_view line = header.substr(0, end - 1);
     header.remove_prefix(end + 1);
@@ -185,7 +209,9 @@ Status CheckHeader(std::string_view header, Pages pages) {
     return FailField(Code::kInvalidArgument, "host", "the request's target and its Host name different hosts");
   }
   const bool reads_only = request_line.starts_with("GET ") || request_line.starts_with("HEAD ");
-  return CheckPage(fields, reads_only, pages);
+  const bool link = fields.navigates && !fields.embedded;
+  const bool follows = reads_only && (link || !IsOfApi(TargetOf(request_line)));
+  return CheckPage(fields, follows, pages, hosts);
 }
 
 }  // namespace tocsin::http

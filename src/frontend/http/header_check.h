@@ -2,6 +2,8 @@
 // in two ways, and what a browser sends for a page of another site. Pure functions.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -14,8 +16,15 @@ enum class Pages {
   kOfThisMachine,  // and the Host must name this machine: for a server without other protection
 };
 
-/// `header` is the request line and the fields, each with its CRLF, without the empty line.
-Status CheckHeader(std::string_view header, Pages pages);
+/// `header` is the request line and the fields, each with its CRLF, without the empty line. `hosts`: names in small
+/// letters under which browsers may call, besides those of this machine. If there are any, they count for all Pages.
+/// kForbidden if a page caused the request that may not.
+Status CheckHeader(std::string_view header, Pages pages, std::span<const std::string> hosts = {});
+
+/// Says that a line ends in LF alone.
+inline constexpr std::string_view kNoCrLf = "a line of the request header does not end in CR LF";
+/// Whether that is so for an LF at `from` or later.
+bool HasBareLf(std::string_view header, size_t from);
 
 /// The path and query of a target, also of the form for proxies ("http://host/path").
 std::string_view PathOf(std::string_view target);

@@ -57,7 +57,7 @@ TEST(CheckHeader, RefusesPagesOfOtherSites) {
                              "localhost:7420", "http://localhost:7420.evil.example"}) {
     const Status status = Check(start + "Origin: " + origin + "\r\n");
     ASSERT_FALSE(status) << origin;
-    EXPECT_EQ(status.error().code, Code::kInvalidArgument);
+    EXPECT_EQ(status.error().code, Code::kForbidden);
     EXPECT_EQ(status.error().field, "origin");
   }
   EXPECT_FALSE(Check(start + "Origin: http://localhost:7420\r\nOrigin: http://localhost:7420\r\n"));
@@ -78,6 +78,35 @@ TEST(CheckHeader, BelievesABrowserThatNamesAnotherSiteAlsoWithoutOrigin) {
     for (const char* site : {"same-origin", "none"}) EXPECT_TRUE(Check(request(method, site))) << method;
   }
   EXPECT_TRUE(Check(request("GET", "cross-site"))) << "a link";
+}
+
+TEST(CheckHeader, RefusesReadsOfTheApiForPagesOfOtherSites) {
+  const auto get = [](std::string_view target, std::string_view site, std::string_view mode, const char* method = "GET",
+                      std::string_view more = "") {
+    return Check(fmt::format("{} {} HTTP/1.1\r\nHost: localhost:7420\r\nSec-Fetch-Site: {}\r\nSec-Fetch-Mode: {}\r\n{}",
+                             method, target, site, mode, more));
+  };
+  for (const char* target : {"/v1/events", "/v1/topics?limit=1", "/metrics", "http://localhost:7420/v1/stats"}) {
+    for (const char* site : {"cross-site", "same-site"}) {
+      for (const char* mode : {"no-cors", "cors", "websocket", ""}) {
+        const Status status = get(target, site, mode);
+        ASSERT_FALSE(status) << target << ' ' << site << ' ' << mode;
+        EXPECT_EQ(status.error().code, Code::kForbidden);
+        EXPECT_EQ(status.error().field, "origin");
+        EXPECT_FALSE(get(target, site, mode, "HEAD"));
+      }
+      EXPECT_TRUE(get(target, site, "navigate")) << "somebody follows a link";
+      EXPECT_TRUE(get(target, site, "navigate", "GET", "Sec-Fetch-Dest: document\r\n"));
+      for (const char* part : {"iframe", "frame", "object", "embed", "", "document, iframe"}) {
+        EXPECT_FALSE(get(target, site, "navigate", "GET", fmt::format("Sec-Fetch-Dest: {}\r\n", part))) << part;
+      }
+      EXPECT_FALSE(get(target, site, "navigate", "POST"));
+    }
+    for (const char* site : {"same-origin", "none"}) EXPECT_TRUE(get(target, site, "cors"));
+  }
+  for (const char* target : {"/", "/ui/", "/ui/app.js", "/healthz", "/readyz"}) {
+    EXPECT_TRUE(get(target, "cross-site", "no-cors")) << target;
+  }
 }
 
 TEST(CheckHeader, RefusesCompressedBodies) {
@@ -103,12 +132,28 @@ TEST(CheckHeader, RefusesBrowsersThatUseANameOfAnotherSite) {
                              "notlocalhost", "evil.127.0.0.1x", "intranet", ""}) {
       const Status status = Check(browser(host, sign));
       ASSERT_FALSE(status) << host;
+      EXPECT_EQ(status.error().code, Code::kForbidden);
       EXPECT_EQ(status.error().field, "host");
       EXPECT_TRUE(CheckHeader(browser(host, sign), Pages::kOfTheirHost)) << host;
     }
   }
   EXPECT_FALSE(Check("POST / HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n"));
   EXPECT_TRUE(Check("POST / HTTP/1.1\r\nHost: behind.a.proxy\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n"));
+}
+
+TEST(CheckHeader, TakesBrowsersThatUseANameOfTheConfiguration) {
+  const std::string hosts[] = {"queue.example", "tocsin"};
+  const auto check = [&](std::string_view host, Pages pages) {
+    return CheckHeader(fmt::format("GET / HTTP/1.1\r\nHost: {}\r\nAccept-Language: en\r\n", host), pages, hosts);
+  };
+  for (const Pages pages : {Pages::kOfThisMachine, Pages::kOfTheirHost}) {
+    for (const char* host : {"queue.example", "Queue.Example:7420", "tocsin:80", "localhost:7420", "10.1.2.3"}) {
+      EXPECT_TRUE(check(host, pages)) << host;
+    }
+    for (const char* host : {"evil.example", "queue.example.evil.example", "a.tocsin", ""}) {
+      EXPECT_FALSE(check(host, pages)) << host;
+    }
+  }
 }
 
 TEST(PathOf, IsWhatTheRouterKnows) {

@@ -59,6 +59,11 @@ json::object Object(json::object properties, json::array required) {
 
 json::object TypeOf(FieldKind kind, int64_t min, int64_t max, std::span<const std::string_view> choices) {
   if (IsNumber(kind)) return Integer(min, max);
+  if (kind == FieldKind::kNames) {
+    const json::object one = choices.empty() ? json::object{{"type", "string"}} : Choice(choices);
+    const json::object texts{{"type", "string"}, {"description", "Several have commas between them."}};
+    return {{"anyOf", {texts, json::object{{"type", "array"}, {"items", one}}}}};
+  }
   if (!choices.empty()) return Choice(choices);
   if (kind == FieldKind::kFlag) return {{"type", "boolean"}};
   if (kind == FieldKind::kBase64) return {{"type", "string"}, {"contentEncoding", "base64"}};
@@ -72,6 +77,7 @@ json::object TypeOf(FieldKind kind, int64_t min, int64_t max, std::span<const st
 json::object SchemaOf(const Field& field) {
   json::object schema = Described(TypeOf(field.kind, field.min, field.max, field.choices), field.doc);
   if (!field.fallback.empty()) schema["default"] = json::parse(field.fallback);
+  if (field.kind == FieldKind::kPayload) schema["type"] = {"string", "object", "array", "number", "boolean"};
   return schema;
 }
 
@@ -80,11 +86,20 @@ json::object BodyOf(const Verb& verb) {
   json::object properties;
   json::array required;
   for (const Field& field : verb.fields) {
+    if (verb.InWhere(field)) properties["where"] = Reference("Selector");
     if (field.in != In::kBody) continue;
     properties[field.name] = SchemaOf(field);
     if (field.required) required.emplace_back(field.name);
   }
   return Object(std::move(properties), std::move(required));
+}
+
+json::object SelectorSchema() {
+  json::object properties;
+  for (const Field& field : VerbOf(api::VerbId::kOperate).fields) {
+    if (field.in == In::kWhere) properties[field.name] = SchemaOf(field);
+  }
+  return Described(Object(std::move(properties), {}), "Jobs that meet all of it. Times in milliseconds UTC.");
 }
 
 json::object SettingProperties() {
@@ -140,6 +155,8 @@ json::object TopicSchema(bool with_figures) {
   if (with_figures) {
     properties["figures"] = Reference("Figures");
     properties["lateness_ms"] = Reference("Lateness");
+    properties["oldest_age_ms"] = Described({{"type", {"integer", "null"}}, {"minimum", 0}},
+                                            "How long the first ready job has been due; null if none is ready.");
   }
   return AllRequired(std::move(properties));
 }
@@ -181,6 +198,7 @@ json::object AnswersOf(const Verb& verb) {
   json::object content =
       verb.answer.schema.empty() ? Content({{"type", "object"}}) : Content(Reference(verb.answer.schema));
   if (verb.id == api::VerbId::kShowMetrics) content = Content({{"type", "string"}}, "text/plain");
+  if (verb.id == api::VerbId::kShowEvents) content = Content({{"type", "string"}}, "text/event-stream");
   json::object answers{{fmt::to_string(verb.answer.status), Described(content, verb.answer.doc)}};
   if (verb.takes_settings) answers["201"] = Described(content, "The topic is created.");
   if (verb.id == api::VerbId::kSubmitJobs) {
@@ -202,7 +220,7 @@ json::object OperationOf(const Verb& verb) {
     if (there) parameters.push_back(json::object{{"$ref", fmt::format("#/components/parameters/{}", name)}});
   }
   for (const Field& field : verb.fields) {
-    if (field.in != In::kQuery) continue;
+    if (!verb.InQuery(field)) continue;
     parameters.push_back(
         json::object{{"name", field.name}, {"in", "query"}, {"description", field.doc}, {"schema", SchemaOf(field)}});
   }
@@ -230,6 +248,7 @@ std::string Make() {
   document.as_object()["paths"] = std::move(paths);
   json::object& schemas = document.at("components").at("schemas").as_object();
   schemas["NewJob"] = BodyOf(VerbOf(api::VerbId::kSubmitJobs));
+  schemas["Selector"] = SelectorSchema();
   schemas["Job"] = JobSchema(&shared::JobMember::shown);
   schemas["DeliveredJob"] = JobSchema(&shared::JobMember::delivered);
   schemas["TopicSettings"] = Object(SettingProperties(), {});

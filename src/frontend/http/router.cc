@@ -19,10 +19,12 @@ std::string_view NextSegment(std::string_view& path) {
 }
 
 bool IsName(std::string_view segment) { return segment.starts_with('{'); }
+bool IsRest(std::string_view segment) { return segment.ends_with("*}"); }
 
 bool Matches(std::string_view pattern, std::string_view path) {
   while (!pattern.empty() && !path.empty()) {
     const std::string_view want = NextSegment(pattern);
+    if (IsRest(want)) return true;
     const std::string_view have = NextSegment(path);
     if (IsName(want) ? have.empty() : want != have) return false;
   }
@@ -33,7 +35,7 @@ Result<std::vector<std::string>> Params(std::string_view pattern, std::string_vi
   std::vector<std::string> params;
   while (!pattern.empty()) {
     const std::string_view want = NextSegment(pattern);
-    const std::string_view have = NextSegment(path);
+    const std::string_view have = IsRest(want) ? path.substr(1) : NextSegment(path);
     if (!IsName(want)) continue;
     auto param = DecodePercent(have, false);
     const std::string_view name = want.substr(1, want.size() - 2);
@@ -76,6 +78,7 @@ Result<Match> Router::Find(Verb method, std::string_view target, std::string* al
       continue;
     }
     TOCSIN_ASSIGN(auto params, Params(route.pattern, path));
+    if (route.any_query) return Match{&route, std::move(params), {}};
     TOCSIN_ASSIGN(auto query, ParseQuery(target.substr(std::min(target.size(), path.size() + 1)), route.query));
     return Match{&route, std::move(params), std::move(query)};
   }
@@ -101,6 +104,11 @@ Result<Query> ParseQuery(std::string_view query, const std::vector<std::string_v
     values.emplace_back(*std::move(name), *std::move(value));
   }
   return values;
+}
+
+const auth::Grant* GrantOf(const auth::TokenSet& tokens, std::string_view authorization) {
+  const auto bearer = BearerOf(authorization);
+  return bearer ? tokens.Find(*bearer) : nullptr;
 }
 
 Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,

@@ -1,7 +1,7 @@
 // Router: the table of paths, who answers them and who may call. Immutable once built; shared by all shards.
 //
 // A pattern's segment is a word or {name}, which matches any one non-empty segment; a word wins over a name only by
-// standing earlier in the table.
+// standing earlier in the table. A last segment {name*} matches the whole rest, which may be empty.
 #pragma once
 
 #include <string>
@@ -27,7 +27,8 @@ struct Route {
   Access access;
   Handler handler;
   std::vector<std::string_view> query = {};  // the names that its query may have
-  const api::Verb* verb = nullptr;           // null only in tests
+  const api::Verb* verb = nullptr;           // null for what is no call of the API
+  bool any_query = false;                    // its query is not looked at
 };
 
 using Query = std::vector<std::pair<std::string, std::string>>;
@@ -61,6 +62,8 @@ Router MakeRouter(bool virtual_clock);
 /// authentication (`tokens` is null), or kOpen. `authorization` is the value of that header, empty if there is
 /// none; `topic` the decoded topic of the path. kUnauthenticated (the answer then needs WWW-Authenticate: Bearer) or
 /// kForbidden otherwise.
+/// Null if the header names no access token that is known.
+const auth::Grant* GrantOf(const auth::TokenSet& tokens, std::string_view authorization);
 Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,
                                        std::string_view topic);
 

@@ -1,6 +1,13 @@
 #include "frontend/http/router.h"
 
+#include <set>
+
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "frontend/http/encode.h"
 
 namespace tocsin::http {
 namespace {
@@ -23,6 +30,23 @@ TEST(Router, FindsByMethodAndPath) {
   EXPECT_EQ(match->route, &Table().routes()[1]);
   EXPECT_EQ(match->params, std::vector<std::string>{"mail"});
   EXPECT_TRUE(match->query.empty());
+}
+
+TEST(Router, TheOpenApiDocumentDescribesEveryRouteAndNoOther) {
+  std::set<std::string> described;
+  const auto document = boost::json::parse(OpenApiDocument());
+  for (const auto& [path, item] : document.at("paths").as_object()) {
+    for (const auto& [method, operation] : item.as_object()) {
+      if (method != "parameters") described.insert(fmt::format("{} {}", Capitals(method), std::string_view(path)));
+    }
+  }
+  const Router router = MakeRouter(true);
+  std::set<std::string> served;
+  for (const Route& route : router.routes()) {
+    if (route.pattern.starts_with("/ui")) continue;  // pages for people, not part of the API
+    served.insert(fmt::format("{} {}", std::string_view(boost::beast::http::to_string(route.method)), route.pattern));
+  }
+  EXPECT_THAT(described, testing::ContainerEq(served));
 }
 
 TEST(Router, DecodesParametersAndTheQuery) {

@@ -19,20 +19,7 @@ std::string RefusalText(size_t connections_max) {
 
 Server::Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options)
     : Door("http", loop, budget, context.metrics), context_(context), router_(router), options_(options) {
-  for (size_t i = 0; i <= router.routes().size(); ++i) {
-    const bool known = i < router.routes().size();
-    const std::string route = known ? std::string(router.routes()[i].pattern) : "none";
-    const std::string method = known ? std::string(boost::beast::http::to_string(router.routes()[i].method)) : "any";
-    RouteFigures& figures = figures_.emplace_back();
-    figures.seconds = context.metrics.GetHistogram("tocsin_http_request_seconds",
-                                                   "From a whole request to its answer; long polls with their wait.",
-                                                   {{"method", method}, {"route", route}});
-    for (size_t status_class = 2; status_class < figures.by_class.size(); ++status_class) {
-      figures.by_class[status_class] = context.metrics.GetCounter(
-          "tocsin_http_requests_total", "Requests answered.",
-          {{"method", method}, {"route", route}, {"status", fmt::format("{}xx", status_class)}});
-    }
-  }
+  figures_.resize(router.routes().size() + 1);
 }
 
 std::shared_ptr<net::Connection> Server::Make(net::Socket socket, net::ConnectionPass pass) {
@@ -64,8 +51,23 @@ void Server::Turn() {
 
 void Server::Record(size_t route, int status, std::chrono::nanoseconds took) {
   RouteFigures& figures = figures_[route];
-  figures.by_class[static_cast<size_t>(status) / 100]->Add();
+  const size_t status_class = static_cast<size_t>(status) / 100;
+  if (figures.by_class[status_class] == nullptr) MakeFigures(route, status_class);
+  figures.by_class[status_class]->Add();
   figures.seconds->Record(took);
+}
+
+void Server::MakeFigures(size_t route, size_t status_class) {
+  const auto& routes = router_.routes();
+  const bool known = route < routes.size();
+  metrics::Labels labels{{"method", known ? std::string(boost::beast::http::to_string(routes[route].method)) : "any"},
+                         {"route", known ? std::string(routes[route].pattern) : "none"}};
+  RouteFigures& figures = figures_[route];
+  figures.seconds = context_.metrics.GetHistogram(
+      "tocsin_http_request_seconds", "From a whole request to its answer; long polls with their wait.", labels);
+  labels.push_back({"status", fmt::format("{}xx", status_class)});
+  figures.by_class[status_class] =
+      context_.metrics.GetCounter("tocsin_http_requests_total", "Requests answered.", labels);
 }
 
 void Server::Admit(std::shared_ptr<const auth::TokenSet> tokens) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/worker.h"
@@ -26,7 +27,8 @@ class Session;
 
 struct Options {
   size_t body_bytes_max = 16 << 20;
-  Pages pages = Pages::kOfThisMachine;  // without tokens; with them a page can do only what its reader allowed
+  Pages pages = Pages::kOfThisMachine;          // without tokens; with them a page can do only what its reader allowed
+  std::vector<std::string> allowed_hosts = {};  // for browsers, in small letters
 };
 
 /// What the handlers work with; owned by the composition root.
@@ -58,7 +60,7 @@ class Server final : public net::Door {
   const Options& options() const { return options_; }
   Gzip& gzip() { return gzip_; }
   /// For small bodies: it keeps its stack.
-  boost::json::parser& parser() { return parser_; }
+  const std::shared_ptr<BodyParser>& parser() const { return parser_; }
   /// For one read: a session that waits for bytes needs no memory for them.
   std::span<char, kScratchBytes> scratch() { return scratch_; }
   /// Parses large bodies.
@@ -71,6 +73,7 @@ class Server final : public net::Door {
   void Record(size_t route, int status, std::chrono::nanoseconds took);
 
  private:
+  /// Made when the first request is answered: most routes are never called, and a wall of zeros helps nobody.
   struct RouteFigures {
     std::array<std::shared_ptr<metrics::Counter>, 6> by_class;  // 2 for 2xx, and so on
     std::shared_ptr<metrics::Histogram> seconds;
@@ -79,12 +82,13 @@ class Server final : public net::Door {
   std::shared_ptr<net::Connection> Make(net::Socket socket, net::ConnectionPass pass) override;
   void Turn();
   void Run(Session& session);
+  void MakeFigures(size_t route, size_t status_class);
 
   const Context context_;
   const Router& router_;
   const Options options_;
   Gzip gzip_;
-  boost::json::parser parser_ = MakeParser();
+  const std::shared_ptr<BodyParser> parser_ = MakeParser();
   std::array<char, kScratchBytes> scratch_;
   Worker helper_{"tocsin-json"};
   std::vector<RouteFigures> figures_;

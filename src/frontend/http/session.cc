@@ -6,8 +6,13 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "core/validate.h"
 #include "frontend/http/header_check.h"
+#include "frontend/http/login.h"
 #include "frontend/http/server.h"
+#include "frontend/http/step_parser.h"
+#include "frontend/http/ui.h"
+#include "frontend/shared/audit.h"
 
 namespace tocsin::http {
 namespace {
@@ -17,18 +22,30 @@ using boost::asio::buffer;
 using boost::system::error_code;
 
 constexpr uint32_t kHeaderMax = 16 << 10;
-constexpr size_t kWatchChunk = 512;           // of bytes that are read at once while a reserve waits
-constexpr size_t kFieldBytes = 96;            // of memory for a field of a header, without its text
-constexpr size_t kParsedHereMax = 256 << 10;  // bytes of a body: larger ones would hold up due jobs
-constexpr size_t kAheadMax = 16 << 10;        // pipelined after a reserve that waits
-constexpr size_t kBareBodyMax = 4 << 10;      // for calls that take no body
+constexpr size_t kWatchChunk = 512;          // of bytes that are read at once while a reserve waits
+constexpr size_t kFieldBytes = 96;           // of memory for a field of a header, without its text
+constexpr size_t kParsedHereMax = 64 << 10;  // bytes of a body: larger ones would hold up due jobs
+constexpr size_t kAheadMax = 16 << 10;       // pipelined after a reserve that waits
+constexpr size_t kBareBodyMax = 4 << 10;     // for calls that take no body
 constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
-constexpr Millis kPeerTime{1'000};  // how often to look whether the client of a parked reserve has closed
+constexpr Millis kDrainTime{5'000};  // to read the last answer; the server stops after ten
+constexpr Millis kPeerTime{1'000};   // how often to look whether the client of a parked reserve has closed
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view View(const beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+}
+
+/// All that can be done with many jobs before the shard has them. On any thread.
+Result<SubmitRequest> PrepareSubmit(const Context& context, std::shared_ptr<Document> document) {
+  const Limits& limits = context.service.limits();
+  TOCSIN_ASSIGN(SubmitRequest request, DecodeSubmit({}, std::move(document), limits.batch));
+  if (Status valid = Validate(request, limits, context.clock.Now()); !valid) {
+    return std::unexpected(OnTheWire(std::move(valid).error()));
+  }
+  request.checked = true;
+  return request;
 }
 
 }  // namespace
@@ -37,6 +54,7 @@ Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass)
     : Connection(server, std::move(socket), std::move(pass)),
       server_(server),
       request_charge_(server.budget(), net::Charge::For::kRequest),
+      account_(client_account()),
       answer_charge_(server.budget(), net::Charge::For::kAnswer) {}
 
 void Session::Enter(Phase phase, Millis time) {
@@ -46,12 +64,15 @@ void Session::Enter(Phase phase, Millis time) {
 
 void Session::Moved(size_t bytes) {
   deadline_.Moved(bytes);
-  deadline_.Extend(After(net::Deadline::kMovedTime));
+  const net::Charge& charge = phase_ == Phase::kWriting ? answer_charge_ : request_charge_;
+  deadline_.Extend(After(net::Deadline::kMovedTime), charge.bytes());
 }
 
 bool Session::IsLate(net::Deadline::TimePoint now) const {
-  if (phase_ == Phase::kBody) return deadline_.HasPassed(Hurried(now, request_charge_));
-  if (phase_ == Phase::kWriting) return deadline_.HasPassed(Hurried(now, answer_charge_));
+  if (phase_ == Phase::kBody) return TransferIsLate(deadline_, now, request_charge_);
+  if (phase_ == Phase::kWriting) {
+    return drain_deadline_.HasPassed(now) || TransferIsLate(deadline_, now, answer_charge_);
+  }
   return deadline_.HasPassed(now);
 }
 
@@ -63,25 +84,30 @@ void Session::TimeOut() {
   }
   if (phase_ == Phase::kBody) {
     return Refuse({Code::kTimedOut,
-                   fmt::format("the rest of the body, or the next {} bytes of it, did not arrive within {} s ({} s for "
-                               "a large one while memory is short)",
+                   fmt::format("the rest of the body, or the next {} bytes of it, did not arrive within {} s (while "
+                               "memory is short: the next 1/{} of a large one within {} s)",
                                net::Deadline::kMovedBytes, net::Deadline::kMovedTime.count() / 1000,
-                               net::Deadline::kHurriedTime.count() / 1000),
+                               net::Deadline::kHurriedSteps, net::Deadline::kHurriedTime.count() / 1000),
                    {}});
   }
   if (phase_ == Phase::kHandling) return CloseIfPeerHas();
+  if (Streams()) return LookAtStream();
   Close();
 }
 
 void Session::OnClose() {
   phase_ = Phase::kEnded;
   if (const auto parked = Unpark()) server_.context().service.CancelReserve(*parked);
+  if (parsing_) parsing_->unwanted = true;
   ReleaseLeases();
   more_ = nullptr;
+  stream_ = nullptr;
 }
 
 void Session::Drain() {
-  if (phase_ < Phase::kHandling) Close();
+  if (phase_ < Phase::kHandling) return Close();
+  if (Streams()) return OnPiece({.last = true});
+  drain_deadline_.Set(After(kDrainTime));
 }
 
 void Session::Start() {
@@ -110,7 +136,9 @@ bool Session::HoldRequest() {
   if (buffer_.capacity() > 2 * buffer_.size()) buffer_.shrink_to_fit();
   size_t held = buffer_.capacity() + header_bytes_;
   if (held <= net::Budget::kHeldBytes) held = 0;  // most are not worth counting
-  const size_t body = body_.empty() ? 0 : body_.capacity();
+  // TakeChunks reserves room for the largest body. Only what has arrived takes memory.
+  size_t body = body_.size() > kParsedHereMax ? body_.size() : body_.capacity();
+  if (body_.empty()) body = 0;
   return request_charge_.Hold(held + std::max(body, body_bytes_), account_);
 }
 
@@ -154,10 +182,12 @@ void Session::TakeHeader() {
     return Refuse({Code::kTooLarge, fmt::format("the request header is over {} bytes", kHeaderMax), {}});
   }
   if (end == std::string_view::npos) {
+    // Such a client has perhaps sent all of it, and waits for an answer.
+    if (HasBareLf(bytes, scanned_)) return Refuse({Code::kInvalidArgument, std::string(kNoCrLf), {}});
     scanned_ = bytes.size() < 3 ? 0 : bytes.size() - 3;
     return;
   }
-  const Status status = CheckHeader(bytes.substr(0, end + 2), server_.pages());
+  const Status status = CheckHeader(bytes.substr(0, end + 2), server_.pages(), server_.options().allowed_hosts);
   if (!status) return Refuse(status.error());
 
   request_.emplace();
@@ -230,15 +260,17 @@ size_t Session::AppendToBody(std::string_view bytes) {
 
 void Session::TakeChunks() {
   std::string_view bytes = View(buffer_);
+  // Otherwise it would be copied each time that it doubles: megabytes in a turn.
+  if (body_.size() > kParsedHereMax) body_.reserve(body_bytes_max_);
   const auto step = chunks_->Decode(bytes, body_, body_bytes_max_);
   buffer_.consume(buffer_.size() - bytes.size());
-  if (step == ChunkedDecoder::Step::kDone) {
+  if (step == net::ChunkedDecoder::Step::kDone) {
     chunks_.reset();
     if (!request_charge_.Reach(body_.size(), account_)) Refuse(server_.NoRoom());
     return;
   }
-  if (step == ChunkedDecoder::Step::kBodyTooLarge) return Refuse(BodyTooLarge());
-  if (step == ChunkedDecoder::Step::kBad) return Refuse(Error(chunks_->problem()));
+  if (step == net::ChunkedDecoder::Step::kBodyTooLarge) return Refuse(BodyTooLarge());
+  if (step == net::ChunkedDecoder::Step::kBad) return Refuse(Error(chunks_->problem()));
 }
 
 bool Session::BodyIsComplete() const { return !chunks_ && body_.size() >= body_bytes_; }
@@ -250,6 +282,11 @@ void Session::Continue() {
 }
 
 void Session::Dispatch() {
+  // What is pipelined behind it stays until it is answered.
+  const bool ahead = buffer_.size() > net::Budget::kHeldBytes;
+  if (ahead && !request_charge_.Hold(request_charge_.bytes() + buffer_.capacity(), account_)) {
+    return Refuse(server_.NoRoom());
+  }
   phase_ = Phase::kHandling;
   deadline_.Clear();
   began_ = server_.loop().clock().IoNow();
@@ -271,26 +308,45 @@ void Session::Run() {
   large ? ParseElsewhere() : Handle(nullptr);
 }
 
+BodyLimits Session::body_limits() { return {.budget = &server_.budget(), .account = account_}; }
+
 void Session::ParseElsewhere() {
-  auto parsed = std::make_shared<ParsedBody>();
-  auto parse = [parsed, body = std::string_view(body_)] {
+  auto parsed = parsing_ = std::make_shared<ParsedBody>();
+  const bool submits = match_.route->verb->id == api::VerbId::kSubmitJobs;
+  const Limits& limits = server_.context().service.limits();
+  BodyLimits checked = body_limits();
+  checked.batch = limits.batch;
+  checked.payload_bytes = static_cast<size_t>(limits.payload_bytes);
+  auto parser = std::make_unique<StepParser>(body_, checked);
+  auto step = [parsed, submits, &context = server_.context(), parser = std::move(parser)]() mutable {
     try {
-      auto parser = MakeParser();
-      parsed->document = Document::Parse(parser, body);
+      if (!parsed->unwanted && !parser->Step()) return false;
+      if (!parsed->unwanted) parsed->document = parser->Take();
+      parser.reset();
+      if (submits && parsed->document && *parsed->document) parsed->submit = PrepareSubmit(context, *parsed->document);
     } catch (...) {
       parsed->failure = std::current_exception();
     }
+    return true;
   };
   auto handle = [this, parsed](const Status&) {
+    parsing_ = nullptr;
     if (parsed->failure) std::rethrow_exception(parsed->failure);
-    auto document = parsed->document;
-    if (open()) Handle(parsed);
-    // If the call is over, let the helper free it: to give tens of megabytes back to the system takes milliseconds.
-    auto free = [document = std::move(document)]() mutable { document = nullptr; };
-    server_.helper().Run(server_.loop(), std::move(free), [](const Status&) {});
+    if (parsed->document) document_ = *parsed->document;
+    open() ? Handle(parsed) : FreeDocument();
   };
   // Handler keeps the session, and so the body.
-  server_.helper().Run(server_.loop(), std::move(parse), Handler(std::move(handle)));
+  server_.helper().RunSteps(server_.loop(), std::move(step), Handler(std::move(handle)));
+}
+
+void Session::FreeDocument() {
+  if (!document_) return;
+  // On the helper's thread: to give tens of megabytes back to the system takes milliseconds. Before the steps of other
+  // bodies, which need the memory. In a later turn: whoever answers the request may still have it.
+  server_.loop().Post(Handler([this, document = std::exchange(document_, nullptr)]() mutable {
+    auto free = [document = std::move(document)]() mutable { document = nullptr; };
+    server_.helper().RunFirst(server_.loop(), std::move(free), [](const Status&) {});
+  }));
 }
 
 void Session::Handle(std::shared_ptr<ParsedBody> parsed) {
@@ -317,6 +373,7 @@ std::optional<Response> Session::FindRoute() {
   if (!match) {
     Response refusal = ErrorResponse(match.error());
     refusal.allow = std::move(allow);
+    if (IsUiPath(target)) refusal.fields = kUiFields;
     return refusal;
   }
   match_ = *std::move(match);
@@ -325,18 +382,35 @@ std::optional<Response> Session::FindRoute() {
   return std::nullopt;
 }
 
+std::string Session::Bearer() const {
+  const std::string_view authorization = FieldOf(beast::http::field::authorization);
+  if (!authorization.empty()) return std::string(authorization);
+  return BearerInCookie(FieldOf(beast::http::field::cookie), FieldOf(beast::http::field::host));
+}
+
 Status Session::CheckCaller() {
   tokens_ = server_.tokens();
-  const auto authorization = request_->get()[beast::http::field::authorization];
   const std::string_view topic = match_.params.empty() ? std::string_view() : match_.params[0];
-  TOCSIN_ASSIGN(grant_,
-                CheckAccess(tokens_.get(), match_.route->access, {authorization.data(), authorization.size()}, topic));
-  if (grant_ != nullptr && account_ != grant_->transfer_bytes) account_ = grant_->transfer_bytes;
+  const std::string bearer = tokens_ == nullptr ? std::string() : Bearer();
+  const auto grant = CheckAccess(tokens_.get(), match_.route->access, bearer, topic);
+  if (!grant) {
+    const IoTime now = server_.loop().clock().IoNow();
+    if (grant.error().code == Code::kForbidden) {
+      shared::AuditRefusal(match_.route->verb, topic, shared::CallerOf(GrantOf(*tokens_, bearer), *this, "http"),
+                           grant.error(), now);
+    } else if (!bearer.empty() || match_.route->access != Access::kKnown) {  // a browser only asks who it is
+      shared::LogRefusedLogin(*this, "http", grant.error(), now);
+    }
+    return std::unexpected(grant.error());
+  }
+  grant_ = *grant;
+  account_ = grant_ != nullptr ? grant_->transfer_bytes : client_account();
   return {};
 }
 
 void Session::TokensChanged() {
   // The handler has taken the parameters, so find the route again.
+  if (stream_ && !stream_->StillAllowed(server_.tokens().get())) return Close();
   if (parked_ && FindRoute()) server_.context().service.CancelReserve(*parked_);
 }
 
@@ -374,6 +448,7 @@ void Session::DropRequest() {
   net::Free(body_);
   body_bytes_ = 0;
   request_charge_.Clear();
+  FreeDocument();
 }
 
 void Session::Refuse(Response refusal) {

@@ -12,6 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
+constexpr Millis kSecond{1'000};
 const std::string kGetSmall = "GET /small HTTP/1.1\r\nHost: x\r\n\r\n";
 
 class SessionMetricsTest : public TestSite {};
@@ -86,6 +87,57 @@ TEST_F(SessionMetricsTest, LongMetricsAreSentInPieces) {
   Send(client, kGetSmall);
   EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
   EXPECT_LT(Metric("tocsin_transfer_memory_bytes"), kBudget);
+}
+
+TEST_F(SessionMetricsTest, APieceThatCannotBeMadeEndsItsConnectionAlone) {
+  auto figures = metrics_.AddCollector([](metrics::Samples&) { throw std::runtime_error("thrown"); });
+  for (const char* path : {"/metrics", "/throw_piece"}) {
+    auto client = Connect();
+    Send(client, fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", path));
+    EXPECT_THAT(ReadToEnd(client), Not(HasSubstr("\r\n0\r\n"))) << path;
+  }
+  EXPECT_EQ(server_->exceptions(), 2U);
+  figures = {};
+  auto client = Connect();
+  Send(client, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(ReadToEnd(client), HasSubstr("\ntocsin_http_connections 1\n"));
+}
+
+TEST_F(SessionMetricsTest, AScrapeThatIsReadTooSlowlyIsClosed) {
+  const auto figures = metrics_.AddCollector([](metrics::Samples& samples) {
+    metrics::Table table{.label = "topic", .columns = {{metrics::Kind::kGauge, "depth", "Depth."}}};
+    for (int i = 0; i < 100'000; ++i) table.rows.push_back(std::string(50, 't') + fmt::format("{:05}", i));
+    table.values.assign(table.rows.size(), 7);
+    samples.Add(std::move(table));
+  });
+  client_buffer_bytes = 4096;
+  // The session waits for its client: all pieces that were asked for are made, and there is no room for more.
+  const auto fill_buffers = [&] {
+    for (int i = 0; i < 20; ++i) {
+      bool made = false;
+      scraper_.Run(loop_, [] {}, [&](const Status&) { made = true; });
+      RunWhile([&] { return !made; });
+      Settle();
+    }
+  };
+  // Pieces are a few KiB when they are packed: each leaves long before a deadline of its own would come.
+  const auto ends = [&](size_t bytes_each_20_s) {
+    auto client = Connect();
+    Send(client, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: gzip\r\n\r\n");
+    while (!client.closed) {
+      const size_t want = client.got.size() + bytes_each_20_s;
+      RunWhile([&] {
+        client.Take();
+        return client.got.size() < want && !client.closed;
+      });
+      fill_buffers();
+      Pass(20 * kSecond);
+    }
+    EXPECT_GT(client.got.size(), bytes_each_20_s);
+    return client.got.ends_with("\r\n0\r\n\r\n");
+  };
+  EXPECT_FALSE(ends(8 << 10)) << "below the floor";
+  EXPECT_TRUE(ends(40 << 10)) << "above it";
 }
 
 }  // namespace

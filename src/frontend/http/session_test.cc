@@ -1,5 +1,7 @@
 #include "frontend/http/session.h"
 
+#include <deque>
+
 #include <gmock/gmock.h>
 
 #include "frontend/http/session_test_site.h"
@@ -40,6 +42,20 @@ TEST_F(SessionTest, ARedisClientIsToldAtOnceThatThisIsHttp) {
   auto client = Connect();
   Send(client, "*1\r\n$4\r\nPING\r\n");
   EXPECT_THAT(ReadToEnd(client), HasSubstr("resp.listen"));
+}
+
+TEST_F(SessionTest, LinesThatEndInLfAloneAreRefusedAtOnce) {
+  for (const std::string_view request :
+       {"GET /small HTTP/1.1\nHost: x\n\n", "GET /small HTTP/1.1\r\nHost: x\n", "\n"}) {
+    auto client = Connect();
+    Send(client, request);
+    EXPECT_THAT(ReadToEnd(client), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("CR LF"))) << request;
+  }
+  auto client = Connect();  // the CR and the LF come in two pieces
+  Send(client, "GET /small HTTP/1.1\r");
+  Pass(kSecond);
+  Send(client, "\nHost: x\r\n\r\n");
+  EXPECT_THAT(ReadUntil(client, "small"), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(SessionTest, ABodyThatIsLateIsAnsweredAndTheConnectionClosed) {
@@ -131,8 +147,8 @@ TEST_F(SessionTest, ALargeTransferHasToHurryWhileOthersNeedTheMemory) {
 
 TEST_F(SessionTest, BodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead) {
   auto first = Connect();
-  Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n");
-  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 3'000'000);
+  Send(first, "POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 2200000\r\n\r\n");
+  EXPECT_EQ(Metric("tocsin_transfer_memory_bytes"), 2'200'000);
 
   auto large = Connect();
   Send(large, "POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n");
@@ -182,7 +198,7 @@ TEST_F(SessionTest, ABodyIsChargedUntilItIsAnswered) {
 }
 
 TEST_F(SessionTest, AnAnswerBeyondTheBudgetIsReplacedByARefusal) {
-  large_bytes = kBudget - net::Budget::kSmallBytes;
+  large_bytes = kBudget / 4 * 3;
   client_buffer_bytes = 4096;
   auto holder = Connect();
   Send(holder, kGetLarge);
@@ -217,7 +233,7 @@ TEST_F(SessionTest, NothingIsDoneWhereTheAnswerWouldFindNoRoom) {
   const std::string submit = Post("/v1/topics/t/jobs", R"({"jobs":[)" + jobs + "]}");
   auto client = Connect();
   const auto fill = [&] {
-    large_bytes = kBudget;
+    large_bytes = kBudget / 4 * 3;
     client_buffer_bytes = 4096;
     auto holder = Connect();
     Send(holder, kGetLarge);
@@ -257,6 +273,7 @@ TEST_F(SessionTest, AReserveThatWaitsIsServedWhenThereIsRoom) {
   auto client = Connect();
   Send(client, Post("/v1/topics/t/jobs", R"({"jobs":[{"payload":")" + std::string(100'000, 'x') + R"("}]})"));
   EXPECT_THAT(ReadUntil(client, "]}"), StartsWith("HTTP/1.1 201 "));
+  RunWhile([&] { return budget_.bytes() > 0; });  // a worker has parsed it
   net::Charge others(budget_, net::Charge::For::kAnswer);
   ASSERT_TRUE(others.Reach(kBudget));
   Send(client, Post("/v1/topics/t/reserve", "{}"));
@@ -270,6 +287,23 @@ TEST_F(SessionTest, AReserveThatWaitsIsServedWhenThereIsRoom) {
   EXPECT_THAT(ReadUntil(client, "]}"), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\"attempt\":1")));
   Settle();
   EXPECT_EQ(budget_.bytes(), 0U);
+}
+
+TEST_F(SessionTest, ASmallJobForWhoseAnswerThereIsNoRoomIsNotClaimed) {
+  auto client = Connect();
+  Send(client, Post("/v1/topics/t/jobs", R"({"jobs":[{"payload":")" + std::string(20'000, 'x') + R"("}]})"));
+  EXPECT_THAT(ReadUntil(client, "]}"), StartsWith("HTTP/1.1 201 "));
+  std::deque<net::Charge> others;  // small ones pass the budget, up to a quarter more
+  for (size_t bytes = 0; bytes < kBudget / 4 * 5; bytes += net::Budget::kSmallBytes) {
+    ASSERT_TRUE(others.emplace_back(budget_, net::Charge::For::kAnswer).Reach(net::Budget::kSmallBytes));
+  }
+  Send(client, Post("/v1/topics/t/reserve", "{}"));
+  EXPECT_THAT(ReadUntil(client, "}}"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_EQ(store_.Topics()[0].delivered, 0U);
+  others.clear();
+  Send(client, Post("/v1/topics/t/reserve", "{}"));
+  EXPECT_THAT(ReadUntil(client, "]}"), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\"attempt\":1")));
+  EXPECT_EQ(store_.Topics()[0].delivered, 1U);
 }
 
 TEST_F(SessionTest, WhatIsRefusedByItsHeaderIsNotWaitedFor) {
@@ -455,6 +489,13 @@ TEST_F(SessionTest, AnExceptionEndsItsConnectionAndNoOther) {
   Send(within, "GET /throw_within HTTP/1.1\r\nHost: x\r\n\r\n" + kGetSmall);
   ReadToEnd(within);
   EXPECT_EQ(Metric(kCounter), 3);
+
+  Send(other, Post("/v1/topics/t/jobs", R"({"payload":"p"})"));
+  EXPECT_THAT(ReadUntil(other, "}"), StartsWith("HTTP/1.1 201 "));
+  auto listing = Connect();
+  Send(listing, "GET /throw_topic HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(ReadToEnd(listing), "");
+  EXPECT_EQ(Metric(kCounter), 4);
   EXPECT_EQ(Metric("tocsin_http_connections"), 1);
   Send(other, kGetSmall);
   EXPECT_THAT(ReadUntil(other, "small"), StartsWith("HTTP/1.1 200 "));

@@ -10,10 +10,39 @@
 #include "frontend/http/router.h"
 #include "frontend/http/server.h"
 #include "frontend/http/session.h"
+#include "frontend/shared/handlers.h"
 #include "net/socket_test_site.h"
 #include "spi/contract/memory_store.h"
 
 namespace tocsin::http {
+
+/// A reply to a list of topics that throws when it is told of the first one.
+class ThrowingReply final : public shared::Reply {
+ public:
+  explicit ThrowingReply(Answer answer) : answer_(std::move(answer)) {}
+
+  std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
+  JobRoom& room() override { throw std::logic_error("not reached"); }
+  Status MakeRoom(size_t) override { return {}; }
+  Status MakeRoomForWhole(size_t) override {
+    if (std::exchange(told_, true)) throw std::bad_alloc();
+    return {};
+  }
+  void Fail(const Error& error) override { answer_.Fail(error); }
+  void Missing(const Error& error) override { answer_.Fail(error); }
+  void Done(std::string_view) override {}
+  void Became(std::string_view) override {}
+  shared::ValueWriter& Begin() override { throw std::logic_error("not reached"); }
+  shared::ValueWriter& BeginSingle(std::string_view) override { throw std::logic_error("not reached"); }
+  shared::ValueWriter& BeginPage(std::string_view, std::string_view, size_t) override {
+    throw std::logic_error("not reached");
+  }
+  void Send(bool) override {}
+
+ private:
+  Answer answer_;
+  bool told_ = false;
+};
 
 class TestSite : public net::SocketTest {
  protected:
@@ -45,10 +74,10 @@ class TestSite : public net::SocketTest {
   static inline size_t large_bytes = 1024;  // of the answer to /large
 
   metrics::Registry metrics_;
+  net::Budget budget_{kBudget, metrics_};
   Worker scraper_{"scraper"};
   MemoryStore store_;
   Service service_{{{.loop = &loop_, .store = &store_}}, clock_, metrics_};
-  net::Budget budget_{kBudget, metrics_};
   Router router_{{
       {.method = Verb::get, .pattern = "/small", .handler = [](Call& call) { call.answer.Send({.body = "small"}); }},
       {.method = Verb::get,
@@ -86,9 +115,32 @@ class TestSite : public net::SocketTest {
            }},
       RouteOf(api::VerbId::kSubmitJobs),
       RouteOf(api::VerbId::kListJobs),
+      RouteOf(api::VerbId::kShowJob),
       RouteOf(api::VerbId::kReserveJobs),
       RouteOf(api::VerbId::kAckJobs),
       RouteOf(api::VerbId::kShowMetrics),
+      RouteOf(api::VerbId::kListTopics),
+      {.method = Verb::get,
+       .pattern = "/throw_topic",
+       .handler =
+           [](Call& call) {
+             shared::Call shared{.service = call.context.service,
+                                 .loop = call.loop,
+                                 .clock = call.context.clock,
+                                 .virtual_clock = nullptr,
+                                 .node = call.context.node,
+                                 .reply = std::make_unique<ThrowingReply>(std::move(call.answer))};
+             shared::HandlerOf(api::VerbId::kListTopics)(std::move(shared));
+           }},
+      {.method = Verb::get,
+       .pattern = "/throw_piece",
+       .handler =
+           [](Call& call) {
+             const auto more = [](TakePiece take) {
+               take({.failure = std::make_exception_ptr(std::runtime_error("thrown"))});
+             };
+             call.answer.Send({.body = "first", .more = more});
+           }},
   }};
   std::unique_ptr<Server> server_ =
       std::make_unique<Server>(Context{service_, clock_, nullptr, metrics_, scraper_}, router_, budget_, loop_,

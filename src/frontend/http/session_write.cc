@@ -17,6 +17,8 @@ using boost::system::error_code;
 
 constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
 constexpr std::string_view kGzipped = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
+constexpr size_t kWriteMax = 1 << 20;  // of a body, in one turn
+constexpr Millis kLookTime{1'000};     // how often to look at a stream that waits
 
 }  // namespace
 
@@ -33,13 +35,26 @@ Status Session::MakeRoom(size_t bytes) {
   return {};
 }
 
-std::shared_ptr<shared::ReserveRoom> Session::NewRoom() const {
-  return std::make_shared<shared::ReserveRoom>(server_.budget(), account_);
+Status Session::MakeRoomForWhole(size_t bytes) {
+  if (!answer_charge_.ReachWhole(bytes, account_)) return std::unexpected(server_.NoRoom());
+  return {};
+}
+
+shared::AnswerRoom Session::NewRoom() const { return {server_.budget(), account_}; }
+
+std::shared_ptr<shared::AnswerRoom> Session::NewSharedRoom() const {
+  return std::make_shared<shared::AnswerRoom>(server_.budget(), account_);
 }
 
 void Session::ReleaseLeases() {
   const Leases leases = std::exchange(leases_, {});
-  if (!leases.tokens.empty() && !server_.draining()) server_.context().service.Release(server_.loop(), leases);
+  if (!leases.tokens.empty()) server_.context().service.Release(server_.loop(), leases);
+}
+
+void Session::BeginSteps() {
+  Unpark();
+  phase_ = Phase::kPacking;
+  deadline_.Clear();
 }
 
 void Session::Send(Response response) {
@@ -47,7 +62,7 @@ void Session::Send(Response response) {
   if (!open()) return ReleaseLeases();
   Unpark();
   if (response.gzipped) return SendAs(std::move(response), kGzipped);
-  if (response.more) return SendAs(std::move(response), kVary);
+  if (response.HasMore()) return SendAs(std::move(response), kVary);
   const bool packable = response.body.size() >= kGzipBytesMin && request_;
   if (!packable) return SendAs(std::move(response), {});
   if (!TakesGzip()) return SendAs(std::move(response), kVary);
@@ -58,10 +73,16 @@ void Session::Send(Response response) {
   SendAs(std::move(response), kGzipped);
 }
 
-bool Session::TakesGzip() const {
-  if (head_) return false;
-  const auto accepted = request_->get()[beast::http::field::accept_encoding];
-  return AcceptsGzip({accepted.data(), accepted.size()});
+bool Session::TakesGzip() const { return !head_ && AcceptsGzip(FieldOf(beast::http::field::accept_encoding)); }
+
+std::string_view Session::FieldOf(std::string_view name) const {
+  const auto value = request_->get()[beast::string_view(name.data(), name.size())];
+  return {value.data(), value.size()};
+}
+
+std::string_view Session::FieldOf(beast::http::field name) const {
+  const auto value = request_->get()[name];
+  return {value.data(), value.size()};
 }
 
 void Session::Pack(Response response) {
@@ -96,15 +117,17 @@ void Session::SendAs(Response response, std::string_view encoding) {
   }
   server_.Record(route_, response.status, server_.loop().clock().IoNow() - began_);
   if (server_.draining()) keep_alive_ = false;
-  chunked_ = response.more && request_->get().version() >= 11;
-  if (response.more && !chunked_) keep_alive_ = false;  // the end of the connection is that of the body
+  chunked_ = response.HasMore() && request_->get().version() >= 11;
+  if (response.stream || (response.more && !chunked_))
+    keep_alive_ = false;  // the end of the connection is that of the body
   MakeHead(response, encoding);
   DropRequest();
   net::Free(out_body_);
   if (!head_) {
     more_ = std::move(response.more);
+    stream_ = std::move(response.stream);
     more_bytes_ = response.more_bytes;
-    SetBody(std::move(response.body), !more_);
+    SetBody(std::move(response.body), !HasMore());
   }
   out_sent_ = 0;
   Enter(Phase::kWriting, net::Deadline::kMovedTime);
@@ -120,12 +143,14 @@ void Session::MakeHead(const Response& response, std::string_view encoding) {
   out_head_ += response.content_type;
   if (chunked_) {
     out_head_ += "\r\nTransfer-Encoding: chunked";
-  } else if (!response.more) {
+  } else if (!response.HasMore() &&
+             response.status != 304) {  // a 304 has no body, and would tell the length of another
     out_head_ += "\r\nContent-Length: ";
     AppendInteger(out_head_, static_cast<int64_t>(response.body.size()));
   }
   out_head_ += "\r\n";
   out_head_ += encoding;
+  out_head_ += response.fields;
   if (!response.allow.empty()) fmt::format_to(std::back_inserter(out_head_), "Allow: {}\r\n", response.allow);
   if (response.status == 401) out_head_ += "WWW-Authenticate: Bearer\r\n";
   if (!keep_alive_) {
@@ -147,35 +172,61 @@ void Session::SetBody(std::string body, bool last) {
 
 void Session::AskForMore() {
   phase_ = Phase::kPacking;
-  deadline_.Clear();
-  more_(Handler([this](std::string piece, bool last) { OnPiece(std::move(piece), last); }));
+  auto take = Handler([this](Piece piece) { OnPiece(std::move(piece)); });
+  if (!stream_) {
+    deadline_.Pause(server_.loop().clock().IoNow());
+    return more_(std::move(take));
+  }
+  if (server_.draining()) return OnPiece({.last = true});
+  answer_charge_.Lower(more_bytes_);
+  deadline_.Set(After(kLookTime));
+  const auto stream = stream_;  // a piece that cannot be sent ends the session's own
+  stream->Next(std::move(take));
 }
 
-void Session::OnPiece(std::string piece, bool last) {
+void Session::LookAtStream() {
+  if (PeerHasClosed()) return Close();
+  deadline_.Set(After(kLookTime));
+  const auto stream = stream_;
+  stream->Beat();
+}
+
+void Session::OnPiece(Piece piece) {
   if (!open()) return;
-  if (last) more_ = nullptr;
+  if (piece.failure) std::rethrow_exception(piece.failure);
+  const bool streams = stream_ != nullptr;
+  if (piece.last) {
+    more_ = nullptr;
+    stream_ = nullptr;
+  }
   out_head_.clear();
-  SetBody(std::move(piece), last);
+  SetBody(std::move(piece.bytes), piece.last);
   out_sent_ = 0;
   if (!answer_charge_.Reach(out_body_.size() + more_bytes_, account_)) return Cut();
-  Enter(Phase::kWriting, net::Deadline::kMovedTime);
+  if (streams) {
+    Enter(Phase::kWriting, net::Deadline::kMovedTime);
+  } else {
+    phase_ = Phase::kWriting;
+    deadline_.Resume(server_.loop().clock().IoNow());
+  }
   Write();
 }
 
 void Session::Write() {
   const size_t head_left = out_head_.size() - std::min(out_sent_, out_head_.size());
-  const std::array<boost::asio::const_buffer, 2> out = {buffer(out_head_) + out_sent_,
-                                                        buffer(out_body_) + (out_sent_ + head_left - out_head_.size())};
+  const std::array<boost::asio::const_buffer, 2> out = {
+      buffer(out_head_) + out_sent_, buffer(buffer(out_body_) + (out_sent_ + head_left - out_head_.size()), kWriteMax)};
   error_code error;
   const size_t bytes = socket_.write_some(out, error);
   if (error && error != boost::asio::error::would_block) return Close();
   out_sent_ += bytes;
-  if (out_sent_ == out_head_.size() + out_body_.size()) {
+  const bool whole = out_sent_ == out_head_.size() + out_body_.size();
+  if (!whole || HasMore()) Moved(bytes);
+  if (whole) {
     leases_ = {};
     // Later: many requests may be pipelined, and the answer to one must not begin within that to another.
     return boost::asio::post(server_.loop().io(), Handler([this] { OnSent(); }));
   }
-  Moved(bytes);
   if (!HoldAnswer()) return Cut();
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& failed) {
                        if (!open()) return;
@@ -200,7 +251,7 @@ bool Session::HoldAnswer() {
 void Session::OnSent() {
   if (!open()) return;
   net::Free(out_body_);
-  if (more_) return AskForMore();
+  if (HasMore()) return AskForMore();
   more_bytes_ = 0;
   answer_charge_.Clear();
   if (keep_alive_) return Next();

@@ -14,10 +14,17 @@
 namespace tocsin::resp {
 
 struct Chunk {
-  explicit Chunk(size_t bytes) : data(std::make_unique_for_overwrite<char[]>(bytes)), capacity(bytes) {}
+  explicit Chunk(size_t bytes);
+  /// Without a copy: to copy megabytes would hold up others. False if that cannot be done, and nothing has changed: the
+  /// chunk is shared, or of the size that the pool keeps.
+  bool Grow(size_t bytes);
 
-  const std::unique_ptr<char[]> data;
-  const size_t capacity;
+  struct Free {
+    size_t mapped = 0;  // bytes; 0: on the heap
+    void operator()(char* data) const;
+  };
+  std::unique_ptr<char[], Free> data;
+  size_t capacity;
   std::atomic<size_t> shared = 0;
 };
 

@@ -128,7 +128,7 @@ bool IsOneOf(std::string_view name, const Names& names) {
 /// The command that the user probably meant by `name`, in capitals; empty if none is near. A short word is near to
 /// many, so only few letters may differ.
 std::string_view Meant(std::string_view name) {
-  for (const std::string_view prefix : {"JOB.", "TOPIC."}) {
+  for (const std::string_view prefix : {"JOB.", "TOPIC.", "LEASE.", "DEAD."}) {
     if (const Command* const command = FindCommand(std::string(prefix).append(name))) return command->name;
   }
   const auto other = std::ranges::find(kOtherNames, name, [](const auto& names) { return names.first; });

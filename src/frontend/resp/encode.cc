@@ -1,5 +1,6 @@
 #include "frontend/resp/encode.h"
 
+#include "frontend/shared/views.h"
 #include "model/names.h"
 
 namespace tocsin::resp {
@@ -29,8 +30,9 @@ constexpr std::string_view kWhyNotStored[] = {"",
                                               "the job that has the id is being delivered",
                                               "the topic or the node holds as much as it may",
                                               "the disk is full",
-                                              "the job's shard has too much to do; nothing was stored"};
-static_assert(static_cast<size_t>(SubmitOutcome::kOverloaded) + 1 == std::size(kWhyNotStored));
+                                              "the job's shard has too much to do; nothing was stored",
+                                              "the store failed for this job; whether it is stored is unknown"};
+static_assert(static_cast<size_t>(SubmitOutcome::kUnavailable) + 1 == std::size(kWhyNotStored));
 
 void WriteNotStored(Writer& writer, SubmitOutcome outcome) {
   writer.Fail(
@@ -76,17 +78,16 @@ void WriteAmended(Writer& writer, const Amended& amended, AmendKind kind) {
 }
 
 void WriteCounted(Writer& writer, const Counted& counted) {
-  if (counted.outcome == CountOutcome::kOverloaded) {
-    return writer.Fail({Code::kOverloaded, "the job's shard has too much to do; nothing was counted", {}});
-  }
+  if (const auto refusal = RefusalOf(counted.outcome)) return writer.Fail(*refusal);
   writer.Array(2);
   writer.Simple(NameOf(counted.outcome));
   writer.Number(counted.left);
 }
 
-void WriteDelivered(Writer& writer, const JobBatch& batch) {
-  writer.Array(batch.jobs.size());
-  for (const JobView& job : batch.jobs) {
+bool WriteDelivered(Writer& writer, const JobBatch& batch, size_t& next) {
+  if (next == 0) writer.Array(batch.jobs.size());
+  for (const size_t end = shared::StepEnd(batch, next); next < end; ++next) {
+    const JobView& job = batch.jobs[next];
     writer.Array(9);
     WriteId(writer, job.uid, job.own_id);
     writer.Text(TokenText(job.token));
@@ -98,6 +99,7 @@ void WriteDelivered(Writer& writer, const JobBatch& batch) {
     job.key.empty() ? writer.Null() : writer.Text(job.key);
     WriteHeaders(writer, job.headers);
   }
+  return next == batch.jobs.size();
 }
 
 }  // namespace tocsin::resp

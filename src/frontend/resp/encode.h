@@ -16,6 +16,7 @@ void WriteSubmitted(Writer& writer, std::span<const Submitted> jobs, std::string
 void WriteSettled(Writer& writer, std::span<const SettleOutcome> outcomes);
 void WriteAmended(Writer& writer, const Amended& amended, AmendKind kind);
 void WriteCounted(Writer& writer, const Counted& counted);
-void WriteDelivered(Writer& writer, const JobBatch& batch);
+/// One step, from the job `next` on: moves that. True when all are written.
+bool WriteDelivered(Writer& writer, const JobBatch& batch, size_t& next);
 
 }  // namespace tocsin::resp

@@ -61,6 +61,7 @@ TEST(EncodeTest, AJobThatIsNotStoredIsAnErrorThatNamesItsOutcome) {
       {SubmitOutcome::kOverCapacity, "-OVERCAPACITY over_capacity: "},
       {SubmitOutcome::kStorageFull, "-STORAGEFULL storage_full: "},
       {SubmitOutcome::kOverloaded, "-OVERLOADED overloaded: "},
+      {SubmitOutcome::kUnavailable, "-UNAVAILABLE unavailable: "},
   };
   for (const auto& [outcome, begin] : outcomes) {
     const Submitted job{.outcome = outcome};
@@ -98,6 +99,7 @@ TEST(EncodeTest, AmendedJobs) {
   EXPECT_EQ(In(Protocol::kResp2, amended(AmendOutcome::kInFlight, AmendKind::kReschedule, FromMs(5))),
             "*2\r\n+in_flight\r\n$-1\r\n");
   EXPECT_THAT(Same(amended(AmendOutcome::kOverloaded, AmendKind::kCancel)), StartsWith("-OVERLOADED "));
+  EXPECT_THAT(Same(amended(AmendOutcome::kUnavailable, AmendKind::kCancel)), StartsWith("-UNAVAILABLE "));
 }
 
 TEST(EncodeTest, CountedEvents) {
@@ -107,6 +109,7 @@ TEST(EncodeTest, CountedEvents) {
   EXPECT_EQ(Same(counted(CountOutcome::kCounted, 2)), "*2\r\n+counted\r\n:2\r\n");
   EXPECT_EQ(Same(counted(CountOutcome::kRepeated, 2)), "*2\r\n+repeated\r\n:2\r\n");
   EXPECT_THAT(Same(counted(CountOutcome::kOverloaded, 0)), StartsWith("-OVERLOADED "));
+  EXPECT_THAT(Same(counted(CountOutcome::kUnavailable, 0)), StartsWith("-UNAVAILABLE "));
 }
 
 JobBatch SomeJobs() {
@@ -123,11 +126,17 @@ JobBatch SomeJobs() {
   return batch;
 }
 
+void WriteAll(Writer& writer, const JobBatch& batch) {
+  size_t next = 0;
+  while (!WriteDelivered(writer, batch, next)) {
+  }
+}
+
 TEST(EncodeTest, DeliveredJobs) {
   const JobBatch batch = SomeJobs();
   const std::string token = TokenText({});
   const std::string token_bulk = fmt::format("${}\r\n{}\r\n", token.size(), token);
-  const auto write = [&](Writer& w) { WriteDelivered(w, batch); };
+  const auto write = [&](Writer& w) { WriteAll(w, batch); };
   EXPECT_EQ(In(Protocol::kResp2, write),
             "*2\r\n*9\r\n$14\r\nj0000000000001\r\n" + token_bulk +
                 "$2\r\n\r\n\r\n:1\r\n:16\r\n:5\r\n:0\r\n$-1\r\n*0\r\n*9\r\n$1\r\nx\r\n" + token_bulk +
@@ -136,7 +145,21 @@ TEST(EncodeTest, DeliveredJobs) {
             "*2\r\n*9\r\n$14\r\nj0000000000001\r\n" + token_bulk +
                 "$2\r\n\r\n\r\n:1\r\n:16\r\n:5\r\n:0\r\n_\r\n%0\r\n*9\r\n$1\r\nx\r\n" + token_bulk +
                 "$0\r\n\r\n:2\r\n:3\r\n_\r\n:7\r\n$1\r\nk\r\n%2\r\n$1\r\nh\r\n$1\r\n1\r\n$1\r\ni\r\n$0\r\n\r\n");
-  EXPECT_EQ(Same([](Writer& w) { WriteDelivered(w, {}); }), "*0\r\n");
+  EXPECT_EQ(Same([](Writer& w) { WriteAll(w, {}); }), "*0\r\n");
+}
+
+TEST(EncodeTest, ManyDeliveredJobsTakeManySteps) {
+  const std::string payload(1'000, 'x');
+  JobBatch batch;
+  batch.jobs.resize(10'000, {.payload = payload});
+  std::string text;
+  Writer writer(text, Protocol::kResp2);
+  size_t steps = 1;
+  for (size_t next = 0; !WriteDelivered(writer, batch, next); ++steps) {
+  }
+  EXPECT_GT(steps, 20U);
+  EXPECT_EQ(ReadReply(text).reply.items.size(), batch.jobs.size());
+  EXPECT_LE(text.size(), shared::BytesMax(batch));
 }
 
 TEST(EncodeTest, AJobAsItIsShown) {
@@ -153,10 +176,10 @@ TEST(EncodeTest, AJobAsItIsShown) {
   job.trigger = Trigger::kEither;
   job.reason = "late";
   EXPECT_THAT(names(), ElementsAre("id", "state", "trigger", "count_left", "reason", "attempt", "max_attempts",
-                                   "due_ms", "lease_deadline_ms", "key", "headers", "payload"));
+                                   "due_ms", "lease_deadline_ms", "extensions", "key", "headers", "payload"));
   const auto flat = ReadReply(In(Protocol::kResp2, [&](Writer& w) { shared::Show(w, job); })).reply;
   EXPECT_EQ(flat.type, '*');
-  EXPECT_EQ(flat.items.size(), 24U);
+  EXPECT_EQ(flat.items.size(), 26U);
 }
 
 TEST(EncodeTest, AJobIsNoLongerThanWasAskedFor) {
@@ -174,11 +197,18 @@ TEST(EncodeTest, AJobIsNoLongerThanWasAskedFor) {
               .max_attempts = kMost,
               .reason = reason,
               .token = {.slot = kSlotsMax - 1, .handle = ~0ULL, .fence = ~0ULL},
-              .lease_deadline = kNever - Millis(1)};
+              .lease_deadline = kNever - Millis(1),
+              .created = kNever - Millis(1),
+              .last_attempt = kNever - Millis(1),
+              .died = kNever - Millis(1),
+              .finished = kNever - Millis(1),
+              .leased = kNever - Millis(1),
+              .extensions = kMost,
+              .holder = std::string_view(long_name).substr(0, kHolderBytesMax)};
   for (int i = 0; i < 32; ++i) job.headers.push_back({long_name, ""});
   JobBatch batch;
   batch.jobs.push_back(job);
-  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { WriteDelivered(w, batch); }).size(), shared::BytesMax(batch));
+  EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { WriteAll(w, batch); }).size(), shared::BytesMax(batch));
   EXPECT_LE(In(Protocol::kResp2, [&](Writer& w) { shared::Show(w, job); }).size(), shared::BytesMax(batch));
   // Without what is counted by its size: the rest has to fit as well.
   batch.jobs.front().own_id = batch.jobs.front().key = {};
@@ -196,7 +226,9 @@ TEST(EncodeTest, ATopic) {
   const Reply three = ReadReply(In(Protocol::kResp3, settings)).reply;
   EXPECT_THAT(NamesIn(three),
               ElementsAre("topic", "slots", "capacity_jobs", "capacity_bytes", "lease_ms", "max_attempts",
-                          "backoff_base_ms", "backoff_max_ms", "count_limit", "retention_ms", "paused", "delivery"));
+                          "backoff_base_ms", "backoff_max_ms", "count_limit", "retention_ms", "paused",
+                          "alert_due_jobs", "alert_late_ms", "alert_stalled_ms", "alert_attempts",
+                          "alert_push_failures", "alert_dead_jobs", "alert_future_jobs", "alerts_off", "delivery"));
   EXPECT_EQ(three.items[21].type, '#');
   EXPECT_THAT(NamesIn(three.items.back()), ElementsAre("sink"));
   const Reply two = ReadReply(In(Protocol::kResp2, settings)).reply;
@@ -206,7 +238,7 @@ TEST(EncodeTest, ATopic) {
   TopicReport report;
   report.figures.topic = topic;
   report.lateness = {.count = 3, .p50 = 0.0015, .p99 = 0.25, .p999 = 1, .max = 2};
-  const std::string text = In(Protocol::kResp3, [&](Writer& w) { shared::Show(w, report); });
+  const std::string text = In(Protocol::kResp3, [&](Writer& w) { shared::Show(w, report, true); });
   EXPECT_THAT(text, HasSubstr("$3\r\np50\r\n,1.500\r\n$3\r\np99\r\n,250.000\r\n"));
   EXPECT_THAT(NamesIn(ReadReply(text).reply), testing::IsSupersetOf({"figures", "lateness_ms", "paused"}));
 }
@@ -224,11 +256,17 @@ TEST(EncodeTest, ATopicThatPushes) {
   EXPECT_EQ(fields["retry_4xx"].type, '#');
   EXPECT_EQ(fields["in_flight"].text, "64") << "a default";
   topic.name.assign(256, 'n');
-  topic.delivery.settings["url"].assign(2048, 'x');
-  TopicReport report;
-  report.figures.topic = topic;
-  for (const Protocol protocol : {Protocol::kResp2, Protocol::kResp3}) {
-    EXPECT_LE(In(protocol, [&](Writer& w) { shared::Show(w, report); }).size(), shared::BytesMax(topic));
+  for (const std::string& url :
+       {std::string(2048, 'x'), "https://a/" + std::string(2038, 'x'), std::string("a://b?")}) {
+    topic.delivery.settings["url"] = url;
+    TopicReport report;
+    report.figures.topic = topic;
+    for (const Protocol protocol : {Protocol::kResp2, Protocol::kResp3}) {
+      for (const bool whole_urls : {true, false}) {
+        const std::string shown = In(protocol, [&](Writer& w) { shared::Show(w, report, whole_urls); });
+        EXPECT_LE(shown.size(), shared::BytesMax(topic));
+      }
+    }
   }
 }
 
@@ -249,17 +287,19 @@ TEST(EncodeTest, AClusterHasTheNamesOfHttp) {
                      .groups = 3,
                      .slots = 4}};
   report.groups = {{.group = 1, .owner = "a", .epoch = 7, .slots = 4, .next_due = FromMs(9)}, {.group = 2}};
+  report.lost = {{.id = "b"}};
   report.servers = {{.endpoint = "r:6379", .role = "master", .connected = true, .state = "connected"}};
   const auto write = [&](Writer& w) { shared::Show(w, report); };
   const Reply three = ReadReply(In(Protocol::kResp3, write)).reply;
-  EXPECT_THAT(NamesIn(three), ElementsAre("store", "node", "members", "groups", "coordinator", "servers"));
+  EXPECT_THAT(NamesIn(three), ElementsAre("store", "node", "members", "lost", "groups", "coordinator", "servers"));
   EXPECT_THAT(NamesIn(three[5][0]),
-              ElementsAre("id", "http", "resp", "joined_ms", "heard_ms", "groups", "slots", "self"));
-  EXPECT_THAT(NamesIn(three[7][0]), ElementsAre("group", "owner", "epoch", "slots", "next_due_ms"));
-  EXPECT_EQ(three[7][0][9].text, "9");
-  for (const size_t unknown : {3, 5, 7, 9}) EXPECT_TRUE(three[7][1][unknown].null) << unknown;
-  EXPECT_THAT(NamesIn(three[9]), ElementsAre("kind", "connected", "state"));
-  EXPECT_THAT(NamesIn(three[11][0]), ElementsAre("endpoint", "role", "connected", "state", "round_trip_ms"));
+              ElementsAre("id", "http", "resp", "version", "joined_ms", "heard_ms", "groups", "slots", "self"));
+  EXPECT_THAT(NamesIn(three[7][0]), ElementsAre("id", "http", "resp", "version", "joined_ms", "heard_ms"));
+  EXPECT_THAT(NamesIn(three[9][0]), ElementsAre("group", "owner", "epoch", "slots", "next_due_ms"));
+  EXPECT_EQ(three[9][0][9].text, "9");
+  for (const size_t unknown : {3, 5, 7, 9}) EXPECT_TRUE(three[9][1][unknown].null) << unknown;
+  EXPECT_THAT(NamesIn(three[11]), ElementsAre("kind", "connected", "state"));
+  EXPECT_THAT(NamesIn(three[13][0]), ElementsAre("endpoint", "role", "connected", "state", "round_trip_ms"));
   In(Protocol::kResp2, write);
 }
 

@@ -44,8 +44,9 @@ TEST(OptionsTest, AnUnknownWordIsToldTheNearestOne) {
   EXPECT_EQ(near.field, "DELAI");
   EXPECT_THAT(near.message, AllOf(HasSubstr("unknown option 'DELAI'"), HasSubstr("DELAY")));
   EXPECT_THAT(ErrorOf({"keeep"}).message, HasSubstr("KEEP"));
-  EXPECT_THAT(ErrorOf({"xyzzy"}).message,
-              HasSubstr("the known ones are ID, KEY, DELAY, AT, HEADER, TRIGGER, COUNT, ATTEMPTS, REPLACE, KEEP"));
+  EXPECT_THAT(
+      ErrorOf({"xyzzy"}).message,
+      HasSubstr("the known ones are ID, KEY, DELAY, AT, PAST, HEADER, TRIGGER, COUNT, ATTEMPTS, REPLACE, KEEP"));
   EXPECT_THAT(ErrorOf({""}).message, HasSubstr("unknown option ''"));
   EXPECT_LT(ErrorOf({std::string(100'000, 'x')}).message.size(), 1000U);
 }
@@ -89,6 +90,19 @@ TEST(OptionsTest, NumbersHaveARange) {
   EXPECT_FALSE(api::ReadNumber("n", "9223372036854775808", 0, kMost));
   EXPECT_EQ(*api::ReadNumber("n", "-7", -7, 0), -7);
   EXPECT_EQ(*api::ReadNumber("n", "0007", 0, 9), 7);
+}
+
+TEST(OptionsTest, AnEmptyNameIsNotTakenForNone) {
+  for (const api::Verb& verb : api::Verbs()) {
+    for (const api::Field& field : verb.fields) {
+      if (field.word != "ID" && field.word != "KEY") continue;
+      Arguments arguments;
+      const std::vector<std::string_view> args{field.word, ""};
+      const Status status = ReadWords(args, verb.fields, arguments);
+      ASSERT_FALSE(status) << verb.command;
+      EXPECT_EQ(status.error().message, fmt::format("{} is empty: it takes 1 to 256 bytes", field.word));
+    }
+  }
 }
 
 TEST(OptionsTest, AChoiceNamesTheOthers) {

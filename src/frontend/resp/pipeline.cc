@@ -8,6 +8,14 @@
 #include "model/names.h"
 
 namespace tocsin::resp {
+namespace {
+
+std::span<const NewJob> ItemsOf(const SubmitRequest& request) { return request.jobs; }
+std::span<const Settlement> ItemsOf(const SettleRequest& request) { return request.settlements; }
+std::span<const Amendment> ItemsOf(const AmendRequest& request) { return request.amendments; }
+std::span<const CountEvent> ItemsOf(const CountRequest& request) { return request.events; }
+
+}  // namespace
 
 Answer::Answer(std::shared_ptr<Session> session, std::shared_ptr<Slot> slot, const Command& command, size_t commands)
     : session_(std::move(session)),
@@ -22,6 +30,10 @@ bool Answer::Wanted() const { return session_->open(); }
 std::shared_ptr<net::Connection> Answer::connection() const { return session_; }
 
 Status Answer::MakeRoom(size_t bytes) { return session_->MakeRoom(bytes); }
+Status Answer::MakeRoomForWhole(size_t bytes) { return session_->MakeRoomForWhole(bytes); }
+shared::AnswerRoom Answer::NewRoom() { return session_->NewRoom(); }
+void Answer::TakeRoom(shared::AnswerRoom& room) { session_->TakeRoom(room); }
+void Answer::GiveBackRoom() { session_->LowerCharges(); }
 
 void Answer::Done() {
   slot_->done = true;
@@ -106,12 +118,16 @@ void Pipeline::Flush() {
   open_command_ = nullptr;
   open_items_ = 0;
   auto open = std::exchange(open_, std::monostate{});
+  bool alone = std::exchange(creating_, false);
   std::visit(
-      [this]<class R>(R& run) {
-        if constexpr (!std::is_same_v<R, std::monostate>) Dispatch(std::move(run));
+      [&]<class R>(R& run) {
+        if constexpr (!std::is_same_v<R, std::monostate>) {
+          alone = alone || TakesSteps(ItemsOf(run.request));
+          Dispatch(std::move(run));
+        }
       },
       open);
-  if (std::exchange(creating_, false)) held_ = slots_.back();
+  if (alone) held_ = slots_.back();
 }
 
 void Pipeline::Dispatch(SubmitRun run) {
@@ -163,7 +179,7 @@ void Pipeline::Dispatch(CountRun run) {
   auto write = [](Answer& to, const std::vector<Counted>& results) {
     Writer writer = to.writer();
     for (const Counted& counted : results) {
-      if (counted.outcome == CountOutcome::kOverloaded) to.CountError(Code::kOverloaded);
+      if (const auto refusal = RefusalOf(counted.outcome)) to.CountError(refusal->code);
       WriteCounted(writer, counted);
     }
   };
@@ -187,8 +203,9 @@ std::vector<Leases> Pipeline::TakeUnsent() {
 }
 
 void Pipeline::TakeReady(std::string& out) {
-  while (!slots_.empty() && slots_.front()->done) {
+  while (ready()) {
     std::string& text = slots_.front()->text;
+    if (!out.empty() && text.size() > net::Budget::kSmallBytes) return;
     ready_bytes_ -= slots_.front()->counted;
     taken_bytes_ += text.size();
     Leases& leases = slots_.front()->leases;

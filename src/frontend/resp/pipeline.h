@@ -4,7 +4,8 @@
 // Owned by its Session, on the session's loop.
 //
 // Invariants: a slot holds the replies of one run or one call; done slots are taken from the front. At most one run is
-// open, and it is flushed before anything else is begun.
+// open, and it is flushed before anything else is begun. A run that takes several turns of its shard is flushed with
+// the command that made it so large. Nothing is begun before it is answered: that could take effect between its steps.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,10 @@
 #include <vector>
 
 #include "core/service.h"
+#include "core/steps.h"
 #include "frontend/resp/command.h"
 #include "frontend/resp/writer.h"
+#include "frontend/shared/answer_room.h"
 #include "net/connection.h"
 
 namespace tocsin::resp {
@@ -43,7 +46,15 @@ class Answer {
   bool Wanted() const;
   /// kOverloaded if no memory is left for an answer of this size.
   Status MakeRoom(size_t bytes);
-  Writer writer() { return {slot_->text, protocol_}; }
+  Status MakeRoomForWhole(size_t bytes);
+  shared::AnswerRoom NewRoom();
+  void TakeRoom(shared::AnswerRoom& room);
+  /// After Done: the jobs that it showed need no more room.
+  void GiveBackRoom();
+  Writer writer() { return WriterTo(slot_->text); }
+  /// For a text that is made in several turns, then Put.
+  Writer WriterTo(std::string& text) { return {text, protocol_}; }
+  void Put(std::string text) { slot_->text = std::move(text); }
   /// They are released if the answer cannot be sent.
   void HandOut(Leases leases) { slot_->leases = std::move(leases); }
   void Done();
@@ -110,10 +121,14 @@ class Pipeline {
   bool creating() const { return creating_; }
   /// A run is open.
   bool gathering() const { return open_command_ != nullptr; }
+  /// The open run is large, and should be flushed before another command joins it.
+  bool full() const { return gathering() && (open_items_ > kRunItems || begun_bytes_ > kRunBytes); }
   bool Continues(const Command* command, std::string_view topic) const;
 
-  /// Moves the replies that are ready to `out`.
+  /// Moves the replies that are ready to `out`. Leaves a large one until `out` is empty: to append it would take long.
   void TakeReady(std::string& out);
+  /// The reply that is sent next is ready.
+  bool ready() const { return !slots_.empty() && slots_.front()->done; }
   /// So many bytes of the replies that were taken were sent.
   void Sent(size_t bytes);
   /// Leases in replies that were not sent as a whole.
@@ -134,6 +149,12 @@ class Pipeline {
   size_t size() const { return slots_.size(); }
 
  private:
+  // A run below both is always one step. A header counts for at most three times the bytes that it has on the wire.
+  static constexpr size_t kRunItems = 800;
+  static constexpr size_t kRunBytes = 256 << 10;
+  static_assert(kRunItems * (kItemBytes + kReasonBytesMax) <= kStepBytes);
+  static_assert(kRunItems * kItemBytes + 3 * kRunBytes <= kStepBytes);
+
   void Begin(const Call& call, std::string& topic, Bytes& bytes);
   bool Fits(size_t items) const;
   std::shared_ptr<Slot> NewSlot();

@@ -18,19 +18,39 @@ std::string RefusalText(size_t connections_max) {
   return text;
 }
 
+uint64_t CommandTimes::Count() const {
+  uint64_t count = 0;
+  for (const auto& histogram : histograms_) {
+    if (const auto* known = histogram.load(std::memory_order_acquire)) count += known->Read().count;
+  }
+  return count;
+}
+
+metrics::Histogram* CommandTimes::Make(metrics::Registry& metrics, const Command& command) {
+  auto made = metrics.GetHistogram("tocsin_resp_command_seconds",
+                                   "From a whole command to its reply; long polls with their wait.",
+                                   {{"command", std::string(command.name)}});
+  metrics::Histogram* const histogram = made.get();  // the registry gives every shard the same one
+  const std::lock_guard lock(mutex_);
+  made_.push_back(std::move(made));
+  histograms_[IndexOf(command)].store(histogram, std::memory_order_release);
+  return histogram;
+}
+
 Server::Server(const Context& context, net::Budget& budget, net::AsioLoop& loop, Options options)
     : Door("resp", loop, budget, context.metrics), context_(context), options_(options) {
-  metrics::Registry& metrics = context.metrics;
-  dropped_ = metrics.GetCounter("tocsin_resp_dropped_total", "RESP connections dropped because they spoke HTTP.");
-  for (const Command& command : Commands()) {
-    seconds_[&command] = metrics.GetHistogram("tocsin_resp_command_seconds",
-                                              "From a whole command to its reply; long polls with their wait.",
-                                              {{"command", std::string(command.name)}});
+  dropped_ =
+      context.metrics.GetCounter("tocsin_resp_dropped_total", "RESP connections dropped because they spoke HTTP.");
+}
+
+void Server::CountErrors(Code code, size_t times) {
+  // What never happened has no series.
+  std::shared_ptr<metrics::Counter>& counter = errors_[static_cast<size_t>(code)];
+  if (!counter) {
+    counter = context_.metrics.GetCounter("tocsin_resp_errors_total", "Commands answered with an error.",
+                                          {{"code", std::string(RowOf(code).name)}});
   }
-  for (const ErrorRow& row : ErrorTable()) {
-    errors_.push_back(metrics.GetCounter("tocsin_resp_errors_total", "Commands answered with an error.",
-                                         {{"code", std::string(row.name)}}));
-  }
+  counter->Add(times);
 }
 
 std::shared_ptr<net::Connection> Server::Make(net::Socket socket, net::ConnectionPass pass) {
@@ -80,16 +100,6 @@ void Server::Turn() {
   for (size_t i = 0; i < heavy && (i == 0 || spent_ < kSliceTime); ++i) serve(heavy_);
   const bool more = !light_.empty() || !heavy_.empty();
   if (more && !std::exchange(turn_posted_, true)) boost::asio::post(loop().io(), [this] { Turn(); });
-}
-
-void Server::Record(const Command& command, size_t times, std::chrono::nanoseconds took) {
-  seconds_.find(&command)->second->Record(took, times);
-}
-
-uint64_t Server::CommandsAnswered() const {
-  uint64_t answered = 0;
-  for (const auto& [command, seconds] : seconds_) answered += seconds->Read().count;
-  return answered;
 }
 
 void Server::Admit(std::shared_ptr<const auth::TokenSet> tokens) {

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <unordered_map>
+#include <mutex>
 #include <vector>
 
 #include "auth/token_set.h"
@@ -29,6 +29,28 @@ struct Options {
   size_t frame_bytes_max = 16 << 20;
 };
 
+/// The times of all commands, over all shards. A command's series is made when it is first answered: most commands are
+/// never sent, and a wall of zeros helps nobody. Thread-safe.
+class CommandTimes {
+ public:
+  void Record(metrics::Registry& metrics, const Command& command, size_t times, std::chrono::nanoseconds took) {
+    std::atomic<metrics::Histogram*>& histogram = histograms_[IndexOf(command)];
+    metrics::Histogram* known = histogram.load(std::memory_order_acquire);
+    if (known == nullptr) known = Make(metrics, command);
+    known->Record(took, times);
+  }
+  /// How many commands were answered.
+  uint64_t Count() const;
+
+ private:
+  static size_t IndexOf(const Command& command) { return static_cast<size_t>(&command - Commands().data()); }
+  metrics::Histogram* Make(metrics::Registry& metrics, const Command& command);
+
+  std::vector<std::atomic<metrics::Histogram*>> histograms_{Commands().size()};
+  std::mutex mutex_;                                       // guards made_
+  std::vector<std::shared_ptr<metrics::Histogram>> made_;  // what histograms_ points to
+};
+
 /// What the commands need from the rest of the program; owned by the composition root.
 struct Context {
   Service& service;
@@ -37,6 +59,7 @@ struct Context {
   metrics::Registry& metrics;
   NodeInfo node;
   std::shared_ptr<std::atomic<uint64_t>> connection_ids = std::make_shared<std::atomic<uint64_t>>(0);
+  std::shared_ptr<CommandTimes> times = std::make_shared<CommandTimes>();
 };
 
 /// The reply to a connection over the limit.
@@ -62,10 +85,12 @@ class Server final : public net::Door {
   void Serve(Session& session);
   /// Whether the session that is being served has used up its time.
   bool TurnIsOver() { return loop().clock().IoNow() >= turn_end_; }
-  void Record(const Command& command, size_t times, std::chrono::nanoseconds took);
-  void CountErrors(Code code, size_t times) { errors_[static_cast<size_t>(code)]->Add(times); }
+  void Record(const Command& command, size_t times, std::chrono::nanoseconds took) {
+    context_.times->Record(context_.metrics, command, times, took);
+  }
+  void CountErrors(Code code, size_t times);
   /// Over all shards.
-  uint64_t CommandsAnswered() const;
+  uint64_t CommandsAnswered() const { return context_.times->Count(); }
   void CountDropped() { dropped_->Add(); }
 
  private:
@@ -84,8 +109,7 @@ class Server final : public net::Door {
   std::chrono::steady_clock::duration spent_{};  // on sessions, since the last Turn began
   std::chrono::steady_clock::time_point turn_end_{};
 
-  std::unordered_map<const Command*, std::shared_ptr<metrics::Histogram>> seconds_;
-  std::vector<std::shared_ptr<metrics::Counter>> errors_;  // by code
+  std::vector<std::shared_ptr<metrics::Counter>> errors_{ErrorTable().size()};  // by code; null until there is one
   std::shared_ptr<metrics::Counter> dropped_;
   std::shared_ptr<const auth::TokenSet> tokens_;
 };

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "frontend/resp/commands/commands.h"
 #include "frontend/resp/server.h"
+#include "frontend/shared/audit.h"
 
 namespace tocsin::resp {
 namespace {
@@ -14,6 +15,7 @@ using boost::asio::buffer;
 using boost::system::error_code;
 
 constexpr size_t kUnsentMax = 1 << 20;
+constexpr size_t kWriteMax = 1 << 20;  // of replies, in one turn
 constexpr size_t kSlotsMax = 1024;
 constexpr size_t kUnsentStep = 16 << 10;  // in which replies are charged
 constexpr size_t kInFlightMax = 4 << 20;  // bytes of commands that are not answered
@@ -25,7 +27,6 @@ constexpr size_t kAheadMax = 64 << 10;           // bytes read after a command t
 constexpr size_t kUnauthenticatedMax = 2 << 10;  // bytes of a command, of those read ahead, and of replies
 constexpr size_t kUnauthenticatedArguments = 64;
 constexpr size_t kOptionsMax = 128;  // arguments other than jobs or tokens
-constexpr size_t kNameMax = 128;
 constexpr Millis kLogInTime{30'000};
 constexpr Millis kDrainTime{2'000};
 
@@ -36,6 +37,7 @@ Session::Session(Server& server, net::Socket socket, net::ConnectionPass pass, u
       server_(server),
       id_(id),
       tokens_(server.tokens()),
+      account_(client_account()),
       request_charge_(server.budget(), net::Charge::For::kRequest),
       pipeline_(*this),
       answer_charge_(server.budget(), net::Charge::For::kAnswer) {}
@@ -55,7 +57,7 @@ void Session::OnClose() {
     server_.context().service.CancelReserve(parked);
   }
   for (const Leases& leases : pipeline_.TakeUnsent()) {
-    if (!server_.draining()) server_.context().service.Release(server_.loop(), leases);
+    server_.context().service.Release(server_.loop(), leases);
   }
   if (chunk_) server_.chunks().GiveBack(std::move(chunk_));
 }
@@ -66,18 +68,14 @@ void Session::Drain() {
   FinishIfDone();
 }
 
-std::string Session::Peer() const {
-  error_code error;
-  const auto peer = socket_.remote_endpoint(error);
-  if (error) return "?";
-  const std::string host = peer.address().to_string();
-  return fmt::format("{}:{}", peer.address().is_v6() ? "[" + host + "]" : host, peer.port());
-}
-
 Status Session::LogIn(std::string_view token) {
   if (tokens_ == nullptr) return {};
   const auth::Grant* const grant = tokens_->Find(token);
-  if (grant == nullptr) return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
+  if (grant == nullptr) {
+    Error refusal{Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked", {}};
+    shared::LogRefusedLogin(*this, "resp", refusal, server_.loop().clock().IoNow());
+    return std::unexpected(std::move(refusal));
+  }
   token_ = token;
   SetGrant(grant);
   return {};
@@ -85,7 +83,7 @@ Status Session::LogIn(std::string_view token) {
 
 void Session::SetGrant(const auth::Grant* grant) {
   grant_ = grant;
-  account_ = grant == nullptr ? nullptr : grant->transfer_bytes;
+  account_ = grant == nullptr ? client_account() : grant->transfer_bytes;
   LimitLogIn();
 }
 
@@ -121,9 +119,9 @@ void Session::Reset() {
 
 Status Session::SetName(std::string_view name) {
   const bool plain = std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
-  if (name.size() > kNameMax || !plain) {
-    return FailField(Code::kInvalidArgument, "name", "the name has {} bytes: it takes up to {} visible ones, no spaces",
-                     name.size(), kNameMax);
+  if (name.size() > kHolderBytesMax || !plain) {
+    return FailField(Code::kInvalidArgument, "name", "the name takes up to {} visible bytes, no spaces",
+                     kHolderBytesMax);
   }
   name_ = name;
   return {};
@@ -196,6 +194,7 @@ bool Session::MakeRoomToRead() {
   // follow the one whose length is known.
   const size_t room = std::max(std::clamp(needed, size + size / 2, 2 * size), ChunkPool::kBytes);
   if (!request_charge_.Reach(room + pipeline_.in_flight(), account_)) return false;
+  if (begin_ == 0 && chunk_->Grow(room)) return true;
   auto larger = room == ChunkPool::kBytes ? server_.chunks().Take() : std::make_shared<Chunk>(room);
   std::memcpy(larger->data.get(), chunk_->data.get() + begin_, size);
   server_.chunks().GiveBack(std::exchange(chunk_, std::move(larger)));
@@ -293,7 +292,7 @@ void Session::Process() {
       }
       args += std::max<size_t>(1, parser_.args().size());
       pipeline_.Begun(parser_.size());
-      if (text) pipeline_.Flush();
+      if (text || pipeline_.full()) pipeline_.Flush();
       begin_ += parser_.size();
       read_deadline_.Clear();  // the next command has its own
     }
@@ -326,7 +325,11 @@ bool Session::Begin(std::span<const std::string_view> args, std::optional<Servic
                                 command->syntax),
                     {}});
   }
-  if (const Status allowed = CheckCaller(*command, topic); !allowed) return FailNow(allowed.error());
+  if (const Status allowed = CheckCaller(*command, topic); !allowed) {
+    shared::AuditRefusal(command->verb, topic, shared::CallerOf(grant_, *this, "resp"), allowed.error(),
+                         server_.loop().clock().IoNow());
+    return FailNow(allowed.error());
+  }
   if (pipeline_.creating() && !pipeline_.Continues(command, topic)) {
     pipeline_.Flush();
     return false;
@@ -362,7 +365,7 @@ std::optional<Error> Session::RefusalOf(std::string_view word) {
 
 void Session::LimitFrame(size_t size) {
   if (size == 0 || stalled_) return read_deadline_.Clear();
-  read_deadline_.Extend(After(net::Deadline::kMovedTime));
+  read_deadline_.Extend(After(net::Deadline::kMovedTime), request_charge_.bytes());
 }
 
 void Session::KeepRest() {
@@ -420,11 +423,24 @@ Status Session::MakeRoom(size_t bytes) {
   return std::unexpected(server_.NoRoom());
 }
 
-std::shared_ptr<shared::ReserveRoom> Session::NewRoom() {
-  return std::make_shared<shared::ReserveRoom>(server_.budget(), account_);
+Status Session::MakeRoomForWhole(size_t bytes) {
+  if (answer_charge_.ReachWhole(Unsent() + bytes, account_)) return {};
+  return std::unexpected(server_.NoRoom());
 }
 
-void Session::TakeRoom(shared::ReserveRoom& room, size_t bytes) {
+shared::AnswerRoom Session::NewRoom() { return {server_.budget(), account_}; }
+
+void Session::TakeRoom(shared::AnswerRoom& room) {
+  const size_t bytes = room.charge().bytes();
+  answer_charge_.Absorb(room.charge());
+  answer_charge_.Lower(Unsent() + bytes);
+}
+
+std::shared_ptr<shared::AnswerRoom> Session::NewSharedRoom() {
+  return std::make_shared<shared::AnswerRoom>(server_.budget(), account_);
+}
+
+void Session::TakeRoom(shared::AnswerRoom& room, size_t bytes) {
   answer_charge_.Absorb(room.charge());
   answer_charge_.Lower(Unsent() + bytes);
   answer_charge_.Force(Unsent() + bytes);  // nothing was charged yet for a small one
@@ -436,9 +452,11 @@ void Session::Turn() {
     out_.erase(0, sent_);
     sent_ = 0;
   }
-  pipeline_.TakeReady(out_);
-  Write();
-  if (!open()) return;
+  do {
+    pipeline_.TakeReady(out_);
+    Write();
+    if (!open()) return;
+  } while (out_.empty() && pipeline_.ready());
   const bool stalled = stalled_;
   if (std::exchange(readable_, false)) {
     Receive();
@@ -455,11 +473,14 @@ void Session::Write() {
     if (!HoldReplies()) Cut();
     return;
   }
-  while (sent_ < out_.size()) {
+  for (size_t written = 0; sent_ < out_.size();) {
+    if (written >= kWriteMax) return WaitToWrite();
     error_code error;
-    const size_t bytes = socket_.write_some(buffer(out_.data() + sent_, out_.size() - sent_), error);
+    const size_t most = std::min(out_.size() - sent_, kWriteMax);
+    const size_t bytes = socket_.write_some(buffer(out_.data() + sent_, most), error);
     if (error == boost::asio::error::would_block) return WaitToWrite();
     if (error) return Close();
+    written += bytes;
     sent_ += bytes;
     pipeline_.Sent(bytes);
     write_deadline_.Moved(bytes);
@@ -482,7 +503,7 @@ bool Session::HoldReplies() {
 
 void Session::WaitToWrite() {
   if (!HoldReplies()) return Cut();
-  write_deadline_.Extend(After(net::Deadline::kMovedTime));
+  write_deadline_.Extend(After(net::Deadline::kMovedTime), answer_charge_.bytes());
   writing_ = true;
   socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
                        writing_ = false;
@@ -504,8 +525,8 @@ void Session::FinishIfDone() {
 }
 
 bool Session::IsLate(net::Deadline::TimePoint now) const {
-  if (write_deadline_.HasPassed(Hurried(now, answer_charge_)) || login_deadline_.HasPassed(now) ||
-      read_deadline_.HasPassed(Hurried(now, request_charge_))) {
+  if (TransferIsLate(write_deadline_, now, answer_charge_) || login_deadline_.HasPassed(now) ||
+      TransferIsLate(read_deadline_, now, request_charge_)) {
     return true;
   }
   // A server that stops does not wait for slow readers. While nothing is read, poll for the peer's end.

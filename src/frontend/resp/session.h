@@ -16,7 +16,7 @@
 #include "frontend/resp/chunk.h"
 #include "frontend/resp/frame.h"
 #include "frontend/resp/pipeline.h"
-#include "frontend/shared/reserve_room.h"
+#include "frontend/shared/answer_room.h"
 #include "net/budget.h"
 #include "net/connection.h"
 
@@ -47,10 +47,16 @@ class Session final : public net::Connection {
   /// Keeps the arguments of the command alive that is being begun.
   const Bytes& bytes() const { return bytes_; }
   Status MakeRoom(size_t bytes);
-  /// For the answer to a reserve.
-  std::shared_ptr<shared::ReserveRoom> NewRoom();
-  /// Takes over the room for a reply of up to `bytes`.
-  void TakeRoom(shared::ReserveRoom& room, size_t bytes);
+  Status MakeRoomForWhole(size_t bytes);
+  /// For a reply that shows jobs.
+  shared::AnswerRoom NewRoom();
+  void TakeRoom(shared::AnswerRoom& room);
+  /// The same for a reserve, whose claim may go on after the reply.
+  std::shared_ptr<shared::AnswerRoom> NewSharedRoom();
+  /// When the reply is made, of up to `bytes`.
+  void TakeRoom(shared::AnswerRoom& room, size_t bytes);
+  /// To what is needed now.
+  void LowerCharges();
   void Park(ReserveId id, std::string_view topic);
   void Unpark();
   Status LogIn(std::string_view token);
@@ -66,7 +72,6 @@ class Session final : public net::Connection {
   /// The name that the client set.
   const std::string& name() const { return name_; }
   Status SetName(std::string_view name);
-  std::string Peer() const;
 
  private:
   void OnClose() override;
@@ -110,7 +115,6 @@ class Session final : public net::Connection {
   /// The same, and ends the connection.
   void Refuse(const Error& error);
   void OnHalfClosed();
-  void LowerCharges();
   void Write();
   void WaitToWrite();
   void FinishIfDone();

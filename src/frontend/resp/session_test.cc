@@ -337,7 +337,8 @@ TEST_F(SessionTest, AnExceptionEndsItsConnectionAndNoOther) {
   auto other = Connect();
   auto client = Connect();
   Send(client, "PING\r\nNODES\r\nPING\r\n");
-  EXPECT_EQ(ReadToEnd(client), "");
+  // On a busy machine a turn may end after the first command, which is answered then.
+  EXPECT_THAT(ReadToEnd(client), testing::AnyOf("", "+PONG\r\n"));
   EXPECT_EQ(Metric(kCounter), 1);
   EXPECT_EQ(Metric("tocsin_resp_connections"), 1);
   EXPECT_EQ(Ask(other, {"PING"}).text, "PONG");

@@ -24,20 +24,27 @@ class Reply {
   virtual std::shared_ptr<net::Connection> connection() const = 0;
   /// kOverloaded if no memory is left for an answer of this size.
   virtual Status MakeRoom(size_t bytes) = 0;
-  /// For MakeRoom before the size is known: nothing that may be large is read if there is no room for it.
-  static constexpr size_t kAnyLarge = net::Budget::kSmallBytes + 1;
+  /// The same for an answer that cannot be had in parts (net::Charge::ReachWhole).
+  virtual Status MakeRoomForWhole(size_t bytes) = 0;
+  /// For the jobs that the call reads, and the answer that is made of them; MakeRoom takes it over. As long as the
+  /// reply is there.
+  virtual JobRoom& room() = 0;
   virtual void Fail(const Error& error) = 0;
   /// What the call asked for does not exist: an error, or nothing on a wire that has a word for it.
   virtual void Missing(const Error& error) = 0;
   /// `outcome` says that it is done.
   virtual void Done(std::string_view outcome) = 0;
+  /// One of several outcomes: every wire names it.
+  virtual void Became(std::string_view outcome) = 0;
 
   /// Where the answer is written, between Begin and Send.
   virtual ValueWriter& Begin() = 0;
   /// The same for an answer of one value: wires that need one put an object with this member around it.
   virtual ValueWriter& BeginSingle(std::string_view name) = 0;
-  /// The same for a page of so many jobs; `cursor` is empty at the end.
-  virtual ValueWriter& BeginPage(std::string_view cursor, size_t jobs) = 0;
+  /// The same for a page of so many items, which are called `name`; `cursor` is empty at the end.
+  virtual ValueWriter& BeginPage(std::string_view name, std::string_view cursor, size_t items) = 0;
+  /// For the audit, before the answer: so many jobs.
+  virtual void Note(std::string_view /*name*/, int64_t /*number*/) {}
   /// `created`: the call made something new.
   virtual void Send(bool created = false) = 0;
 };
@@ -49,11 +56,14 @@ struct Call {
   VirtualClock* virtual_clock;  // null with the real clock
   const NodeInfo& node;
   std::string prefix;  // of the topics that the caller may see
+  bool sees_payloads = true;
+  bool sees_whole_urls = true;  // for administrators: a path or a query is often a secret of the receiver
   std::string topic;
   api::Arguments arguments;
   TopicChange change;  // of a verb that takes settings
   Bytes bytes;         // keeps alive what the arguments point into
   std::unique_ptr<Reply> reply;
+  Service::OperationEnded audit_end = {};  // writes how the operation that the call began has ended
 };
 
 using Handler = void (*)(Call call);

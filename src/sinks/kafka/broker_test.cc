@@ -147,6 +147,61 @@ TEST_F(KafkaBroker, WhatIsTooLargeForItsTopicIsRefusedWhereItIsAlone) {
   EXPECT_THAT(sink.answers()[1]->reason, HasSubstr("kafka.message_size"));
 }
 
+TEST_F(KafkaBroker, ARecordThatIsTooLargeForItsTopicCostsItsNeighboursNoAttempt) {
+  ASSERT_TRUE(CreateTopic(server_->Brokers(), "ready_mixed", 1, {{"max.message.bytes", "10000"}}));
+  TestSink sink(loop_, *sinks_, KafkaTopic("mixed"));
+  constexpr size_t kBad = 25;
+  std::vector<TestJob> jobs;
+  for (size_t i = 0; i < 50; ++i) jobs.push_back({.id = "x", .payload = std::string(i == kBad ? 20'000 : 10, 'x')});
+  sink.Deliver(jobs);
+  ASSERT_TRUE(sink.Await());
+  EXPECT_NE(sink.answers()[kBad]->outcome, DeliverOutcome::kConfirmed);
+  EXPECT_FALSE(sink.answers()[kBad]->unsent) << "it would come again for ever";
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const Delivered& delivered = *sink.answers()[i];
+    if (i == kBad || delivered.outcome == DeliverOutcome::kConfirmed) continue;
+    EXPECT_EQ(delivered.outcome, DeliverOutcome::kRetry) << delivered.reason;
+    EXPECT_TRUE(delivered.unsent) << i << ": " << delivered.reason;
+  }
+}
+
+TEST_F(KafkaBroker, ARecordWithoutAKeyInACompactedTopicCostsItsNeighboursNoAttempt) {
+  ASSERT_TRUE(CreateTopic(server_->Brokers(), "ready_compact", 1, {{"cleanup.policy", "compact"}}));
+  TestSink sink(loop_, *sinks_, KafkaTopic("compact"));
+  std::vector<TestJob> jobs;
+  for (int i = 0; i < 100; ++i) jobs.push_back({.id = std::to_string(i), .key = i == 50 ? "" : fmt::format("k{}", i)});
+  constexpr size_t kBad = 50;
+  sink.Deliver(jobs);
+  ASSERT_TRUE(sink.Await());
+  EXPECT_NE(sink.answers()[kBad]->outcome, DeliverOutcome::kConfirmed);
+  EXPECT_FALSE(sink.answers()[kBad]->unsent) << "it would come again for ever";
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const Delivered& delivered = *sink.answers()[i];
+    if (i == kBad || delivered.outcome == DeliverOutcome::kConfirmed) continue;
+    EXPECT_EQ(delivered.outcome, DeliverOutcome::kRetry) << delivered.reason;
+    EXPECT_TRUE(delivered.unsent) << i << ": " << delivered.reason;
+  }
+  jobs.erase(jobs.begin() + kBad);
+  TestSink after(loop_, *sinks_, KafkaTopic("compact"));
+  after.Deliver(jobs);
+  ASSERT_TRUE(after.Await());
+  EXPECT_EQ(after.CountOf(DeliverOutcome::kConfirmed), jobs.size());
+}
+
+TEST_F(KafkaBroker, WhileTheBrokerIsAwayJobsCostNoAttempt) {
+  TestSink sink(loop_, *sinks_, KafkaTopic("away", {{"timeout_ms", "1000"}}));
+  sink.Deliver({{.id = "before"}});
+  ASSERT_TRUE(sink.Await());
+  server_->Kill();
+  sink.Deliver(std::vector<TestJob>(20, {.id = "meanwhile"}));
+  ASSERT_TRUE(sink.Await());
+  ASSERT_TRUE(server_->Start());
+  for (size_t i = 1; i < sink.answers().size(); ++i) {
+    EXPECT_EQ(sink.answers()[i]->outcome, DeliverOutcome::kRetry);
+    EXPECT_TRUE(sink.answers()[i]->unsent) << sink.answers()[i]->reason;
+  }
+}
+
 class KafkaLogin : public KafkaBroker, public testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Mechanisms, KafkaLogin, testing::Values("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"));

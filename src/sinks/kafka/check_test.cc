@@ -64,5 +64,18 @@ TEST(KafkaCheck, OptionsThatCannotBeUsedAreToldAtTheStart) {
   EXPECT_THAT(made.error().message, testing::Not(HasSubstr("do-not-tell")));
 }
 
+TEST(KafkaCheck, WhatBelongsToOtherTopicsIsNotWrittenTo) {
+  const RealClock clock;
+  Options options = SomeKafka();
+  options.owners = Owners::Parse("kafka:ready_shop*=shop-").value();
+  const auto sinks = Factory::Make(options, clock).value();
+  EXPECT_TRUE(sinks->Check(With({})));
+  EXPECT_TRUE(sinks->Check(With({}, "shop-orders")));
+  const Status refused = sinks->Check(With({{"kafka_topic", "ready_shop-orders"}}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kForbidden);
+  EXPECT_EQ(refused.error().field, "delivery.kafka_topic");
+}
+
 }  // namespace
 }  // namespace tocsin::kafka

@@ -107,6 +107,7 @@ TEST_F(KafkaErrors, NothingIsSentWhileBrokersAreDownAndAllIsWhenTheyAreBack) {
   ASSERT_TRUE(sink.Await());
   EXPECT_EQ(sink.CountOf(DeliverOutcome::kRetry), 50);
   EXPECT_THAT(sink.answers()[0]->reason, HasSubstr("Kafka has not confirmed within 1000 ms"));
+  for (const auto& answer : sink.answers()) EXPECT_TRUE(answer->unsent) << "it costs no attempt";
   Up(true);
   TestSink patient(loop_, *sinks_, KafkaTopic("orders", {{"timeout_ms", "60000"}}));
   patient.Deliver(Jobs(50));
@@ -208,6 +209,17 @@ TEST_F(KafkaErrors, AProducerThatFailsForGoodIsReplaced) {
   bool closed = false;
   sink.Close([&] { closed = true; });
   ASSERT_TRUE(loop_.RunUntil([&] { return closed; }, kSoon));
+}
+
+TEST_F(KafkaErrors, AJobCannotNameATopicThatBelongsToOthers) {
+  options_.owners = Owners::Parse("kafka:shop*=shop-").value();
+  const auto sinks = Factory::Make(options_, loop_.clock()).value();
+  TestSink sink(loop_, *sinks, KafkaTopic("orders", {{"kafka_topic", "{key}"}}));
+  sink.Deliver({{.id = "a", .key = "ready_orders"}, {.id = "b", .key = "shop-orders"}});
+  ASSERT_TRUE(sink.Await());
+  EXPECT_EQ(sink.answers()[0]->outcome, DeliverOutcome::kConfirmed) << sink.answers()[0]->reason;
+  EXPECT_EQ(sink.answers()[1]->outcome, DeliverOutcome::kRefused);
+  EXPECT_THAT(sink.answers()[1]->reason, HasSubstr("may not use the Kafka topic"));
 }
 
 TEST_F(KafkaErrors, SinksWithOneTimeoutShareAProducer) {

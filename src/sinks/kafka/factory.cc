@@ -41,14 +41,17 @@ Status Factory::Check(const Topic& topic) const {
   std::string name = depends ? "x" : "";
   addressing.kafka_topic.Append(name, topic.name, JobView());
   const Status valid = CheckTopicName(name, depends ? topic.delivery.Text("kafka_topic") : name);
-  if (valid) return {};
+  if (valid && depends) return {};
+  if (valid) return options_.owners.Check(Owned::kKafka, name, topic.name, "delivery.kafka_topic");
   return FailField(Code::kInvalidArgument, "delivery.kafka_topic", "delivery.kafka_topic: {}", valid.error().message);
 }
 
 Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
   TOCSIN_TRY(Check(topic));
   TOCSIN_ASSIGN(auto producer, ProducerFor(TimeoutOf(topic)));
-  return std::make_unique<KafkaSink>(std::move(producer), Addressing::Parse(topic).value(), loop);
+  Addressing addressing = Addressing::Parse(topic).value();
+  if (addressing.kafka_topic.DependsOnJob() && !options_.owners.empty()) addressing.owners = &options_.owners;
+  return std::make_unique<KafkaSink>(std::move(producer), std::move(addressing), loop);
 }
 
 Result<std::shared_ptr<Producer>> Factory::ProducerFor(Millis timeout) {

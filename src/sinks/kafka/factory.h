@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "model/owners.h"
 #include "spi/sink.h"
 
 namespace tocsin::kafka {
@@ -31,6 +32,7 @@ struct Options {
   std::string password;
   std::string compression = "none";  // or lz4
   uint64_t message_size = 1 << 20;   // bytes; of a message, and of a batch of several
+  Owners owners;                     // of Kafka's topics
 };
 
 class Factory final : public SinkFactory {

@@ -71,21 +71,46 @@ void Producer::Round(Client& client, Millis wait) {
 void Producer::OnReport(Message& message, const rd_kafka_message_t& report) {
   const std::shared_ptr<Channel>& channel = message.batch->channel;
   if (IsOfBatch(report.err)) {
-    suspects_.push_back({channel.get(), channel->round().size(), report.err, {report.rkt, report.partition}});
+    suspects_.push_back({channel.get(),
+                         channel->round().size(),
+                         report.err,
+                         {report.rkt, report.partition},
+                         report.key_len == 0,
+                         report.key_len + report.len});
   }
-  const bool failed = report.err != RD_KAFKA_RESP_ERR_NO_ERROR;
-  const bool first = channel->Add({.message = decltype(Report::message)(&message),
-                                   .delivered = failed ? VerdictOf(report.err, timeout_, LastError()) : Delivered()});
+  Delivered delivered;
+  if (report.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    const bool unsent = rd_kafka_message_status(&report) == RD_KAFKA_MSG_STATUS_NOT_PERSISTED;
+    delivered = VerdictOf(report.err, timeout_, LastError(), unsent);
+  }
+  const bool first = channel->Add({.message = decltype(Report::message)(&message), .delivered = std::move(delivered)});
   if (first) reported_.push_back(channel);
 }
 
 // The messages of a batch are reported in one round. So if a round has one report of this kind for a partition, its
 // message was alone; if it has more, they may belong to several batches, and another attempt will tell.
 void Producer::JudgeSuspects() {
-  std::map<std::pair<rd_kafka_topic_t*, int32_t>, size_t> counts;
-  for (const Suspect& one : suspects_) ++counts[one.partition];
+  struct Count {
+    size_t all = 0;
+    size_t keyless = 0;
+    const Suspect* likeliest = nullptr;  // the largest, or the first of those
+    size_t judged = 0;
+  };
+  std::map<std::pair<rd_kafka_topic_t*, int32_t>, Count> counts;
   for (const Suspect& one : suspects_) {
-    one.channel->round()[one.at].delivered = VerdictInBatch(one.error, counts[one.partition] == 1);
+    Count& count = counts[one.partition];
+    ++count.all;
+    count.keyless += one.keyless ? 1 : 0;
+    if (count.likeliest == nullptr || one.bytes > count.likeliest->bytes) count.likeliest = &one;
+  }
+  for (const Suspect& one : suspects_) {
+    Count& count = counts[one.partition];
+    one.channel->round()[one.at].delivered =
+        VerdictInBatch(one.error, {.alone = count.all == 1,
+                                   .keyless = one.keyless,
+                                   .others_keyless = count.keyless > (one.keyless ? 1U : 0U),
+                                   .other_likelier = count.likeliest != &one,
+                                   .place = count.judged++});
   }
   suspects_.clear();
 }

@@ -61,6 +61,8 @@ class Producer {
     size_t at;  // in its round
     rd_kafka_resp_err_t error;
     std::pair<rd_kafka_topic_t*, int32_t> partition;
+    bool keyless;
+    size_t bytes;
   };
 
   Producer(Options options, Millis timeout, const Clock& clock)

@@ -67,7 +67,11 @@ bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vec
   const JobView& job = batch.jobs->jobs[message.index];
   name_.clear();
   addressing_.kafka_topic.Append(name_, addressing_.topic, job);
-  if (const Status valid = CheckTopicName(name_); !valid) {
+  Status valid = CheckTopicName(name_);
+  if (valid && addressing_.owners != nullptr) {
+    valid = addressing_.owners->Check(Owned::kKafka, name_, addressing_.topic, {});
+  }
+  if (!valid) {
     known.push_back({&message, Refuse(valid.error().message)});
     return true;
   }
@@ -77,7 +81,8 @@ bool KafkaSink::SendOne(Client& client, Batch& batch, Message& message, std::vec
   const rd_kafka_resp_err_t error =
       to == nullptr ? RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION : client.Send(to, key_, addressing_.topic, job, message);
   if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) return false;
-  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) known.push_back({&message, VerdictOf(error, producer_->timeout(), "")});
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+    known.push_back({&message, VerdictOf(error, producer_->timeout(), "", true)});
   return true;
 }
 

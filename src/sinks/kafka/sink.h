@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/loop.h"
+#include "model/owners.h"
 #include "model/template.h"
 #include "model/topic.h"
 #include "sinks/kafka/channel.h"
@@ -26,6 +27,7 @@ struct Addressing {
   std::string topic;  // of Tocsin, not of Kafka
   Template kafka_topic;
   Template key;
+  const Owners* owners = nullptr;  // if jobs have to be checked for whose the topic of Kafka is; the factory's
 };
 
 class KafkaSink final : public Sink {

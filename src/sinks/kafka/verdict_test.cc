@@ -41,16 +41,47 @@ TEST(Verdict, WhatNeverPassesIsRefused) {
   }
 }
 
+TEST(Verdict, WhatNeverLeftCostsNoAttempt) {
+  EXPECT_TRUE(VerdictOf(RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, Millis(5'000), "", true).unsent);
+  EXPECT_FALSE(VerdictOf(RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, Millis(5'000), "", false).unsent) << "Kafka may have it";
+  EXPECT_FALSE(VerdictOf(RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, Millis(5'000), "", true).unsent) << "a broker said so";
+}
+
+TEST(Verdict, ARecordWithAKeyDoesNotPayForThoseWithoutOne) {
+  constexpr rd_kafka_resp_err_t kError = RD_KAFKA_RESP_ERR_INVALID_RECORD;
+  const Delivered keyed = VerdictInBatch(kError, {.others_keyless = true});
+  EXPECT_EQ(keyed.outcome, DeliverOutcome::kRetry);
+  EXPECT_TRUE(keyed.unsent);
+  EXPECT_GT(keyed.delay, Millis(0));
+  EXPECT_FALSE(VerdictInBatch(kError, {.keyless = true, .others_keyless = true}).unsent);
+  EXPECT_FALSE(VerdictInBatch(kError, {}).unsent) << "nobody knows which it is";
+  EXPECT_FALSE(VerdictInBatch(RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, {.others_keyless = true}).unsent);
+}
+
+TEST(Verdict, OneMessageOfABatchIsBlamedAndTheOthersComeAgainApart) {
+  for (const rd_kafka_resp_err_t error :
+       {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_RECORD, RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP}) {
+    EXPECT_FALSE(VerdictInBatch(error, {}).unsent);
+    const Delivered second = VerdictInBatch(error, {.other_likelier = true, .place = 1});
+    const Delivered third = VerdictInBatch(error, {.other_likelier = true, .place = 2});
+    EXPECT_EQ(second.outcome, DeliverOutcome::kRetry);
+    EXPECT_TRUE(second.unsent);
+    EXPECT_THAT(second.reason, HasSubstr("batch"));
+    EXPECT_GT(third.delay, second.delay);
+    EXPECT_LE(VerdictInBatch(error, {.other_likelier = true, .place = 100'000}).delay, Millis(5'000));
+  }
+}
+
 TEST(Verdict, WhatIsWrongWithABatchIsNotTheFaultOfEachMessage) {
   for (const rd_kafka_resp_err_t error :
        {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_RECORD, RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP}) {
     EXPECT_TRUE(IsOfBatch(error));
-    EXPECT_EQ(VerdictInBatch(error, true).outcome, DeliverOutcome::kRefused);
-    EXPECT_EQ(VerdictInBatch(error, false).outcome, DeliverOutcome::kRetry);
-    EXPECT_THAT(VerdictInBatch(error, false).reason, HasSubstr("batch"));
+    EXPECT_EQ(VerdictInBatch(error, {.alone = true}).outcome, DeliverOutcome::kRefused);
+    EXPECT_EQ(VerdictInBatch(error, {}).outcome, DeliverOutcome::kRetry);
+    EXPECT_THAT(VerdictInBatch(error, {}).reason, HasSubstr("batch"));
   }
   EXPECT_FALSE(IsOfBatch(RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS));
-  EXPECT_THAT(VerdictInBatch(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, false).reason, HasSubstr("kafka.message_size"));
+  EXPECT_THAT(VerdictInBatch(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, {}).reason, HasSubstr("kafka.message_size"));
 }
 
 TEST(Verdict, NamesOfTopicsAreThoseThatKafkaTakes) {

@@ -10,6 +10,16 @@ namespace tocsin::rabbitmq {
 namespace {
 
 constexpr Millis kCloseWithin{1'000};
+constexpr size_t kBarredMax = 1'000;
+
+/// RabbitMQ's words when it closes a channel: "NOT_FOUND - no exchange 'name' in vhost '/'". Empty: they name none.
+std::string ExchangeIn(std::string_view text) {
+  constexpr std::string_view kBefore = "exchange '";
+  const size_t before = text.find(kBefore);
+  const size_t end = text.rfind("' in vhost");
+  if (before == std::string_view::npos || end == std::string_view::npos || end < before + kBefore.size()) return {};
+  return std::string(text.substr(before + kBefore.size(), end - before - kBefore.size()));
+}
 
 }  // namespace
 
@@ -31,23 +41,51 @@ void Channel::Deliver(uint64_t batch_id, std::shared_ptr<const JobBatch> batch) 
 
 bool Channel::Publish(size_t most) {
   Connection* const link = publisher_.Link();
-  if (link == nullptr || publisher_.blocked_ || waiting_.empty()) return false;
+  if (link == nullptr || publisher_.blocked_ || !waiting()) return false;
   if (state_ == State::kIdle) Open();
-  if (state_ != State::kOpen) return false;
+  if (state_ != State::kOpen || gives_way_) return false;
   const TimePoint now = Now();
   size_t published = 0;
   const auto room = [&] { return window_.size() < settings_.in_flight && link->out().size() < kWriteBytes; };
-  while (published < most && !waiting_.empty() && room()) {
+  while (published < most && waiting() && room()) {
     PublishNext(*link, now);
     ++published;
   }
+  NoteIdle();
   return published > 0;
 }
 
-void Channel::PublishNext(Connection& link, TimePoint now) {
+Handed Channel::TakeNext() {
+  if (!again_.empty()) {
+    Handed handed = std::move(again_.front());
+    again_.pop_front();
+    return handed;
+  }
   Batch& batch = waiting_.front();
-  Handed handed{.batch_id = batch.id, .index = batch.next, .batch = batch.jobs, .published = now};
+  Handed handed{.batch_id = batch.id, .index = batch.next, .batch = batch.jobs};
   if (++batch.next == batch.jobs->jobs.size()) waiting_.pop_front();
+  return handed;
+}
+
+const Channel::Bar* Channel::BarOf(const JobView& job, TimePoint now) {
+  if (barred_.empty()) return nullptr;
+  const auto at = barred_.find(message_.ExchangeOf(job));
+  if (at == barred_.end()) return nullptr;
+  if (now < at->second.until) return &at->second;
+  barred_.erase(at);
+  return nullptr;
+}
+
+void Channel::PublishNext(Connection& link, TimePoint now) {
+  const bool again = !again_.empty();
+  Handed handed = TakeNext();
+  handed.published = now;
+  if (const Bar* const bar = BarOf(handed.job(), now)) {
+    if (again) return Settle(std::move(handed), Retry(bar->reason));  // the broker may have it
+    Delivered delivered = Unsent(bar->reason);
+    delivered.delay = std::chrono::ceil<Millis>(bar->until - now);
+    return Settle(std::move(handed), std::move(delivered));
+  }
   const Status written = message_.Append(link.encoder(), link.out(), number_, handed.job());
   written ? window_.Add(std::move(handed)) : Settle(std::move(handed), Refuse(written.error().message));
 }
@@ -56,6 +94,9 @@ void Channel::Open() {
   number_ = publisher_.TakeNumber(*this);
   if (number_ == 0) return;
   state_ = State::kOpening;
+  opened_at_ = Now();
+  TOCSIN_CHECK(window_.empty());
+  window_.Clear([](Handed&&, std::string&&) {});  // the tags of a new channel begin at 1 again
   Connection& link = *publisher_.Link();
   link.encoder().Method(link.out(), number_, AMQP_CHANNEL_OPEN_METHOD, amqp_channel_open_t{.out_of_band = BytesOf({})});
   link.encoder().Method(link.out(), number_, AMQP_CONFIRM_SELECT_METHOD, amqp_confirm_select_t{.nowait = 0});
@@ -72,7 +113,11 @@ void Channel::OnFrame(const amqp_frame_t& frame) {
 void Channel::OnMethod(const amqp_method_t& method) {
   if (method.id == AMQP_CHANNEL_CLOSE_METHOD) return BrokerClosed(As<amqp_channel_close_t>(method));
   if (method.id == AMQP_CHANNEL_CLOSE_OK_METHOD && state_ == State::kClosing) return ReleaseNumber();
-  if (method.id == AMQP_CONFIRM_SELECT_OK_METHOD && state_ == State::kOpening) state_ = State::kOpen;
+  if (method.id == AMQP_CONFIRM_SELECT_OK_METHOD && state_ == State::kOpening) {
+    state_ = State::kOpen;
+    publisher_.Schedule(*this);
+    NoteIdle();
+  }
   if (state_ != State::kOpen) return;  // closing: everything has been answered
   if (method.id == AMQP_BASIC_ACK_METHOD) {
     const auto& ack = As<amqp_basic_ack_t>(method);
@@ -105,7 +150,21 @@ void Channel::Confirm(uint64_t tag, bool multiple, bool taken) {
   backoff_.Reset();
   close_reason_.clear();
   progress_ = Now();
-  if (closing_ && window_.empty()) FinishClose();
+  publisher_.Schedule(*this);  // the window has room
+  if (!window_.empty()) return;
+  NoteIdle();
+  if (gives_way_) Leave();
+  if (closing_) FinishClose();
+}
+
+void Channel::NoteIdle() {
+  if (state_ == State::kOpen && !gives_way_ && !HasWork()) publisher_.NoteIdle(number_);
+}
+
+void Channel::GiveWay() {
+  gives_way_ = true;
+  publisher_.Leaves(number_);
+  if (window_.empty()) Leave();
 }
 
 void Channel::BrokerClosed(const amqp_channel_close_t& close) {
@@ -117,11 +176,29 @@ void Channel::BrokerClosed(const amqp_channel_close_t& close) {
   ReleaseNumber();
   if (ours) return;
   if (backoff_.fresh()) LogWarn("topic {}: {}; trying again until it stays open", message_.topic(), close_reason_);
-  RetryWindow(close_reason_);
+  const std::string exchange = ExchangeIn(TextOf(close.reply_text));
+  if (closing_ || exchange.empty() || !message_.ExchangeDependsOnJob() || !Blame(exchange)) RetryWindow(close_reason_);
   if (closing_) return FinishClose();
+  progress_ = Now();
   state_ = State::kPaused;
   resume_at_ = Now() + backoff_.Next();
   publisher_.WakeAt(resume_at_);
+}
+
+bool Channel::Blame(const std::string& exchange) {
+  if (!window_.Any([&](const JobView& job) { return message_.ExchangeOf(job) == exchange; })) return false;
+  if (barred_.size() >= kBarredMax) barred_.clear();
+  barred_[exchange] = {.until = Now() + settings_.backoff_max, .reason = close_reason_};
+  std::deque<Handed> innocent;
+  window_.Clear([&](Handed&& handed, std::string&& returned) {
+    if (!returned.empty() || message_.ExchangeOf(handed.job()) == exchange) {
+      return SettleWindow(std::move(handed), std::move(returned), Retry(close_reason_));
+    }
+    innocent.push_back(std::move(handed));
+  });
+  again_.insert(again_.begin(), std::make_move_iterator(innocent.begin()), std::make_move_iterator(innocent.end()));
+  publisher_.Schedule(*this);
+  return true;
 }
 
 void Channel::Reset(const std::string& why) {
@@ -134,6 +211,7 @@ void Channel::Leave() {
   Connection* const link = publisher_.Link();
   if (link == nullptr || (state_ != State::kOpen && state_ != State::kOpening)) return;
   state_ = State::kClosing;
+  publisher_.Leaves(number_);
   link->encoder().Method(
       link->out(), number_, AMQP_CHANNEL_CLOSE_METHOD,
       amqp_channel_close_t{
@@ -141,14 +219,17 @@ void Channel::Leave() {
 }
 
 void Channel::ReleaseNumber() {
-  publisher_.by_number_[std::exchange(number_, uint16_t{0})] = nullptr;
+  publisher_.GiveNumber(std::exchange(number_, uint16_t{0}));
   state_ = State::kIdle;
+  gives_way_ = false;
   return_reason_.clear();
+  publisher_.Schedule(*this);
 }
 
 void Channel::OnConnectionLost(const std::string& why) {
   state_ = State::kIdle;
   number_ = 0;
+  gives_way_ = false;
   return_reason_.clear();
   RetryWindow(why);
   progress_ = Now();  // what waits may wait for the next connection
@@ -172,6 +253,8 @@ TimePoint Channel::Check(TimePoint now) {
   window_.GiveOvertaken(settings_.timeout, [this](Handed&& handed, std::string&& returned) {
     SettleWindow(std::move(handed), std::move(returned), Retry(TimeoutReason()));
   });
+  if (gives_way_ && window_.empty()) Leave();
+  NoteIdle();
   return std::min(next, progress_ + settings_.timeout);
 }
 
@@ -184,15 +267,13 @@ void Channel::TimeOut() {
   if (why.empty()) why = close_reason_;
   if (why.empty() && state_ == State::kIdle) why = "all channels of the connection to RabbitMQ are in use";
   if (why.empty()) why = TimeoutReason();
-  // This uses up an attempt, though nothing was sent: so there is a back-off, and an end if the broker never comes
-  // back.
-  RetryWaiting(Retry(why));
+  RetryWaiting(why);
   Reset(why);
 }
 
 void Channel::Close() {
   closing_ = true;
-  RetryWaiting(Unsent("the topic's delivery is changed or the server stops"));
+  RetryWaiting("the topic's delivery is changed or the server stops");
   if (window_.empty()) return FinishClose();
   close_by_ = Now() + kCloseWithin;
   publisher_.WakeAt(close_by_);
@@ -221,10 +302,11 @@ void Channel::RetryWindow(const std::string& why) {
   });
 }
 
-void Channel::RetryWaiting(const Delivered& retry) {
+void Channel::RetryWaiting(const std::string& why) {
+  for (Handed& handed : std::exchange(again_, {})) Settle(std::move(handed), Retry(why));  // the broker may have it
   for (Batch& batch : std::exchange(waiting_, {})) {
     for (; batch.next < batch.jobs->jobs.size(); ++batch.next) {
-      Settle({.batch_id = batch.id, .index = batch.next, .batch = batch.jobs}, retry);
+      Settle({.batch_id = batch.id, .index = batch.next, .batch = batch.jobs}, Unsent(why));
     }
   }
 }

@@ -13,7 +13,6 @@ using boost::system::error_code;
 constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kKeptBytes = 1 << 20;  // capacity that an empty buffer keeps
 constexpr uint32_t kFrameMax = 128 << 10;
-constexpr uint16_t kChannelMax = 2047;  // RabbitMQ's own default
 constexpr Millis kCloseWithin{500};
 
 /// The smaller one; 0 means no limit.
@@ -140,7 +139,7 @@ void Connection::Login(const amqp_connection_start_t& start) {
 void Connection::Tune(const amqp_connection_tune_t& tune) {
   const uint32_t frame_max = Agree(tune.frame_max, kFrameMax);
   if (frame_max < AMQP_FRAME_MIN_SIZE) return Fail(fmt::format("it takes frames of {} bytes at most", frame_max));
-  channel_max_ = Agree(tune.channel_max, kChannelMax);
+  channel_max_ = Agree(tune.channel_max, options_.channels_max);
   const auto ours = std::chrono::duration_cast<std::chrono::seconds>(options_.heartbeat);
   heartbeat_ = std::chrono::seconds(Agree(tune.heartbeat, static_cast<uint16_t>(ours.count())));
   encoder_.SetFrameMax(frame_max);

@@ -107,6 +107,22 @@ TEST_F(FailureTest, ABrokerThatFallsSilentIsLeftAndFoundAgain) {
   EXPECT_EQ(orders.Count(DeliverOutcome::kConfirmed), 6) << "those that were not sent have waited";
 }
 
+TEST_F(FailureTest, WhileTheBrokerIsAwayJobsCostNoAttempt) {
+  Site site(OptionsFor(*server_));
+  server_->Kill();
+  Site::Topic& orders = site.Open("orders", {{"timeout_ms", "500"}});
+  orders.Deliver(20);
+  EXPECT_TRUE(orders.Await(Millis(10'000)));
+  ASSERT_TRUE(server_->Start());
+  for (const Site::Sent& sent : orders.sent()) {
+    EXPECT_EQ(sent.delivered.outcome, DeliverOutcome::kRetry);
+    EXPECT_TRUE(sent.delivered.unsent) << sent.delivered.reason;
+  }
+  receiver_ = std::make_unique<Receiver>(*server_);
+  receiver_->MakeQueue("ready_orders");
+  orders.AwaitHealth();
+}
+
 TEST_F(FailureTest, AnIdleConnectionIsKept) {
   receiver_->MakeQueue("ready_orders");
   Options options = OptionsFor(*server_);

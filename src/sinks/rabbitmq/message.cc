@@ -28,13 +28,27 @@ std::optional<MessageName> NameOf(const amqp_basic_properties_t& properties) {
   return MessageName{.id = id, .token = *token};
 }
 
-Result<Message> Message::Make(const Topic& topic) {
+Result<Message> Message::Make(const Topic& topic, const Owners* owners) {
   Message message;
   message.topic_ = topic.name;
   TOCSIN_ASSIGN(message.exchange_template_, Template::Parse("delivery.exchange", topic.delivery.Text("exchange")));
   TOCSIN_ASSIGN(message.routing_key_template_,
                 Template::Parse("delivery.routing_key", topic.delivery.Text("routing_key")));
+  if (owners == nullptr || owners->empty()) return message;
+  message.owners_ = owners;
+  // What a job has decides the rest.
+  if (message.exchange_template_.DependsOnJob()) return message;
+  const bool queue = message.ExchangeOf(JobView()).empty();
+  if (queue && message.routing_key_template_.DependsOnJob()) return message;
+  message.routing_key_template_.Append(message.routing_key_, topic.name, JobView());
+  TOCSIN_TRY(message.CheckOwner());
   return message;
+}
+
+Status Message::CheckOwner() const {
+  if (owners_ == nullptr) return {};
+  if (exchange_.empty()) return owners_->Check(Owned::kQueue, routing_key_, topic_, "delivery.routing_key");
+  return owners_->Check(Owned::kExchange, exchange_, topic_, "delivery.exchange");
 }
 
 Status Message::Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job) {
@@ -48,13 +62,19 @@ Status Message::Append(Encoder& encoder, std::string& out, uint16_t channel, con
   return encoder.Publish(out, channel, publish, Properties(job), job.payload);
 }
 
-Status Message::Name(const JobView& job) {
+const std::string& Message::ExchangeOf(const JobView& job) {
   exchange_.clear();
   exchange_template_.Append(exchange_, topic_, job);
+  return exchange_;
+}
+
+Status Message::Name(const JobView& job) {
+  ExchangeOf(job);
   routing_key_.clear();
   routing_key_template_.Append(routing_key_, topic_, job);
   TOCSIN_TRY(CheckShort("its exchange", exchange_));
-  return CheckShort("its routing key", routing_key_);
+  TOCSIN_TRY(CheckShort("its routing key", routing_key_));
+  return CheckOwner();
 }
 
 Status Message::SetHeaders(const JobView& job) {

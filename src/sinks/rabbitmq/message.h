@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "model/job.h"
+#include "model/owners.h"
 #include "model/template.h"
 #include "model/topic.h"
 #include "sinks/rabbitmq/codec.h"
@@ -28,10 +29,13 @@ std::optional<MessageName> NameOf(const amqp_basic_properties_t& properties);
 
 class Message {
  public:
-  /// kInvalidArgument names the setting.
-  static Result<Message> Make(const Topic& topic);
+  /// kInvalidArgument or kForbidden names the setting. `owners` may be null, and outlives it.
+  static Result<Message> Make(const Topic& topic, const Owners* owners = nullptr);
 
   const std::string& topic() const { return topic_; }
+  bool ExchangeDependsOnJob() const { return exchange_template_.DependsOnJob(); }
+  /// Valid until the next call of any method.
+  const std::string& ExchangeOf(const JobView& job);
   /// Publishes `job` on a channel. An error, and nothing is written, if AMQP cannot carry it.
   Status Append(Encoder& encoder, std::string& out, uint16_t channel, const JobView& job);
 
@@ -39,10 +43,13 @@ class Message {
   Message() = default;
 
   Status Name(const JobView& job);
+  /// Of the exchange or, with the default one, of the queue that the routing key names.
+  Status CheckOwner() const;
   Status SetHeaders(const JobView& job);
   amqp_basic_properties_t Properties(const JobView& job);
 
   std::string topic_;
+  const Owners* owners_ = nullptr;
   Template exchange_template_;
   Template routing_key_template_;
 

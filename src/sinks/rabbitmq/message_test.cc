@@ -136,6 +136,34 @@ TEST(RabbitmqMessage, WhatAmqpCannotCarryIsSaid) {
   EXPECT_THAT(error_of(job), HasSubstr("its headers do not fit into a frame"));
 }
 
+TEST(RabbitmqMessage, WhatBelongsToOtherTopicsIsNotPublishedTo) {
+  const Owners owners = Owners::Parse("exchange:shop*=shop-,queue:ready_shop*=shop-").value();
+  const auto field = [&owners](std::map<std::string, std::string, std::less<>> settings) {
+    const auto made = Message::Make(TopicWith(std::move(settings)), &owners);  // of the topic orders
+    return made ? "" : made.error().field;
+  };
+  EXPECT_EQ(field({}), "");
+  EXPECT_EQ(field({{"exchange", "shop"}}), "delivery.exchange");
+  EXPECT_EQ(field({{"exchange", "shop"}, {"routing_key", "{key}"}}), "delivery.exchange");
+  EXPECT_EQ(field({{"routing_key", "ready_shop-orders"}}), "delivery.routing_key");
+  EXPECT_EQ(field({{"exchange", "own"}, {"routing_key", "ready_shop-orders"}}), "") << "that is no queue";
+  EXPECT_EQ(field({{"routing_key", "{key}"}}), "") << "the jobs will tell";
+
+  for (const auto& [setting, key] : {std::pair{"exchange", "shop"}, std::pair{"routing_key", "ready_shop-orders"}}) {
+    Message message = Message::Make(TopicWith({{setting, "{key}"}}), &owners).value();
+    Encoder encoder;
+    std::string bytes;
+    JobView job = Job();
+    job.key = key;
+    const Status written = message.Append(encoder, bytes, 1, job);
+    ASSERT_FALSE(written) << setting;
+    EXPECT_THAT(written.error().message, testing::HasSubstr("may not use"));
+    EXPECT_EQ(bytes, "");
+    job.key = "own";
+    EXPECT_TRUE(message.Append(encoder, bytes, 1, job));
+  }
+}
+
 TEST(RabbitmqMessage, AJobThatACountMadeReadyHasNoDueTime) {
   Message message = Message::Make(TopicWith({})).value();
   JobView job = Job();

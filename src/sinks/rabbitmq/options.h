@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/owners.h"
 
 namespace tocsin::rabbitmq {
 
@@ -24,6 +25,9 @@ struct Options {
   Millis heartbeat{10'000};                // whole seconds; the connection is lost after two without a frame
   Millis backoff_min{100};                 // between two tries, of a connection and of a channel
   Millis backoff_max{5'000};
+  uint16_t channels_max = 2047;  // of the connection; RabbitMQ's own default. More topics take turns.
+
+  Owners owners;  // of exchanges and queues
 
   /// "RabbitMQ at host:port", for messages.
   std::string Where() const;

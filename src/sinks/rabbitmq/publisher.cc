@@ -13,7 +13,8 @@
 namespace tocsin::rabbitmq {
 namespace {
 
-constexpr size_t kTurnJobs = 64;  // of one topic, before the next topic has its turn
+constexpr size_t kTurnJobs = 64;       // of one topic, before the next topic has its turn
+constexpr Millis kChannelTurn{1'000};  // how long a topic keeps its channel although others have none
 
 }  // namespace
 
@@ -110,12 +111,12 @@ void Publisher::Stop() {
 }
 
 Status Publisher::Check(const Topic& topic) const {
-  TOCSIN_TRY(Message::Make(topic));
+  TOCSIN_TRY(Message::Make(topic, &options_.owners));
   return {};
 }
 
 Result<std::unique_ptr<Sink>> Publisher::Open(const Topic& topic, Loop& loop) {
-  TOCSIN_ASSIGN(Message message, Message::Make(topic));
+  TOCSIN_ASSIGN(Message message, Message::Make(topic, &options_.owners));
   const Channel::Settings settings{.in_flight = topic.delivery.Number("in_flight"),
                                    .timeout = Millis(topic.delivery.Number("timeout_ms")),
                                    .backoff_min = options_.backoff_min,
@@ -130,13 +131,20 @@ void Publisher::Add(std::unique_ptr<Channel> channel) {
 
 void Publisher::Deliver(Channel& channel, uint64_t batch_id, std::shared_ptr<const JobBatch> batch) {
   channel.Deliver(batch_id, std::move(batch));
-  if (!std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
+  Schedule(channel);
   EndTurn();
+}
+
+void Publisher::Schedule(Channel& channel) {
+  if (channel.waiting() && !std::exchange(channel.is_scheduled, true)) scheduled_.push_back(&channel);
 }
 
 void Publisher::CloseChannel(Channel& channel) {
   ++closing_;
   channel.Close();
+  // It has no jobs from here on, so it does not come back to either.
+  DropFromLine(channel);
+  if (std::exchange(channel.is_scheduled, false)) std::erase(scheduled_, &channel);
   EndTurn();
 }
 
@@ -153,7 +161,9 @@ void Publisher::OnUp() {
   was_up_ = true;
   backoff_.Reset();
   by_number_.assign(connection_->channel_max() + size_t{1}, nullptr);
+  uses_.assign(by_number_.size(), {});
   last_number_ = 0;
+  numbers_used_ = 0;
   WakeAt(Now());
 }
 
@@ -175,13 +185,20 @@ void Publisher::OnLost(const std::string& why) {
   connection_ = nullptr;
   blocked_ = false;
   by_number_.clear();
+  uses_.clear();
+  staying_.clear();
+  idle_.clear();
+  for (Channel* const channel : std::exchange(line_, {})) channel->is_in_line = false;
   if (stopping_) return loop_.Stop();
   if (last_error_.empty()) LogWarn("{}; trying again until it is back", why);  // once, not at every try
   last_error_ = why;
   connect_at_ = Now() + backoff_.Next();
   WakeAt(connect_at_);
   if (std::exchange(was_up_, false)) {
-    for (const auto& channel : channels_) channel->OnConnectionLost(why);
+    for (const auto& channel : channels_) {
+      channel->OnConnectionLost(why);
+      Schedule(*channel);
+    }
   }
   EndTurn();
 }
@@ -193,32 +210,89 @@ std::string Publisher::WhyDown() const {
 
 uint16_t Publisher::TakeNumber(Channel& channel) {
   const size_t numbers = by_number_.size() - 1;
-  for (size_t i = 0; i < numbers; ++i) {
-    last_number_ = static_cast<uint16_t>(last_number_ % numbers + 1);
-    if (by_number_[last_number_] != nullptr) continue;
-    by_number_[last_number_] = &channel;
-    return last_number_;
+  if (numbers_used_ == numbers || (!line_.empty() && line_.front() != &channel)) {
+    if (!std::exchange(channel.is_in_line, true)) line_.push_back(&channel);
+    return 0;
   }
-  return 0;
+  DropFromLine(channel);
+  do {
+    last_number_ = static_cast<uint16_t>(last_number_ % numbers + 1);
+  } while (by_number_[last_number_] != nullptr);
+  by_number_[last_number_] = &channel;
+  ++numbers_used_;
+  Use& use = uses_[last_number_];
+  use.stays = true;
+  use.place = staying_.insert(staying_.end(), last_number_);
+  WakeLine();
+  return last_number_;
+}
+
+void Publisher::GiveNumber(uint16_t number) {
+  Leaves(number);
+  by_number_[number] = nullptr;
+  --numbers_used_;
+  WakeLine();
+}
+
+void Publisher::Leaves(uint16_t number) {
+  if (std::exchange(uses_[number].stays, false)) staying_.erase(uses_[number].place);
+}
+
+void Publisher::NoteIdle(uint16_t number) {
+  if (!std::exchange(uses_[number].is_idle, true)) idle_.push_back(number);
+}
+
+void Publisher::DropFromLine(Channel& channel) {
+  if (!std::exchange(channel.is_in_line, false)) return;
+  if (line_.front() == &channel) return line_.pop_front();
+  std::erase(line_, &channel);
+}
+
+void Publisher::WakeLine() {
+  while (!line_.empty() && !line_.front()->waiting()) DropFromLine(*line_.front());  // it holds up the others
+  if (!line_.empty() && Link() != nullptr && numbers_used_ + 1 < by_number_.size()) Schedule(*line_.front());
+}
+
+void Publisher::MakeRoom() {
+  if (line_.empty() || Link() == nullptr) return;
+  const auto free = [&] { return by_number_.size() - 1 - staying_.size(); };  // now, or soon
+  while (free() < line_.size() && !idle_.empty()) {
+    Channel* const channel = by_number_[idle_.front()];
+    uses_[idle_.front()].is_idle = false;
+    idle_.pop_front();
+    ++looks_;
+    if (channel != nullptr && !channel->leaving() && !channel->busy()) channel->GiveWay();
+  }
+  const TimePoint now = Now();
+  while (free() < line_.size() && !staying_.empty()) {
+    Channel* const oldest = by_number_[staying_.front()];
+    ++looks_;
+    if (now < oldest->opened_at() + kChannelTurn) {
+      WakeAt(oldest->opened_at() + kChannelTurn);
+      break;
+    }
+    oldest->GiveWay();
+  }
+  Link()->Flush();
 }
 
 void Publisher::Publish() {
   Connection* const link = Link();
-  if (link == nullptr) return;
-  size_t idle = 0;  // how many in a row had nothing to publish
-  while (idle < scheduled_.size() && link->out().size() < Channel::kWriteBytes) {
-    turn_ = (turn_ + 1) % scheduled_.size();
-    idle = scheduled_[turn_]->Publish(kTurnJobs) ? 0 : idle + 1;
+  if (link == nullptr || blocked_) return;
+  while (!scheduled_.empty() && link->out().size() < Channel::kWriteBytes) {
+    Channel& channel = *scheduled_.front();
+    scheduled_.pop_front();
+    channel.is_scheduled = false;
+    ++looks_;
+    if (channel.Publish(kTurnJobs)) Schedule(channel);
   }
   link->Flush();
 }
 
 void Publisher::EndTurn() {
-  std::erase_if(scheduled_, [](Channel* channel) {
-    if (!channel->waiting()) channel->is_scheduled = false;
-    return !channel->waiting();
-  });
+  WakeLine();
   Publish();
+  MakeRoom();
   for (Channel* const channel : std::exchange(to_report_, {})) channel->SendReport();
   if (closing_ > 0) closing_ -= std::erase_if(channels_, [](const auto& channel) { return channel->gone(); });
 }
@@ -240,7 +314,10 @@ void Publisher::OnTimer() {
   if (now >= connect_at_) Connect();
   TimePoint next = connect_at_;
   if (connection_ != nullptr) next = std::min(next, connection_->Check(now));
-  for (const auto& channel : channels_) next = std::min(next, channel->Check(now));
+  for (const auto& channel : channels_) {
+    next = std::min(next, channel->Check(now));
+    Schedule(*channel);
+  }
   WakeAt(std::min(next, connect_at_));  // the connection may have been lost just now
   EndTurn();
 }

@@ -4,11 +4,16 @@
 //
 // Make, Check, Open and the destructor may be called on any thread; the rest belongs to its own thread.
 //
+// A connection has a bounded number of channels. If there are more topics with jobs, they take turns. A turn of the
+// loop looks only at topics that something has happened to, so that a job costs the same however many others wait.
+//
 // Invariants: jobs of a topic are published in the order of Deliver. One write to the socket is under way at a time,
 // with many jobs of all topics in turn; no more than one such buffer is encoded ahead.
 #pragma once
 
 #include <atomic>
+#include <deque>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -36,6 +41,9 @@ class Publisher final : public SinkFactory {
 
   Status Check(const Topic& topic) const override;
   Result<std::unique_ptr<Sink>> Open(const Topic& topic, Loop& loop) override;
+
+  /// How often it has looked at a topic to publish, or to take its channel away. For tests.
+  uint64_t looks() const { return looks_; }
 
  private:
   friend class Channel;
@@ -66,12 +74,26 @@ class Publisher final : public SinkFactory {
   Connection* Link() { return connection_ != nullptr && connection_->up() ? connection_.get() : nullptr; }
   /// Why there is no connection; empty if there is one.
   std::string WhyDown() const;
-  /// A number for a channel, or 0 if all are in use.
+  /// Something has changed for it: if it has jobs, it may publish some now. A channel that could publish nothing is not
+  /// looked at again before this.
+  void Schedule(Channel& channel);
+  /// A number for a channel with jobs, or 0 if all are in use: then it is its turn when one is free, after those that
+  /// asked before.
   uint16_t TakeNumber(Channel& channel);
+  void GiveNumber(uint16_t number);
+  /// Its channel is closed soon.
+  void Leaves(uint16_t number);
+  /// Its channel is open, and has nothing to do.
+  void NoteIdle(uint16_t number);
   /// Calls their Check at that time.
   void WakeAt(TimePoint time);
 
   void Connect();
+  /// Closes channels that others wait for: first those without jobs, then those that have had one for long.
+  void MakeRoom();
+  void DropFromLine(Channel& channel);
+  /// A number may be free: the first in line takes it.
+  void WakeLine();
   /// Fills the buffer for the next write from the topics that have jobs, in turn.
   void Publish();
   void OnTimer();
@@ -97,11 +119,21 @@ class Publisher final : public SinkFactory {
   size_t closing_ = 0;               // of channels_
   std::vector<Channel*> by_number_;  // by AMQP's channel number; 0 is never used
   uint16_t last_number_ = 0;
-  std::vector<Channel*> scheduled_;  // with jobs that wait
-  size_t turn_ = 0;                  // index in scheduled_ of the last one that published
+  size_t numbers_used_ = 0;
+  struct Use {
+    bool is_idle = false;  // it is in idle_
+    bool stays = false;    // it is in staying_,
+    std::list<uint16_t>::iterator place;
+  };
+  std::vector<Use> uses_;            // by number
+  std::list<uint16_t> staying_;      // numbers in use whose channel does not leave, the oldest first
+  std::deque<uint16_t> idle_;        // numbers whose channel had nothing to do when they were added
+  std::deque<Channel*> line_;        // with jobs, and without a number
+  std::deque<Channel*> scheduled_;   // may publish, in turn
   std::vector<Channel*> to_report_;  // at the end of the turn
 
   std::atomic<size_t> sinks_ = 0;
+  std::atomic<uint64_t> looks_ = 0;
   std::thread thread_;  // last: it uses all the others
 };
 

@@ -10,6 +10,10 @@ void Window::Add(Handed handed) {
   ++open_;
 }
 
+bool Window::Any(const std::function<bool(const JobView& job)>& holds) const {
+  return std::ranges::any_of(entries_, [&](const Entry& entry) { return !entry.given && holds(entry.handed.job()); });
+}
+
 void Window::Give(Entry& entry, const Take& take) {
   if (std::exchange(entry.given, true)) return;
   --open_;

@@ -38,6 +38,8 @@ class Window {
   bool empty() const { return open_ == 0; }
 
   void Add(Handed handed);
+  /// Whether `holds` for a job that was not given out.
+  bool Any(const std::function<bool(const JobView& job)>& holds) const;
   /// The broker has answered `tag` or, with `multiple`, everything up to it. False: it was never published.
   [[nodiscard]] bool Confirm(uint64_t tag, bool multiple, const Take& take);
   /// Gives out the entries that were published at least `lead` before another one that is confirmed: the broker

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/comma_list.h"
+
 namespace tocsin::webhook {
 namespace {
 
@@ -114,21 +116,11 @@ Status BadNetwork(std::string_view text, std::string_view why) {
   return FailField(Code::kInvalidArgument, "webhook.allow", "webhook.allow has \"{}\": {}", text, why);
 }
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
 }  // namespace
 
 Result<Networks> Networks::Parse(std::string_view text) {
   Networks networks;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    TOCSIN_TRY(networks.Add(Trimmed(text.substr(0, end))));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (const std::string_view network : CommaList(text)) TOCSIN_TRY(networks.Add(network));
   return networks;
 }
 

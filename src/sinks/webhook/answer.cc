@@ -7,6 +7,8 @@
 
 #include <boost/asio/buffer.hpp>
 
+#include "base/comma_list.h"
+#include "base/text.h"
 #include "sinks/webhook/batch.h"
 
 namespace tocsin::webhook {
@@ -52,9 +54,8 @@ std::optional<sys_seconds> Date(const std::string& text) {
 }  // namespace
 
 AnswerReader::Parser::Parser(AnswerReader& reader) : reader_(reader) {
-  eager(true);
+  eager(false);  // it stops after the head
   header_limit(kAnswerHeadBytesMax);
-  body_limit(boost::none);  // on_body_init_impl and on_body_impl have their own
 }
 
 void AnswerReader::Parser::on_response_impl(int status, Text phrase, int /*version*/, Error& /*error*/) {
@@ -70,26 +71,12 @@ void AnswerReader::Parser::on_field_impl(http::field name, Text /*name_text*/, T
   kept.assign(value.data(), value.size());
 }
 
-void AnswerReader::Parser::on_body_init_impl(const Length& length, Error& error) {
-  if (length && *length > reader_.bounds_.body_bytes) error = http::error::body_limit;
-}
-
-size_t AnswerReader::Parser::on_body_impl(Text body, Error& error) {
-  reader_.body_bytes_ += body.size();
-  if (reader_.body_bytes_ > reader_.bounds_.body_bytes) {
-    error = http::error::body_limit;
-    return 0;
-  }
-  if (reader_.bounds_.keep_body) reader_.answer_.body.append(body.data(), body.size());
-  return body.size();
-}
-
 void AnswerReader::Begin(Bounds bounds) {
   bounds_ = bounds;
   parser_.emplace(*this);
   pending_.clear();
   head_bytes_ = 0;
-  body_bytes_ = 0;
+  chunks_ = {};
   started_ = false;
   answer_ = {};
   error_.clear();
@@ -98,40 +85,60 @@ void AnswerReader::Begin(Bounds bounds) {
 AnswerReader::State AnswerReader::Feed(std::string_view bytes) {
   started_ = started_ || !bytes.empty();
   pending_.append(bytes);
-  while (!pending_.empty()) {
+  if (const State state = FeedHead(); state != State::kDone) return state;
+  return FeedBody();
+}
+
+/// kDone if HasStatus.
+AnswerReader::State AnswerReader::FeedHead() {
+  while (!HasStatus()) {
+    if (pending_.empty()) return State::kMore;
     boost::beast::error_code error;
-    const bool head = !parser_->is_header_done();
     const size_t used = parser_->put(boost::asio::const_buffer(pending_.data(), pending_.size()), error);
     pending_.erase(0, used);
-    if (head) head_bytes_ += used;
-    if (error && error != http::error::need_more) {
-      // The body is malformed or too long, but the status says what the receiver decided.
-      return HasStatus() ? Finish(false) : Break(error.message());
+    head_bytes_ += used;
+    if (error && error != http::error::need_more) return Break(error.message());
+    if (HasStatus()) break;
+    if (head_bytes_ + pending_.size() > kAnswerHeadBytesMax) return Break("its headers are too long");
+    if (!parser_->is_header_done()) {
+      if (error || used == 0) return State::kMore;
+      continue;
     }
-    const bool over = parser_->is_done();
-    if (over) {
-      if (HasStatus()) return Finish(true);
-      if (answer_.status == kSwitching) return Break("it changes the protocol");
-      answer_ = {};
-      parser_.emplace(*this);
-    }
-    if (HasStatus() && parser_->content_length().value_or(0) > bounds_.body_bytes) return Finish(false);
-    if (!HasStatus() && head_bytes_ + pending_.size() > kAnswerHeadBytesMax) return Break("its headers are too long");
-    if (!over && (error || used == 0)) break;
+    if (answer_.status == kSwitching) return Break("it changes the protocol");
+    answer_ = {};
+    parser_.emplace(*this);
   }
-  return State::kMore;
+  return State::kDone;
+}
+
+/// A body that is malformed or too long does not break the answer: the status says what the receiver decided.
+AnswerReader::State AnswerReader::FeedBody() {
+  if (parser_->is_done()) return Finish(true);  // the head announces no body
+  if (parser_->chunked()) {
+    std::string_view rest = pending_;
+    const auto step = chunks_.Decode(rest, answer_.body, bounds_.body_bytes);
+    pending_.erase(0, pending_.size() - rest.size());
+    return step == net::ChunkedDecoder::Step::kMore ? State::kMore : Finish(step == net::ChunkedDecoder::Step::kDone);
+  }
+  const auto length = parser_->content_length();
+  if (length && *length > bounds_.body_bytes) return Finish(false);
+  const size_t room = (length ? *length : bounds_.body_bytes) - answer_.body.size();
+  const size_t taken = std::min(room, pending_.size());
+  answer_.body.append(pending_, 0, taken);
+  pending_.erase(0, taken);
+  if (length) return answer_.body.size() == *length ? Finish(true) : State::kMore;
+  return pending_.empty() ? State::kMore : Finish(false);
 }
 
 AnswerReader::State AnswerReader::End(bool clean) {
   if (!started_) return Break("it closed the connection without an answer");
   if (!HasStatus()) return Break("it closed the connection within the headers of its answer");
-  boost::beast::error_code error;
-  if (!parser_->is_done()) parser_->put_eof(error);
-  return Finish(clean && !error);
+  return Finish(clean && parser_->need_eof());
 }
 
 AnswerReader::State AnswerReader::Finish(bool whole) {
   answer_.whole = whole;
+  if (!bounds_.keep_body) answer_.body = {};
   // Bytes after the answer were not asked for, and could be taken for the next answer.
   answer_.keep_alive = whole && pending_.empty() && parser_->keep_alive();
   return State::kDone;
@@ -150,15 +157,45 @@ std::optional<seconds> ParseRetryAfter(std::string_view text, sys_seconds now) {
   return std::max(*date - now, seconds(0));
 }
 
-Delivered VerdictOf(const Answer& answer, bool retry_4xx, sys_seconds now) {
+Result<FinalStatuses> FinalStatuses::Parse(std::string_view text) {
+  FinalStatuses statuses;
+  for (const std::string_view status : CommaList(text)) TOCSIN_TRY(statuses.Add(status));
+  return statuses;
+}
+
+Status FinalStatuses::Add(std::string_view text) {
+  constexpr int64_t kFirst = 300;  // 2xx confirms
+  constexpr int64_t kLast = 599;
+  if (text == "4xx") {
+    all_4xx_ = true;
+    return {};
+  }
+  const std::optional<int64_t> status = Number(text);
+  if (!status || *status < kFirst || *status > kLast) {
+    return FailField(
+        Code::kInvalidArgument, "delivery.final_statuses",
+        "delivery.final_statuses: \"{}\" is no status: it takes 4xx and numbers from {} to {}, with commas "
+        "between them",
+        Shown(text), kFirst, kLast);
+  }
+  statuses_.push_back(static_cast<int>(*status));
+  return {};
+}
+
+bool FinalStatuses::Has(int status) const {
+  if (std::ranges::find(statuses_, status) != statuses_.end()) return true;
+  const bool passing = status == kTimeout || status == kTooEarly || status == kTooMany;
+  return all_4xx_ && status / 100 == 4 && !passing;
+}
+
+Delivered VerdictOf(const Answer& answer, const FinalStatuses& final_statuses, sys_seconds now) {
   const int status = answer.status;
   if (status / 100 == 2) return {};
   Delivered delivered = Retry(fmt::format("the receiver answered {}", status));
   if (!answer.phrase.empty()) delivered.reason += " " + answer.phrase;
   // Not refused for good: a proxy may redirect to an error page while the receiver is down.
   if (status / 100 == 3) delivered.reason += ": redirects are not followed";
-  const bool passing = status == kTimeout || status == kTooEarly || status == kTooMany;
-  if (status / 100 == 4 && !passing && !retry_4xx) delivered.outcome = DeliverOutcome::kRefused;
+  if (final_statuses.Has(status)) delivered.outcome = DeliverOutcome::kRefused;
   if (delivered.outcome != DeliverOutcome::kRetry) return delivered;
   // A delay of 0 leaves the back-off in force: retries without a pause would use up all attempts in a moment.
   if (const auto after = ParseRetryAfter(answer.retry_after, now); after && *after > seconds(0)) {

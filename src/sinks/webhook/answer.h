@@ -8,9 +8,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/beast/http/basic_parser.hpp>
 
+#include "base/result.h"
+#include "net/chunked.h"
 #include "spi/sink.h"
 
 namespace tocsin::webhook {
@@ -35,7 +38,7 @@ class AnswerReader {
   };
   struct Bounds {
     size_t body_bytes = 0;
-    bool keep_body = false;
+    bool keep_body = false;  // otherwise it is read and forgotten
   };
 
   void Begin(Bounds bounds);
@@ -52,6 +55,8 @@ class AnswerReader {
   const std::string& error() const { return error_; }
 
  private:
+  /// Reads the head of an answer.
+  /// Reads the head of an answer.
   class Parser final : public boost::beast::http::basic_parser<false> {
    public:
     explicit Parser(AnswerReader& reader);
@@ -66,17 +71,20 @@ class AnswerReader {
     void on_response_impl(int status, Text phrase, int version, Error& error) override;
     void on_field_impl(boost::beast::http::field name, Text name_text, Text value, Error& error) override;
     void on_header_impl(Error&) override {}
-    void on_body_init_impl(const Length& length, Error& error) override;
-    size_t on_body_impl(Text body, Error& error) override;
-    void on_chunk_header_impl(std::uint64_t, Text, Error&) override {}
-    size_t on_chunk_body_impl(std::uint64_t, Text body, Error& error) override { return on_body_impl(body, error); }
     void on_finish_impl(Error&) override {}
+    // It never gets bytes of a body.
+    void on_body_init_impl(const Length&, Error&) override {}
+    size_t on_body_impl(Text, Error&) override { return 0; }
+    void on_chunk_header_impl(std::uint64_t, Text, Error&) override {}
+    size_t on_chunk_body_impl(std::uint64_t, Text, Error&) override { return 0; }
 
     AnswerReader& reader_;
   };
 
   /// Whether the head of the answer itself, not of an interim one, is complete.
   bool HasStatus() const { return parser_->is_header_done() && answer_.status / 100 != kInterim; }
+  State FeedHead();
+  State FeedBody();
   State Finish(bool whole);
   State Break(std::string_view why);
 
@@ -85,17 +93,35 @@ class AnswerReader {
   Bounds bounds_;
   std::optional<Parser> parser_;
   std::string pending_;    // received, not parsed yet
-  size_t head_bytes_ = 0;  // parsed before the answer's body
-  size_t body_bytes_ = 0;
+  size_t head_bytes_ = 0;  // parsed before the body, interim answers included
+  net::ChunkedDecoder chunks_;
   bool started_ = false;
   Answer answer_;
   std::string error_;
 };
 
-/// The outcome of a job: 2xx confirms. 4xx is refused for good, except 408, 425 and 429, unless `retry_4xx`. Everything
-/// else is tried again, also 3xx, because redirects are not followed; after its Retry-After if it has one,
-/// kRetryDelayMax at most.
-Delivered VerdictOf(const Answer& answer, bool retry_4xx, std::chrono::sys_seconds now);
+/// The statuses by which a receiver refuses a job for good. A value.
+class FinalStatuses {
+ public:
+  /// None.
+  FinalStatuses() = default;
+  /// Such as "410,422,4xx", where 4xx is all of 400 to 499 that do not pass by themselves; may be empty.
+  /// kInvalidArgument names delivery.final_statuses.
+  static Result<FinalStatuses> Parse(std::string_view text);
+
+  bool Has(int status) const;
+
+ private:
+  Status Add(std::string_view text);
+
+  std::vector<int> statuses_;
+  bool all_4xx_ = false;
+};
+
+/// The outcome of a job: 2xx confirms, and a final status refuses for good. Everything else is tried again, also 3xx,
+/// because redirects are not followed, and 404, because an ingress answers it during a deploy; after its Retry-After if
+/// it has one, kRetryDelayMax at most.
+Delivered VerdictOf(const Answer& answer, const FinalStatuses& final_statuses, std::chrono::sys_seconds now);
 
 /// The header Retry-After: seconds, or a date of HTTP ("Sun, 06 Nov 1994 08:49:37 GMT"). Nothing if it is neither;
 /// never below zero.

@@ -51,6 +51,16 @@ TEST_P(AnswerTest, OneInChunks) {
             State::kDone);
   EXPECT_EQ(answer().body, "abcde");
   EXPECT_TRUE(answer().keep_alive);
+  EXPECT_EQ(Feed("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"), State::kDone);
+  EXPECT_EQ(answer().body, "");
+  EXPECT_TRUE(answer().keep_alive);
+}
+
+TEST_P(AnswerTest, ATrailerOverTheBoundEndsIt) {
+  const std::string head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n";
+  EXPECT_EQ(Feed(head + "x: " + std::string(net::ChunkedDecoder::kTrailerBytesMax, 'y')), State::kDone);
+  EXPECT_EQ(answer().status, 200);
+  EXPECT_FALSE(answer().whole);
 }
 
 TEST_P(AnswerTest, OneThatEndsWithTheConnection) {

@@ -4,15 +4,11 @@
 #include <map>
 #include <optional>
 
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
-
 #include "base/text.h"
+#include "sinks/webhook/outcome_list.h"
 
 namespace tocsin::webhook {
 namespace {
-
-namespace json = boost::json;
 
 constexpr size_t kReasonBytesMax = 200;
 
@@ -85,29 +81,21 @@ std::string ReasonText(std::string_view text) {
   return reason;
 }
 
-std::string_view TextOf(const json::object& entry, std::string_view name) {
-  const json::value* value = entry.if_contains({name.data(), name.size()});
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-
-Delivered OutcomeOf(const json::object& entry) {
-  const std::string_view outcome = TextOf(entry, "outcome");
-  const std::string given = ReasonText(TextOf(entry, "reason"));
+Delivered DeliveredOf(const ListedOutcome& listed) {
+  const std::string given = ReasonText(listed.reason);
   const auto reason = [&](std::string_view otherwise) {
     return given.empty() ? std::string(otherwise) : fmt::format("the receiver says: {}", given);
   };
-  if (outcome == "ok") return {};
-  if (outcome == "refuse") {
-    return Refuse(reason("the receiver refused it for good"));
+  if (listed.outcome == "ok") return {};
+  if (listed.outcome == "refuse") {
+    Delivered refused = Refuse(reason("the receiver refused it for good"));
+    refused.quotes = !given.empty();
+    return refused;
   }
-  if (outcome != "retry") return Retry("the receiver's outcome for the job is not ok, retry or refuse");
+  if (listed.outcome != "retry") return Retry("the receiver's outcome for the job is not ok, retry or refuse");
   Delivered retry = Retry(reason("the receiver asked for another try"));
-  const json::value* delay = entry.if_contains("delay_ms");
-  if (delay == nullptr) return retry;
-  boost::system::error_code bad;
-  const auto delay_ms = delay->to_number<int64_t>(bad);
-  if (!bad && delay_ms >= 0) retry.delay = std::min(Millis(delay_ms), kRetryDelayMax);
+  retry.quotes = !given.empty();
+  if (listed.delay_ms.value_or(-1) >= 0) retry.delay = std::min(Millis(*listed.delay_ms), kRetryDelayMax);
   return retry;
 }
 
@@ -119,19 +107,18 @@ class PendingJobs {
   }
 
   /// The job that an entry means: by its delivery token if it names one, else the first with its id.
-  std::optional<size_t> Take(const json::object& entry) {
-    const std::string_view token = TextOf(entry, "token");
-    const std::optional<size_t> found = token.empty() ? OfId(TextOf(entry, "id")) : OfToken(token);
+  std::optional<size_t> Take(const ListedOutcome& entry) {
+    const std::optional<size_t> found = entry.token.empty() ? OfId(entry.id) : OfToken(entry.token);
     if (found) answered_[*found] = true;
     return found;
   }
 
  private:
-  std::optional<size_t> OfId(std::string_view id) const {
-    for (auto at = by_id_.lower_bound(id); at != by_id_.end() && at->first == id; ++at) {
-      if (!answered_[at->second]) return at->second;
-    }
-    return std::nullopt;
+  std::optional<size_t> OfId(std::string_view id) {
+    auto at = by_id_.lower_bound(id);
+    // Erased, so that a long list that repeats an id does not pass them again and again.
+    while (at != by_id_.end() && at->first == id && answered_[at->second]) at = by_id_.erase(at);
+    return at != by_id_.end() && at->first == id ? std::optional(at->second) : std::nullopt;
   }
   std::optional<size_t> OfToken(std::string_view token) {
     for (size_t i = by_token_.size(); i < jobs_.size(); ++i) by_token_.emplace(TokenText(jobs_[i]->token), i);
@@ -145,13 +132,6 @@ class PendingJobs {
   std::multimap<std::string, size_t, std::less<>> by_id_;
   std::map<std::string, size_t, std::less<>> by_token_;  // filled when an entry first names a delivery token
 };
-
-/// Null if the body is something else.
-const json::array* FindList(const json::value& body) {
-  if (!body.is_object()) return nullptr;
-  const json::value* list = body.get_object().if_contains("outcomes");
-  return list != nullptr && list->is_array() ? &list->get_array() : nullptr;
-}
 
 }  // namespace
 
@@ -179,20 +159,14 @@ size_t OutcomesBytesMax(size_t jobs) {
 
 std::vector<Delivered> ReadOutcomes(std::string_view body, std::span<const JobView* const> jobs) {
   if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::vector<Delivered>(jobs.size());
-  boost::system::error_code bad;
-  const json::value parsed = json::parse({body.data(), body.size()}, bad);
-  const json::array* list = bad ? nullptr : FindList(parsed);
-  if (list == nullptr) {
-    return std::vector<Delivered>(jobs.size(),
-                                  Retry("the receiver answered 2xx with a body that is not a list of outcomes"));
-  }
   std::vector<Delivered> outcomes(jobs.size(), Retry("the receiver's list of outcomes lacks the job"));
   PendingJobs pending(jobs);
-  for (const json::value& entry : *list) {
-    if (!entry.is_object()) continue;
-    if (const auto at = pending.Take(entry.get_object())) outcomes[*at] = OutcomeOf(entry.get_object());
-  }
-  return outcomes;
+  const bool is_list = ReadOutcomeList(body, [&](const ListedOutcome& entry) {
+    if (const auto at = pending.Take(entry)) outcomes[*at] = DeliveredOf(entry);
+  });
+  if (is_list) return outcomes;
+  return std::vector<Delivered>(jobs.size(),
+                                Retry("the receiver answered 2xx with a body that is not a list of outcomes"));
 }
 
 }  // namespace tocsin::webhook

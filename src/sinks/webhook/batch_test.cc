@@ -84,6 +84,32 @@ TEST_F(BatchTest, WhatIsNoListRetriesAll) {
   ExpectAllRetried(std::string(100'000, '['));
 }
 
+TEST_F(BatchTest, OnlyOneListIsRead) {
+  ExpectAllRetried(R"({"outcomes":[{"id":"a","outcome":"ok"}],"outcomes":[]})");
+  ExpectAllRetried(R"({"outcomes":1,"outcomes":[{"id":"a","outcome":"ok"}]})");
+  ExpectAllRetried(R"([{"outcomes":[{"id":"a","outcome":"ok"}]}])");
+  ExpectAllRetried(R"({"a":{"outcomes":[{"id":"a","outcome":"ok"}]}})");
+  ExpectAllRetried(R"({"outcomes":[{"id":"a","outcome":"ok"}]} x)");
+  const auto outcomes =
+      Read(R"({"n":{"outcomes":[]},"outcomes":[["id","a"],{"x":{"id":"c"},"id":["a"],"outcome":"ok"},)"
+           R"({"id":7,"\u0069d":"b","outcome":"retry","outcome":"o\u006b","more":[{"id":"a"}]}],"z":[]})");
+  EXPECT_EQ(outcomes[0].outcome, DeliverOutcome::kRetry);
+  EXPECT_EQ(outcomes[1].outcome, DeliverOutcome::kConfirmed);
+  EXPECT_EQ(outcomes[2].outcome, DeliverOutcome::kRetry);
+}
+
+TEST_F(BatchTest, AListThatRepeatsAnIdIsReadQuickly) {
+  for (size_t i = 0; i < 500; ++i) jobs_.push_back(Job("a"));
+  views_.clear();
+  for (const JobView& job : jobs_) views_.push_back(&job);
+  std::string body = R"({"outcomes":[)";
+  while (body.size() < kBatchBytesMax) body += R"({"id":"a","outcome":"ok"},)";
+  const auto began = std::chrono::steady_clock::now();
+  const auto outcomes = Read(body + "{}]}");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(1));
+  EXPECT_EQ(std::ranges::count(outcomes, DeliverOutcome::kConfirmed, &Delivered::outcome), 501);
+}
+
 TEST_F(BatchTest, AJobThatIsNotInTheListIsRetried) {
   const auto outcomes =
       Read(R"({"outcomes":[7,{"id":7},{"id":"x","outcome":"ok"},{"outcome":"ok"},{"id":"b","outcome":"ok"}]})");
@@ -139,6 +165,8 @@ TEST_F(BatchTest, WhatAReceiverAsksForHasBounds) {
       R"({{"outcomes":[{{"id":"a","outcome":"retry","delay_ms":99999999999}},{{"id":"b","outcome":"retry","delay_ms":-1}},)"
       R"({{"id":"c","outcome":"retry","delay_ms":"x","reason":"{}"}}]}})",
       std::string(199, 'r') + "\xc3\xb6rest"));
+  EXPECT_EQ(Read(R"({"outcomes":[{"id":"a","outcome":"retry","delay_ms":1.5e3}]})")[0].delay, Millis(1'500));
+  EXPECT_EQ(Read(R"({"outcomes":[{"id":"a","outcome":"retry","delay_ms":1.5}]})")[0].delay, std::nullopt);
   EXPECT_EQ(outcomes[0].delay, std::chrono::days(1));
   EXPECT_EQ(outcomes[1].delay, std::nullopt);
   EXPECT_EQ(outcomes[2].delay, std::nullopt);

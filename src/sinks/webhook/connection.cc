@@ -47,6 +47,7 @@ void Connection::Send(std::shared_ptr<const Request> request) {
 
 void Connection::Open() {
   stage_ = Stage::kLookup;
+  lookup_by_ = route_.loop.clock().IoNow() + route_.lookup.times().deadline;
   auto found = [self = shared_from_this()](const Result<Addresses>& addresses) { self->Found(addresses); };
   const Target& target = route_.target;
   if (!target.address) return route_.lookup.Ask(target.host, route_.loop, std::move(found));
@@ -163,10 +164,14 @@ void Connection::Finish() {
 }
 
 void Connection::Fail(std::string_view why) {
-  if (stage_ == Stage::kConnect || stage_ == Stage::kHandshake) ++route_.first_address;
+  if (stage_ == Stage::kConnect || stage_ == Stage::kHandshake) {
+    ++route_.first_address;
+    if (!route_.target.address) route_.lookup.Doubt(route_.target.host);
+  }
   busy_ = false;
   sink_.OnEnded(*this, {.answer = {},
                         .error = fmt::format("{}: {}", route_.target.Text(), why),
+                        .unsent = stage_ != Stage::kReady,
                         .stale = served_ && !reader_.started()});
 }
 

@@ -7,6 +7,7 @@
 // has a read under way: anything that the receiver sends unasked, or its close, ends the connection.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -75,6 +76,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     std::optional<Answer> answer;  // empty: `error` says why
     std::string error;
     bool reusable = false;
+    bool unsent = false;   // there was never a connection to send the request on
     bool stale = false;    // lost before the first byte of this answer, after it had served earlier requests
     bool no_file = false;  // the system had no open file left for the socket: nothing was sent
   };
@@ -91,6 +93,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Close();
 
   const Request& request() const { return *request_; }  // while it is busy
+  /// Of the request, or of the look-up of the name if that is earlier. While it is busy.
+  TimePoint deadline() const {
+    return stage_ == Stage::kLookup ? std::min(lookup_by_, request_->deadline) : request_->deadline;
+  }
   std::shared_ptr<const Request> TakeRequest() { return std::move(request_); }
   /// For the connection that replaces this one, which is closed next.
   net::Places::Place TakeSocketPlace() { return std::move(socket_place_); }
@@ -98,6 +104,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   // Kept by the sink.
   size_t place = 0;  // in its list
+  TimePoint made_at{};
   TimePoint idle_since{};
 
  private:
@@ -126,6 +133,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   std::optional<boost::asio::ssl::stream<Socket&>> tls_;
   Stage stage_ = Stage::kNew;
+  TimePoint lookup_by_{};
   std::vector<Tcp::endpoint> endpoints_;
   std::shared_ptr<const Request> request_;
   AnswerReader reader_;

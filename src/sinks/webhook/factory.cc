@@ -48,8 +48,19 @@ Result<Target> Factory::TargetOf(const Topic& topic) const {
   return target;
 }
 
-Result<std::unique_ptr<const Signer>> Factory::SignerOf(std::string_view name) const {
+Result<FinalStatuses> Factory::FinalStatusesOf(const Topic& topic) {
+  if (topic.delivery.Flag("retry_4xx")) return FinalStatuses();
+  return FinalStatuses::Parse(topic.delivery.Text("final_statuses"));
+}
+
+Result<std::unique_ptr<const Signer>> Factory::SignerOf(const Topic& topic) const {
+  const std::string_view name = topic.delivery.Text("secret");
   if (name.empty()) return nullptr;
+  TOCSIN_TRY(options_.owners.Check(Owned::kSecret, name, topic.name, "delivery.secret"));
+  return LoadSigner(name);
+}
+
+Result<std::unique_ptr<const Signer>> Factory::LoadSigner(std::string_view name) const {
   auto secret = options_.find_secret(name);
   if (!secret) {
     return FailField(Code::kInvalidArgument, "delivery.secret", "delivery.secret: {}", secret.error().message);
@@ -60,23 +71,24 @@ Result<std::unique_ptr<const Signer>> Factory::SignerOf(std::string_view name) c
 
 Status Factory::Check(const Topic& topic) const {
   TOCSIN_ASSIGN(const Target target, TargetOf(topic));
-  TOCSIN_TRY(SignerOf(topic.delivery.Text("secret")));
+  TOCSIN_TRY(FinalStatuses::Parse(topic.delivery.Text("final_statuses")));
+  TOCSIN_TRY(SignerOf(topic));
   TOCSIN_TRY(TlsContextFor(target));
   return {};
 }
 
 Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
   TOCSIN_ASSIGN(Target target, TargetOf(topic));
-  const std::string secret(topic.delivery.Text("secret"));
-  TOCSIN_ASSIGN(auto signer, SignerOf(secret));
+  TOCSIN_ASSIGN(auto signer, SignerOf(topic));
   TOCSIN_ASSIGN(ssl::context* const tls, TlsContextFor(target));
   const auto own_loop = std::ranges::find(options_.loops, &loop);
   TOCSIN_CHECK(own_loop != options_.loops.end());
   const Delivery& delivery = topic.delivery;
-  const SinkSettings settings{.in_flight = delivery.Number("in_flight"),
-                              .batch = delivery.Number("batch"),
-                              .timeout = Millis(delivery.Number("timeout_ms")),
-                              .retry_4xx = delivery.Flag("retry_4xx")};
+  SinkSettings settings{.in_flight = delivery.Number("in_flight"),
+                        .batch = delivery.Number("batch"),
+                        .timeout = Millis(delivery.Number("timeout_ms")),
+                        .final_statuses = {}};
+  TOCSIN_ASSIGN(settings.final_statuses, FinalStatusesOf(topic));
   MessageWriter writer(target, topic.name, "tocsin/" + options_.version, std::move(signer));
   Route route{.loop = **own_loop,
               .target = std::move(target),
@@ -85,8 +97,11 @@ Result<std::unique_ptr<Sink>> Factory::Open(const Topic& topic, Loop& loop) {
               .tls = tls,
               .places = places_};
   ReadSigner read_signer;
-  if (!secret.empty()) read_signer = [this, secret] { return SignerOf(secret); };
-  return std::make_unique<WebhookSink>(std::move(route), std::move(writer), settings, std::move(read_signer));
+  if (const std::string secret(delivery.Text("secret")); !secret.empty()) {
+    read_signer = [this, secret] { return LoadSigner(secret); };
+  }
+  return std::make_unique<WebhookSink>(std::move(route), std::move(writer), std::move(settings),
+                                       std::move(read_signer));
 }
 
 }  // namespace tocsin::webhook

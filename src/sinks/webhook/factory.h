@@ -10,9 +10,11 @@
 
 #include <boost/asio/ssl/context.hpp>
 
+#include "model/owners.h"
 #include "net/asio_loop.h"
 #include "net/places.h"
 #include "sinks/webhook/address_guard.h"
+#include "sinks/webhook/answer.h"
 #include "sinks/webhook/lookup.h"
 #include "sinks/webhook/signer.h"
 #include "sinks/webhook/target.h"
@@ -26,9 +28,11 @@ struct Options {
   std::string version;  // the server's, for the header "user-agent"
   /// A secret by its name. Its errors say the name, and how to make the secret known.
   std::function<Result<std::string>(std::string_view name)> find_secret;
+  Owners owners;  // of secrets
   /// Those that sinks are opened on, for their sockets. They outlive the factory.
   std::vector<net::AsioLoop*> loops;
   NameLookup::Find find_addresses = NameLookup::FindBySystem;
+  NameLookup::Times lookup_times;
   size_t connections_max = 10'000;  // to all receivers together
 };
 
@@ -43,11 +47,15 @@ class Factory final : public SinkFactory {
 
  private:
   explicit Factory(Options options)
-      : options_(std::move(options)), places_(options_.connections_max), lookup_(options_.find_addresses) {}
+      : options_(std::move(options)),
+        places_(options_.connections_max),
+        lookup_(options_.find_addresses, options_.lookup_times) {}
 
   Result<Target> TargetOf(const Topic& topic) const;
-  /// Null without a name.
-  Result<std::unique_ptr<const Signer>> SignerOf(std::string_view name) const;
+  static Result<FinalStatuses> FinalStatusesOf(const Topic& topic);
+  /// Null if the topic names no secret. kForbidden if it may not use the one that it names.
+  Result<std::unique_ptr<const Signer>> SignerOf(const Topic& topic) const;
+  Result<std::unique_ptr<const Signer>> LoadSigner(std::string_view secret) const;
   /// Null if the target needs none.
   Result<boost::asio::ssl::context*> TlsContextFor(const Target& target) const;
 

@@ -11,6 +11,7 @@ namespace tocsin::webhook {
 namespace {
 
 constexpr auto kIdleMax = std::chrono::seconds(30);
+constexpr auto kAgeMax = std::chrono::seconds(60);     // then another connection looks the name up again
 constexpr auto kCloseTime = std::chrono::seconds(2);   // for requests under way when the sink is closed
 constexpr auto kSecretAge = std::chrono::seconds(10);  // how long a replaced secret is still used
 constexpr auto kPlaceAgainAfter = std::chrono::milliseconds(100);
@@ -36,7 +37,7 @@ std::vector<const JobView*> JobsOf(const Request& request) {
 WebhookSink::WebhookSink(Route route, MessageWriter writer, SinkSettings settings, ReadSigner read_signer)
     : route_(std::move(route)),
       writer_(std::move(writer)),
-      settings_(settings),
+      settings_(std::move(settings)),
       read_signer_(std::move(read_signer)),
       renew_signer_at_(Now() + kSecretAge),
       timer_(route_.loop.io()) {}
@@ -66,6 +67,7 @@ void WebhookSink::Pump() {
     }
     ++busy_;
     connection->Send(NextRequest());
+    SetAlarm(connection->deadline());
   }
 }
 
@@ -74,7 +76,6 @@ std::shared_ptr<const Request> WebhookSink::NextRequest() {
   Request& request = *made;
   RenewSigner();
   request.deadline = Now() + settings_.timeout;
-  SetAlarm(request.deadline);
   request.head.reserve(kHeadBytes);
   request.batched = settings_.batch > 1;
   size_t bytes = 0;
@@ -114,6 +115,7 @@ std::shared_ptr<Connection> WebhookSink::TakeIdle() {
 std::shared_ptr<Connection> WebhookSink::AddConnection(net::Places::Place place) {
   auto connection = std::make_shared<Connection>(route_, *this, std::move(place));
   connection->place = connections_.size();
+  connection->made_at = Now();
   connections_.push_back(connection);
   return connection;
 }
@@ -158,7 +160,8 @@ void WebhookSink::OnEnded(Connection& connection, const Connection::Ending& endi
     return PutBack(*request);
   }
   std::vector<Delivered> outcomes = OutcomesOf(*request, ending);
-  if (ending.reusable && !closing_ && !route_.places.scarce()) {
+  const bool old = connection.made_at + kAgeMax <= Now() && !route_.target.address;
+  if (ending.reusable && !old && !closing_ && !route_.places.scarce()) {
     connection.idle_since = Now();
     idle_.push_back(kept);
     SetAlarm(connection.idle_since + kIdleMax);
@@ -185,14 +188,18 @@ void WebhookSink::SendAgain(const Request& request, net::Places::Place place) {
   auto again = std::make_shared<Request>(request);
   again->again = true;
   ++busy_;
-  AddConnection(std::move(place))->Send(std::move(again));
+  const std::shared_ptr<Connection> connection = AddConnection(std::move(place));
+  connection->Send(std::move(again));
+  SetAlarm(connection->deadline());
 }
 
 std::vector<Delivered> WebhookSink::OutcomesOf(const Request& request, const Connection::Ending& ending) const {
   const size_t count = request.items.size();
-  if (!ending.answer) return std::vector<Delivered>(count, Retry(ending.error));
+  // One that is sent a second time may have arrived the first time.
+  const bool unsent = ending.unsent && !request.again;
+  if (!ending.answer) return std::vector<Delivered>(count, unsent ? Unsent(ending.error) : Retry(ending.error));
   const std::chrono::sys_seconds now{std::chrono::seconds(WallSeconds())};
-  const Delivered verdict = VerdictOf(*ending.answer, settings_.retry_4xx, now);
+  const Delivered verdict = VerdictOf(*ending.answer, settings_.final_statuses, now);
   if (!request.batched || verdict.outcome != DeliverOutcome::kConfirmed) {
     return std::vector<Delivered>(count, verdict);
   }
@@ -242,7 +249,7 @@ void WebhookSink::Expire() {
 
   TimePoint next = idle_.empty() ? TimePoint::max() : idle_.front()->idle_since + kIdleMax;
   for (const auto& connection : connections_) {
-    if (connection->busy()) next = std::min(next, std::min(connection->request().deadline, close_by_));
+    if (connection->busy()) next = std::min(next, std::min(connection->deadline(), close_by_));
   }
   if (next != TimePoint::max()) SetAlarm(next);
 }
@@ -250,11 +257,11 @@ void WebhookSink::Expire() {
 void WebhookSink::ExpireBusy(TimePoint now) {
   std::vector<std::shared_ptr<Connection>> late;
   for (const auto& connection : connections_) {
-    if (connection->busy() && std::min(connection->request().deadline, close_by_) <= now) late.push_back(connection);
+    if (connection->busy() && std::min(connection->deadline(), close_by_) <= now) late.push_back(connection);
   }
   for (const auto& connection : late) {
     if (!connection->busy()) continue;
-    connection->request().deadline <= now ? connection->Expire() : connection->Abandon(kStopped);
+    connection->deadline() <= now ? connection->Expire() : connection->Abandon(kStopped);
   }
 }
 

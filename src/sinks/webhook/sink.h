@@ -27,7 +27,7 @@ struct SinkSettings {
   size_t in_flight = 1;
   size_t batch = 1;
   Millis timeout{0};
-  bool retry_4xx = false;
+  FinalStatuses final_statuses;
 };
 
 /// The signer with the secret as it is now.

@@ -178,6 +178,7 @@ TEST(WebhookSinkTest, AFreshConnectionThatDiesMeansRetry) {
   Sink& sink = site.Open(WebhookTopic(UrlOf(receiver)));
   const Delivered delivered = site.Send(sink);
   EXPECT_EQ(delivered.outcome, DeliverOutcome::kRetry);
+  EXPECT_FALSE(delivered.unsent) << "it may have it";
   EXPECT_THAT(delivered.reason, HasSubstr("closed the connection without an answer"));
   EXPECT_EQ(receiver.received().size(), 1);
 }
@@ -210,8 +211,8 @@ TEST(WebhookSinkTest, AReceiverThatTalksUnaskedIsLeft) {
 TEST(WebhookSinkTest, EachStatusHasItsOutcome) {
   Receiver receiver([](const Received&) { return Reply{.status = 404}; });
   SinkSite site;
-  Sink& strict = site.Open(WebhookTopic(UrlOf(receiver)));
-  Sink& lenient = site.Open(WebhookTopic(UrlOf(receiver), {{"retry_4xx", "true"}}));
+  Sink& strict = site.Open(WebhookTopic(UrlOf(receiver), {{"final_statuses", "410,404"}}));
+  Sink& lenient = site.Open(WebhookTopic(UrlOf(receiver)));
   EXPECT_EQ(site.Send(strict).outcome, DeliverOutcome::kRefused);
   EXPECT_EQ(site.outcomes().back()->reason, "the receiver answered 404 Said So");
   EXPECT_EQ(site.Send(lenient).outcome, DeliverOutcome::kRetry);
@@ -221,7 +222,11 @@ TEST(WebhookSinkTest, EachStatusHasItsOutcome) {
   receiver.Answer(Reply{.status = 429, .fields = "Retry-After: 9\r\n"});
   EXPECT_EQ(site.Send(strict).outcome, DeliverOutcome::kRetry);
   EXPECT_EQ(site.outcomes().back()->delay, Millis(9'000));
-  EXPECT_EQ(receiver.received().size(), 4);
+  receiver.Answer(Reply{.status = 410});
+  EXPECT_EQ(site.Send(lenient).outcome, DeliverOutcome::kRefused);
+  Sink& never = site.Open(WebhookTopic(UrlOf(receiver), {{"retry_4xx", "true"}}));
+  EXPECT_EQ(site.Send(never).outcome, DeliverOutcome::kRetry);
+  EXPECT_EQ(receiver.received().size(), 6);
 }
 
 TEST(WebhookSinkTest, ALongAnswerIsNotReadToItsEnd) {
@@ -281,7 +286,10 @@ TEST(WebhookSinkTest, NobodyThereMeansRetryAtOnce) {
   Sink& sink = site.Open(WebhookTopic(UrlOf(receiver), {{"timeout_ms", "600000"}}));
   site.Deliver(sink, std::vector<JobView>(500, Job()));
   site.UntilAnswered();
-  for (const auto& delivered : site.outcomes()) EXPECT_THAT(delivered->reason, HasSubstr("Connection refused"));
+  for (const auto& delivered : site.outcomes()) {
+    EXPECT_THAT(delivered->reason, HasSubstr("Connection refused"));
+    EXPECT_TRUE(delivered->unsent) << "it costs no attempt";
+  }
 }
 
 TEST(WebhookSinkTest, ANameThatTakesLongKeepsNoOtherWaiting) {
@@ -427,6 +435,21 @@ TEST(WebhooksTest, WhatCannotWorkIsSaidWithItsField) {
   EXPECT_EQ(field(WebhookTopic("http://10.0.0.1/")), "delivery.url");
   EXPECT_EQ(field(WebhookTopic("gopher://h/")), "delivery.url");
   EXPECT_EQ(field(WebhookTopic("http://h/", {{"secret", "order"}})), "delivery.secret");
+  EXPECT_EQ(field(WebhookTopic("http://h/", {{"final_statuses", "gone"}})), "delivery.final_statuses");
+}
+
+TEST(WebhooksTest, ASecretThatBelongsToOtherTopicsCannotBeUsed) {
+  Options options = SinkSite::LoopbackAllowed();
+  options.owners = Owners::Parse("secret:orders=shop-").value();
+  SinkSite site(options);
+  Topic topic = WebhookTopic("http://127.0.0.1/", {{"secret", "orders"}});
+  const Status refused = site.factory().Check(topic);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kForbidden);
+  EXPECT_EQ(refused.error().field, "delivery.secret");
+  EXPECT_FALSE(site.factory().Open(topic, site.loop())) << "nor if it was set before the rule";
+  topic.name = "shop-orders";
+  EXPECT_TRUE(site.factory().Check(topic));
 }
 
 TEST(WebhooksTest, OptionsThatCannotWorkAreSaidAtTheStart) {

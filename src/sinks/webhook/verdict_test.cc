@@ -11,8 +11,9 @@ using std::chrono::sys_seconds;
 
 constexpr sys_seconds kNow{seconds(784'111'777)};  // Sun, 06 Nov 1994 08:49:37 GMT
 
-Delivered Verdict(int status, const std::string& retry_after = "", bool retry_4xx = false) {
-  return VerdictOf({.status = status, .phrase = "Said So", .retry_after = retry_after, .body = {}}, retry_4xx, kNow);
+Delivered Verdict(int status, const std::string& retry_after = "", std::string_view final_statuses = "410") {
+  return VerdictOf({.status = status, .phrase = "Said So", .retry_after = retry_after, .body = {}},
+                   FinalStatuses::Parse(final_statuses).value(), kNow);
 }
 
 TEST(VerdictTest, EachStatusHasItsOutcome) {
@@ -20,19 +21,38 @@ TEST(VerdictTest, EachStatusHasItsOutcome) {
   for (const int status : {408, 425, 429, 500, 502, 503, 504, 599, 600, 999, 0}) {
     EXPECT_EQ(Verdict(status).outcome, DeliverOutcome::kRetry) << status;
   }
-  for (const int status : {400, 401, 403, 404, 410, 422, 499}) {
-    EXPECT_EQ(Verdict(status).outcome, DeliverOutcome::kRefused) << status;
-    EXPECT_EQ(Verdict(status, "", true).outcome, DeliverOutcome::kRetry) << status;
+  // An ingress answers 404 or 403 while a deploy is under way.
+  for (const int status : {400, 401, 403, 404, 422, 499}) {
+    EXPECT_EQ(Verdict(status).outcome, DeliverOutcome::kRetry) << status;
+    EXPECT_EQ(Verdict(status, "", "4xx").outcome, DeliverOutcome::kRefused) << status;
   }
+  EXPECT_EQ(Verdict(410).outcome, DeliverOutcome::kRefused);
+  EXPECT_EQ(Verdict(410, "", "").outcome, DeliverOutcome::kRetry) << "nothing is final";
   for (const int status : {300, 301, 302, 304, 307, 308}) {
     EXPECT_EQ(Verdict(status).outcome, DeliverOutcome::kRetry) << status;
     EXPECT_THAT(Verdict(status).reason, testing::HasSubstr("redirects are not followed"));
   }
 }
 
+TEST(VerdictTest, WhatTheTopicNamesIsFinal) {
+  for (const int status : {301, 422, 501}) {
+    EXPECT_EQ(Verdict(status, "", "301, 422 ,501").outcome, DeliverOutcome::kRefused) << status;
+  }
+  EXPECT_EQ(Verdict(410, "", "422").outcome, DeliverOutcome::kRetry) << "the topic did not name it";
+  for (const int status : {408, 425, 429}) {
+    EXPECT_EQ(Verdict(status, "", "4xx").outcome, DeliverOutcome::kRetry) << "it passes by itself: " << status;
+    EXPECT_EQ(Verdict(status, "", "4xx,408,425,429").outcome, DeliverOutcome::kRefused) << status;
+  }
+  for (const char* text : {"5xx", "200", "600", "-410", "410;422", "410,,422", "4 10", ","}) {
+    const auto parsed = FinalStatuses::Parse(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().field, "delivery.final_statuses");
+  }
+}
+
 TEST(VerdictTest, TheReasonIsWhatTheReceiverSaid) {
   EXPECT_EQ(Verdict(410).reason, "the receiver answered 410 Said So");
-  EXPECT_EQ(VerdictOf({.status = 500}, false, kNow).reason, "the receiver answered 500");
+  EXPECT_EQ(VerdictOf({.status = 500}, {}, kNow).reason, "the receiver answered 500");
   EXPECT_EQ(Verdict(200).reason, "");
 }
 
@@ -43,8 +63,8 @@ TEST(VerdictTest, RetryAfterIsHeardWithEveryAnswerThatIsTriedAgain) {
     EXPECT_EQ(Verdict(status, "soon").delay, std::nullopt) << status;
     EXPECT_EQ(Verdict(status).delay, std::nullopt) << status;
   }
-  EXPECT_EQ(Verdict(404, "7", true).delay, Millis(7'000));
-  for (const int status : {200, 202, 404, 410}) EXPECT_EQ(Verdict(status, "7").delay, std::nullopt) << status;
+  EXPECT_EQ(Verdict(404, "7").delay, Millis(7'000));
+  for (const int status : {200, 202, 410}) EXPECT_EQ(Verdict(status, "7").delay, std::nullopt) << status;
 }
 
 TEST(VerdictTest, AtOnceIsLeftToTheBackOff) {

@@ -20,6 +20,10 @@ std::shared_ptr<const JobBatch> Owned(JobView view) {
 }  // namespace
 
 MemoryStore::Job* MemoryStore::TopicJobs::Find(const JobRef& ref) {
+  if (ref.uid != 0) {
+    const auto found = jobs.find(ref.uid);
+    return found == jobs.end() ? nullptr : &found->second;
+  }
   if (const auto uid = ParseUid(ref.id)) {
     if (const auto found = jobs.find(*uid); found != jobs.end()) return &found->second;
   }
@@ -42,33 +46,42 @@ bool MemoryStore::TopicJobs::HasReady(Moment now) const {
 }
 
 void MemoryStore::TopicJobs::Erase(const Job& job) {
+  counts.worst.Forget(job.uid);
   const JobView& texts = job.Texts();
   if (!texts.own_id.empty()) by_id.erase({std::string(texts.key), std::string(texts.own_id)});
   jobs.erase(Uid{job.uid});
 }
 
 void MemoryStore::TopicJobs::Finish(Job& job, State state, Moment now) {
+  counts.worst.Forget(job.uid);
   if (topic.retention <= Millis(0)) return Erase(job);
+  if (state == State::kDone) job.last_attempt = job.leased;
   job.state = state;
+  job.ended = now.steady;
   job.forget_at = now.steady + topic.retention;
 }
 
 /// An attempt has failed.
 void MemoryStore::TopicJobs::Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now) {
-  if (job.attempts + 1 >= job.max_attempts) return Bury(job, std::move(reason));
+  if (job.attempts + 1 >= job.max_attempts) return Bury(job, std::move(reason), now);
   ++job.attempts;
+  job.last_attempt = job.leased;
   job.reason = std::move(reason);
   job.state = State::kScheduled;
   job.timeline = Timeline::kSteady;
   job.due = now.steady + delay.value_or(BackOff(topic, job.attempts, job.uid));
+  counts.worst.Take({job.attempts, job.uid, now.steady, job.due + topic.lease}, false);
 }
 
 /// An attempt has failed, and it was the last.
-void MemoryStore::TopicJobs::Bury(Job& job, std::string reason) {
+void MemoryStore::TopicJobs::Bury(Job& job, std::string reason, Moment now) {
   ++job.attempts;
+  job.last_attempt = job.leased;
+  job.ended = now.steady;
   job.reason = std::move(reason);
   job.state = State::kDead;
   ++counts.died;
+  counts.worst.Take({job.attempts, job.uid, now.steady, now.steady + topic.lease}, true);
 }
 
 template <class T>
@@ -135,6 +148,17 @@ Submitted MemoryStore::SubmitOne(TopicJobs& held, const NewJob& asked, Moment no
   if (job.trigger == Trigger::kCount) job.due = kNever;
   if (job.trigger != Trigger::kTime) job.count_left = asked.count != 0 ? asked.count : held.topic.count_limit;
   job.max_attempts = asked.max_attempts != 0 ? asked.max_attempts : held.topic.max_attempts;
+  if (asked.restored) {
+    const auto steady = [&](Time utc) { return utc == Time{} ? utc : utc - (now.utc - now.steady); };
+    const Restored& past = *asked.restored;
+    if (job.timeline == Timeline::kUtc) job.due = asked.due;
+    if (past.dead) job.state = State::kDead;
+    job.attempts = past.attempts;
+    job.reason = past.reason;
+    job.restored_created = past.created;
+    job.last_attempt = steady(past.last_attempt);
+    if (past.dead) job.ended = past.died == Time{} ? now.steady : steady(past.died);
+  }
 
   const auto answer = [&](SubmitOutcome outcome, const Job& of) {
     return Submitted{outcome, of.uid, ShowAsUtc(of.due, of.timeline, now)};
@@ -166,7 +190,7 @@ Submitted MemoryStore::SubmitOne(TopicJobs& held, const NewJob& asked, Moment no
   return answer(SubmitOutcome::kAccepted, held.jobs[uid] = std::move(job));
 }
 
-void MemoryStore::Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
+void MemoryStore::Claim(std::string_view topic, JobMax max, Millis lease, Moment now, Done<JobBatch> done) {
   TopicJobs* held = FindTopic(topic);
   if (held == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<Job*> ready;
@@ -188,21 +212,25 @@ void MemoryStore::Claim(std::string_view topic, ClaimMax max, Millis lease, Mome
     job->fired = true;
     job->fence = ++fence_;
     job->lease_deadline = now.steady + (lease > Millis(0) ? lease : held->topic.lease);
+    job->leased = now.steady;
+    job->extensions = 0;
+    job->holder = max.holder.substr(0, kHolderBytesMax);
     ++held->counts.delivered;
   }
   held->reported = held->reported && held->HasReady(now);
-  JobBatch batch = Show({ready.begin(), ready.end()}, now, true);
+  JobBatch batch = Show({ready.begin(), ready.end()}, now);
+  for (size_t i = 0; i < ready.size(); ++i) batch.jobs[i].token = {ready[i]->slot, ready[i]->uid, ready[i]->fence};
   batch.more = more;
   batch.no_room = no_room;
   Answer<JobBatch>(std::move(done), std::move(batch));
 }
 
-size_t MemoryStore::FitInto(ClaimRoom* room, const std::vector<Job*>& jobs) {
-  if (room == nullptr) return jobs.size();
+size_t MemoryStore::FitInto(JobRoom* room, const std::vector<Job*>& jobs) {
   size_t bytes = 0;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    bytes += jobs[i]->Bytes();
-    if (!room->Reach(i + 1, bytes)) return i;
+    if (bytes >= kClaimBytes) return i;
+    bytes += jobs[i]->CopyBytes();
+    if (room != nullptr && !room->Reach(i + 1, bytes)) return i;
   }
   return jobs.size();
 }
@@ -232,14 +260,19 @@ SettleOutcome MemoryStore::SettleOne(TopicJobs& held, const Settlement& settleme
       held.Retry(job, settlement.delay, std::string(settlement.reason), now);
       return job.state == State::kDead ? SettleOutcome::kDead : SettleOutcome::kOk;
     case SettleKind::kExtend:
+      ++job.extensions;
       job.lease_deadline = now.steady + (settlement.lease > Millis(0) ? settlement.lease : held.topic.lease);
       return SettleOutcome::kOk;
     case SettleKind::kRelease:
       job.state = State::kScheduled;
+      if (settlement.delay) {
+        job.timeline = Timeline::kSteady;
+        job.due = now.steady + *settlement.delay;
+      }
       return SettleOutcome::kOk;
     case SettleKind::kBury:
       ++held.counts.nacked;
-      held.Bury(job, std::string(settlement.reason));
+      held.Bury(job, std::string(settlement.reason), now);
       return SettleOutcome::kDead;
   }
   return SettleOutcome::kStale;
@@ -267,9 +300,11 @@ bool MemoryStore::NewPayload(const TopicJobs& held, Job& job, std::string_view p
 Amended MemoryStore::AmendOne(TopicJobs& held, const Amendment& amendment, Moment now) {
   Job* job = held.Find(amendment.job);
   if (job == nullptr) return {AmendOutcome::kUnknown, {}};
-  if (job->state == State::kLeased) return {AmendOutcome::kInFlight, {}};
-  if (job->state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
-  if (job->state != State::kScheduled) return {AmendOutcome::kFinished, {}};
+  if (const auto outcome = UnchangedOutcome(amendment.kind, job->state)) return {*outcome, {}};
+  const Time due = ShowAsUtc(job->due, job->timeline, now);
+  if (amendment.seen && !IsAs(*amendment.seen, job->state, job->ShownAttempt(), due, job->timeline)) {
+    return {AmendOutcome::kChanged, {}};
+  }
   switch (amendment.kind) {
     case AmendKind::kCancel:
       ++held.counts.cancelled;
@@ -288,6 +323,19 @@ Amended MemoryStore::AmendOne(TopicJobs& held, const Amendment& amendment, Momen
       job->fired = true;
       job->timeline = Timeline::kSteady;
       job->due = now.steady;
+      return {AmendOutcome::kDone, now.utc};
+    case AmendKind::kRedrive:
+      held.Redrive(*job, now);
+      return {AmendOutcome::kDone, now.utc};
+    case AmendKind::kRemove:
+      held.Purge(*job);
+      return {AmendOutcome::kDone, {}};
+    case AmendKind::kAttempts:
+      job->max_attempts = amendment.max_attempts;
+      return {AmendOutcome::kDone, {}};
+    case AmendKind::kRevoke:
+      ++held.counts.expired;
+      held.Retry(*job, Millis(0), std::string(kRevokedReason), now);
       return {AmendOutcome::kDone, now.utc};
   }
   return {AmendOutcome::kUnknown, {}};
@@ -316,32 +364,61 @@ Counted MemoryStore::CountOne(TopicJobs& held, const CountEvent& event, Moment n
   return {CountOutcome::kFired, 0};
 }
 
-void MemoryStore::Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
+void MemoryStore::Find(std::string_view topic, std::span<const JobRef> jobs, JobRoom* room, Moment now,
+                       Done<JobBatch> done) {
   TopicJobs* held = FindTopic(topic);
   if (held == nullptr) return Answer<JobBatch>(std::move(done), NoSuchTopic(topic));
   std::vector<const Job*> found;
-  for (const JobRef& ref : jobs) found.push_back(held->Find(ref));
-  Answer<JobBatch>(std::move(done), Show(found, now, false));
+  size_t bytes = 0;
+  for (const JobRef& ref : jobs) {
+    found.push_back(held->Find(ref));
+    bytes += found.back() == nullptr ? 0 : found.back()->CopyBytes();
+  }
+  const bool no_room = room != nullptr && !room->Reach(found.size(), bytes);
+  JobBatch batch = no_room ? JobBatch() : Show(found, now);
+  batch.no_room = no_room;
+  Answer<JobBatch>(std::move(done), std::move(batch));
 }
 
-void MemoryStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+void MemoryStore::List(std::string_view topic, const Selector& what, std::string_view cursor, JobMax max, Moment now,
                        Done<Page> done) {
   TopicJobs* held = FindTopic(topic);
   if (held == nullptr) return Answer<Page>(std::move(done), NoSuchTopic(topic));
   const auto after = cursor.empty() ? Uid{0} : ParseUid(cursor);
   if (!after) return Answer<Page>(std::move(done), FailField(Code::kInvalidArgument, "cursor", "cursor is not one"));
   std::vector<const Job*> found;
+  size_t bytes = 0;
+  bool cramped = false;
   Page page;
   for (auto at = held->jobs.upper_bound(*after); at != held->jobs.end(); ++at) {
-    if (at->second.state != state) continue;
-    if (found.size() == limit) {
-      page.cursor = UidText(found.back()->uid);
+    const Job& job = at->second;
+    ++page.looked;
+    if (!Matches(what, View(job, now), now.utc)) continue;
+    bytes += job.CopyBytes();
+    cramped = found.size() < max.jobs && max.room != nullptr && !max.room->Reach(found.size() + 1, bytes);
+    if (cramped || found.size() == max.jobs) {
+      page.cursor = found.empty() ? std::string(cursor) : UidText(found.back()->uid);
       break;
     }
-    found.push_back(&at->second);
+    found.push_back(&job);
   }
-  page.jobs = Show(found, now, false);
+  page.jobs = Show(found, now);
+  page.jobs.no_room = cramped && found.empty();
   Answer<Page>(std::move(done), std::move(page));
+}
+
+void MemoryStore::TopicJobs::Redrive(Job& job, Moment now) {
+  ++counts.redriven;
+  counts.worst.Forget(job.uid);
+  job.state = State::kScheduled;
+  job.attempts = 0;
+  job.timeline = Timeline::kSteady;
+  job.due = now.steady;
+}
+
+void MemoryStore::TopicJobs::Purge(const Job& job) {
+  if (job.Live()) ++counts.purged;
+  Erase(job);
 }
 
 void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
@@ -364,18 +441,29 @@ void MemoryStore::Sweep(std::string_view topic, SweepKind kind, std::string_view
   }
   swept.changed = found.size();
   for (Job* job : found) {
-    if (kind == SweepKind::kRedrive) {
-      ++held->counts.redriven;
-      job->state = State::kScheduled;
-      job->attempts = 0;
-      job->timeline = Timeline::kSteady;
-      job->due = now.steady;
-    } else {
-      if (job->state != State::kDone && job->state != State::kCancelled) ++held->counts.purged;
-      held->Erase(*job);
-    }
+    kind == SweepKind::kRedrive ? held->Redrive(*job, now) : held->Purge(*job);
   }
   Answer<Swept>(std::move(done), std::move(swept));
+}
+
+void MemoryStore::Load(std::string_view topic, const LoadSpan& span, Moment now, Done<LoadCounts> done) {
+  if (!topic.empty() && FindTopic(topic) == nullptr) return Answer<LoadCounts>(std::move(done), NoSuchTopic(topic));
+  LoadCounts counts{.jobs = std::vector<uint64_t>(span.steps)};
+  for (const auto& [name, held] : topics_) {
+    if (topic.empty() || name == topic) LoadOne(held, span, now, counts);
+  }
+  Answer<LoadCounts>(std::move(done), std::move(counts));
+}
+
+void MemoryStore::LoadOne(const TopicJobs& held, const LoadSpan& span, Moment now, LoadCounts& counts) {
+  for (const auto& [uid, job] : held.jobs) {
+    const Time due = ShowAsUtc(job.due, job.timeline, now);
+    if (job.Ready(now)) {
+      ++counts.due;
+    } else if (job.state == State::kScheduled && due >= span.from && due < span.To()) {
+      ++counts.jobs[static_cast<size_t>((due - span.from) / span.step)];
+    }
+  }
 }
 
 void MemoryStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
@@ -428,25 +516,33 @@ void MemoryStore::Reopen() {
   }
 }
 
-JobBatch MemoryStore::Show(const std::vector<const Job*>& jobs, Moment now, bool delivered) {
-  JobBatch batch;
-  for (const Job* job : jobs) {
-    JobView view;
-    if (job != nullptr) {
-      view = job->Texts();
-      view.uid = job->uid;
-      view.state = job->state;
-      view.due = ShowAsUtc(job->due, job->timeline, now);
-      view.trigger = job->trigger;
-      view.count_left = job->count_left;
-      view.attempt = job->attempts + (delivered ? 1 : 0);
-      view.max_attempts = job->max_attempts;
-      view.reason = job->reason;
-      if (delivered) view.token = {job->slot, job->uid, job->fence};
-      if (job->state == State::kLeased) view.lease_deadline = ShowAsUtc(job->lease_deadline, Timeline::kSteady, now);
-    }
-    Append(batch, std::move(view));
+JobView MemoryStore::View(const Job& job, Moment now) {
+  const auto show = [now](Time time) { return time == Time{} ? time : ShowAsUtc(time, Timeline::kSteady, now); };
+  JobView view = job.Texts();
+  view.uid = job.uid;
+  view.state = job.state;
+  view.due = ShowAsUtc(job.due, job.timeline, now);
+  view.trigger = job.trigger;
+  view.count_left = job.count_left;
+  view.attempt = job.ShownAttempt();
+  view.max_attempts = job.max_attempts;
+  view.reason = job.reason;
+  view.created = job.restored_created == Time{} ? show(CreatedAt(job.uid)) : job.restored_created;
+  view.last_attempt = show(job.state == State::kLeased ? job.leased : job.last_attempt);
+  if (job.state == State::kDead) view.died = show(job.ended);
+  if (!job.Live()) view.finished = show(job.ended);
+  if (job.state == State::kLeased) {
+    view.lease_deadline = show(job.lease_deadline);
+    view.leased = show(job.leased);
+    view.extensions = job.extensions;
+    view.holder = job.holder;
   }
+  return view;
+}
+
+JobBatch MemoryStore::Show(const std::vector<const Job*>& jobs, Moment now) {
+  JobBatch batch;
+  for (const Job* job : jobs) Append(batch, job == nullptr ? JobView() : View(*job, now));
   return batch;
 }
 

@@ -27,18 +27,20 @@ class MemoryStore final : public Store {
   TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
-  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override;
+  void Claim(std::string_view topic, JobMax max, Millis lease, Moment now, Done<JobBatch> done) override;
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override;
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
              Done<std::vector<Amended>> done) override;
   void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
              Done<std::vector<Counted>> done) override;
-  void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override;
-  void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+  void Find(std::string_view topic, std::span<const JobRef> jobs, JobRoom* room, Moment now,
+            Done<JobBatch> done) override;
+  void List(std::string_view topic, const Selector& what, std::string_view cursor, JobMax max, Moment now,
             Done<Page> done) override;
   void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
              Done<Swept> done) override;
+  void Load(std::string_view topic, const LoadSpan& span, Moment now, Done<LoadCounts> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
 
   /// What a restart does: leases are gone, and the counts begin again.
@@ -62,13 +64,21 @@ class MemoryStore final : public Store {
     uint32_t max_attempts = 0;
     std::string reason;
     uint64_t fence = 0;
-    Time lease_deadline{};  // steady
-    Time forget_at{};       // steady, when done or cancelled
+    Time lease_deadline{};  // this and the following are steady
+    Time leased{};
+    uint32_t extensions = 0;
+    std::string holder;
+    Time restored_created{};  // in UTC; of a copy that brought it along
+    Time last_attempt{};
+    Time ended{};      // when dead, done or cancelled: since when
+    Time forget_at{};  // when done or cancelled
 
     bool Live() const { return state != State::kDone && state != State::kCancelled; }
+    uint32_t ShownAttempt() const { return attempts + (state == State::kLeased || state == State::kDone ? 1 : 0); }
     bool Ready(Moment now) const { return state == State::kScheduled && due <= now.On(timeline); }
     const JobView& Texts() const { return texts->jobs.front(); }
     uint64_t Bytes() const { return CountedBytes(Texts()); }
+    uint64_t CopyBytes() const { return Bytes() + reason.size() + (state == State::kLeased ? holder.size() : 0); }
   };
 
   struct TopicJobs {
@@ -85,7 +95,9 @@ class MemoryStore final : public Store {
     void Erase(const Job& job);
     void Finish(Job& job, State state, Moment now);
     void Retry(Job& job, std::optional<Millis> delay, std::string reason, Moment now);
-    void Bury(Job& job, std::string reason);
+    void Bury(Job& job, std::string reason, Moment now);
+    void Redrive(Job& job, Moment now);
+    void Purge(const Job& job);
   };
 
   template <class T>
@@ -93,12 +105,14 @@ class MemoryStore final : public Store {
   TopicJobs* FindTopic(std::string_view topic);
   Submitted SubmitOne(TopicJobs& held, const NewJob& asked, Moment now);
   /// How many of the jobs, from the first on, there is room for.
-  static size_t FitInto(ClaimRoom* room, const std::vector<Job*>& jobs);
+  static size_t FitInto(JobRoom* room, const std::vector<Job*>& jobs);
   static SettleOutcome SettleOne(TopicJobs& held, const Settlement& settlement, Moment now);
   static bool NewPayload(const TopicJobs& held, Job& job, std::string_view payload);
   static Amended AmendOne(TopicJobs& held, const Amendment& amendment, Moment now);
   static Counted CountOne(TopicJobs& held, const CountEvent& event, Moment now);
-  static JobBatch Show(const std::vector<const Job*>& jobs, Moment now, bool delivered);
+  static JobView View(const Job& job, Moment now);
+  static JobBatch Show(const std::vector<const Job*>& jobs, Moment now);
+  static void LoadOne(const TopicJobs& held, const LoadSpan& span, Moment now, LoadCounts& counts);
   static size_t AdvanceOne(TopicJobs& held, Moment now, size_t budget, Advanced& advanced);
 
   Loop* loop_;

@@ -147,42 +147,6 @@ TEST_P(StoreContract, FireOfAReadyJobChangesNothing) {
   EXPECT_THAT(ClaimIds(), ElementsAre("a"));
 }
 
-TEST_P(StoreContract, AmendHasADefiniteAnswerInEveryState) {
-  Set([](Topic& topic) {
-    topic.retention = 1h;
-    topic.max_attempts = 1;
-  });
-  const std::vector<AmendKind> all{AmendKind::kCancel, AmendKind::kReschedule, AmendKind::kPayload, AmendKind::kFire};
-  const auto expect = [&](std::string_view id, AmendOutcome outcome) {
-    for (const AmendKind kind : all) {
-      EXPECT_EQ(Amend({.job = {id, {}}, .kind = kind, .payload = "new"}).outcome, outcome) << static_cast<int>(kind);
-    }
-  };
-  expect("none", AmendOutcome::kUnknown);
-  expect(UidText(1), AmendOutcome::kUnknown);
-
-  Accept(Job("dead"));
-  EXPECT_EQ(Nack(ClaimOne().token), SettleOutcome::kDead);
-  expect("dead", AmendOutcome::kFinished);
-  EXPECT_EQ(StateOf("dead"), State::kDead);
-
-  Accept(Job("leased"));
-  const Token token = ClaimOne().token;
-  expect("leased", AmendOutcome::kInFlight);
-  EXPECT_EQ(Ack(token), SettleOutcome::kOk);
-  expect("leased", AmendOutcome::kFinished);
-  EXPECT_EQ(StateOf("leased"), State::kDone);
-  EXPECT_EQ(Find("leased").payload, "payload") << "nothing changed";
-
-  Accept(Job("cancelled", 1h));
-  EXPECT_EQ(Cancel("cancelled"), AmendOutcome::kDone);
-  EXPECT_EQ(Cancel("cancelled"), AmendOutcome::kDone) << "idempotent";
-  EXPECT_EQ(Fire("cancelled"), AmendOutcome::kFinished);
-  EXPECT_EQ(Reschedule("cancelled", 1s).outcome, AmendOutcome::kFinished);
-  EXPECT_EQ(NewPayload("cancelled", "x"), AmendOutcome::kFinished);
-  EXPECT_EQ(Figures().cancelled, 1U);
-}
-
 TEST_P(StoreContract, AmendOfABatchGoesInItsOrder) {
   Accept(Job("a", 1h));
   Accept(Job("b", 1h));

@@ -28,6 +28,9 @@ void StoreContract::SetUp() {
 
 void StoreContract::TearDown() {
   Scan();
+  constexpr LoadSpan kAllTime{.from = {}, .step = kLoadLast - Time{}, .steps = 1};
+  uint64_t due = 0;
+  uint64_t in_steps = 0;
   for (const TopicFigures& f : store().Topics()) {
     SCOPED_TRACE(f.topic.name);
     EXPECT_EQ(f.recovered + f.accepted, f.scheduled + f.leased + f.dead + f.acked + f.cancelled + f.purged);
@@ -36,7 +39,14 @@ void StoreContract::TearDown() {
     EXPECT_EQ(List(State::kLeased, 100, f.topic.name).size(), f.leased);
     EXPECT_EQ(List(State::kDead, 100, f.topic.name).size(), f.dead);
     if (f.scheduled + f.leased + f.dead == 0) EXPECT_EQ(f.bytes, 0U);
+    const LoadCounts load = Load(kAllTime, f.topic.name);
+    EXPECT_EQ(load.due + load.jobs[0] + CountWithoutStep(f.topic.name), f.scheduled);
+    due += load.due;
+    in_steps += load.jobs[0];
   }
+  const LoadCounts load = Load(kAllTime, {});
+  EXPECT_EQ(load.due, due);
+  EXPECT_EQ(load.jobs[0], in_steps);
 }
 
 Topic StoreContract::DefaultSettings() const {
@@ -125,9 +135,9 @@ void StoreContract::LoseLeases() {
   Pass(std::chrono::hours(24));  // and so do their back-offs
 }
 
-JobBatch StoreContract::Claim(ClaimMax max, Millis lease, std::string_view topic) {
+JobBatch StoreContract::Claim(size_t max, Millis lease, std::string_view topic, JobRoom* room) {
   Scan();
-  return Value(Await<JobBatch>([&](auto done) { store().Claim(topic, max, lease, Now(), std::move(done)); }));
+  return Value(Await<JobBatch>([&](auto done) { store().Claim(topic, {max, room}, lease, Now(), std::move(done)); }));
 }
 
 std::vector<std::string> StoreContract::ClaimIds(size_t max) {
@@ -149,6 +159,15 @@ JobView StoreContract::ClaimOne(Millis lease) {
   last_ = Claim(1, lease);
   if (last_.jobs.size() == 1) return last_.jobs[0];
   ADD_FAILURE() << "nothing to claim";
+  return {};
+}
+
+JobView StoreContract::ClaimAs(std::string_view holder, Millis lease) {
+  Scan();
+  const JobMax max{.jobs = 1, .holder = holder};
+  last_ = Value(Await<JobBatch>([&](auto done) { store().Claim(kTopic, max, lease, Now(), std::move(done)); }));
+  if (last_.jobs.size() == 1) return last_.jobs[0];
+  ADD_FAILURE() << "nothing to claim for " << holder;
   return {};
 }
 
@@ -190,6 +209,14 @@ Amended StoreContract::Reschedule(std::string_view id, Millis delay) {
   return Amend({.job = {id, {}}, .kind = AmendKind::kReschedule, .delay = delay});
 }
 
+AmendOutcome StoreContract::Change(std::string_view id, AmendKind kind, std::string_view key) {
+  return Amend({.job = {id, key}, .kind = kind}).outcome;
+}
+
+AmendOutcome StoreContract::NewAttempts(std::string_view id, uint32_t max_attempts) {
+  return Amend({.job = {id, {}}, .kind = AmendKind::kAttempts, .max_attempts = max_attempts}).outcome;
+}
+
 Counted StoreContract::Count(std::string_view id, std::string_view event, uint32_t by) {
   const CountEvent each{{id, {}}, event, by};
   return Only(Value(
@@ -198,7 +225,7 @@ Counted StoreContract::Count(std::string_view id, std::string_view event, uint32
 
 JobView StoreContract::Find(std::string_view id, std::string_view key) {
   const JobRef ref{id, key};
-  last_ = Value(Await<JobBatch>([&](auto done) { store().Find(kTopic, {&ref, 1}, Now(), std::move(done)); }));
+  last_ = Value(Await<JobBatch>([&](auto done) { store().Find(kTopic, {&ref, 1}, nullptr, Now(), std::move(done)); }));
   return Only(last_.jobs);
 }
 
@@ -207,21 +234,37 @@ std::optional<State> StoreContract::StateOf(std::string_view id) {
   return view.uid == 0 ? std::nullopt : std::optional(view.state);
 }
 
-std::multiset<std::string> StoreContract::List(State state, size_t page_size, std::string_view topic) {
-  std::multiset<std::string> ids;
+size_t StoreContract::Visit(const Selector& what, size_t page_size, const std::function<void(const JobView&)>& visit,
+                            std::string_view topic) {
   std::string cursor;
+  size_t looked = 0;
   do {
     const Page page =
-        Value(Await<Page>([&](auto done) { store().List(topic, state, cursor, page_size, Now(), std::move(done)); }));
+        Value(Await<Page>([&](auto done) { store().List(topic, what, cursor, {page_size}, Now(), std::move(done)); }));
     EXPECT_LE(page.jobs.jobs.size(), page_size);
-    for (const JobView& job : page.jobs.jobs) {
-      EXPECT_EQ(job.state, state);
-      ids.insert(job.Id());
-    }
+    EXPECT_LE(page.jobs.jobs.size(), page.looked);
+    std::ranges::for_each(page.jobs.jobs, visit);
+    looked += page.looked;
     EXPECT_TRUE(page.cursor.empty() || page.cursor != cursor) << "a listing that does not move";
     if (page.cursor == cursor) break;
     cursor = page.cursor;
   } while (!cursor.empty());
+  return looked;
+}
+
+std::multiset<std::string> StoreContract::Select(const Selector& what, size_t page_size) {
+  std::multiset<std::string> ids;
+  Visit(what, page_size, [&](const JobView& job) { ids.insert(job.Id()); });
+  return ids;
+}
+
+std::multiset<std::string> StoreContract::List(State state, size_t page_size, std::string_view topic) {
+  std::multiset<std::string> ids;
+  const auto visit = [&](const JobView& job) {
+    EXPECT_EQ(job.state, state);
+    ids.insert(job.Id());
+  };
+  Visit(OfState(state), page_size, visit, topic);
   return ids;
 }
 
@@ -236,6 +279,32 @@ TopicFigures StoreContract::Figures(std::string_view topic) {
   }
   ADD_FAILURE() << "no figures for " << topic;
   return {};
+}
+
+LoadCounts StoreContract::Load(const LoadSpan& span, std::string_view topic) {
+  LoadCounts counts;
+  do {
+    const LoadCounts part = Value(Await<LoadCounts>(
+        [&](auto done) { store().Load(topic, span.After(counts.jobs.size()), Now(), std::move(done)); }));
+    EXPECT_FALSE(part.jobs.empty());
+    if (part.jobs.empty()) break;
+    counts.due = part.due;
+    counts.jobs.insert(counts.jobs.end(), part.jobs.begin(), part.jobs.end());
+  } while (counts.jobs.size() < span.steps);
+  counts.jobs.resize(span.steps);
+  return counts;
+}
+
+size_t StoreContract::CountWithoutStep(std::string_view topic) {
+  size_t found = 0;
+  std::string cursor;
+  do {
+    const Page page = Value(Await<Page>(
+        [&](auto done) { store().List(topic, OfState(State::kScheduled), cursor, {1000}, Now(), std::move(done)); }));
+    for (const JobView& job : page.jobs.jobs) found += job.due >= kLoadLast;
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  return found;
 }
 
 std::multiset<std::string> StoreContract::Drain(int steps, Millis step) {

@@ -51,6 +51,24 @@ class StoreHarness {
   virtual std::optional<uint64_t> DiskBytes() { return std::nullopt; }
 };
 
+/// Room for so many bytes.
+class LimitedRoom final : public JobRoom {
+ public:
+  explicit LimitedRoom(size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  bool Reach(size_t /*jobs*/, size_t bytes) override {
+    if (bytes > bytes_max_) return false;
+    bytes_ = std::max(bytes_, bytes);
+    return true;
+  }
+  void Lower(size_t /*jobs*/, size_t bytes) override { bytes_ = std::min(bytes_, bytes); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  const size_t bytes_max_;
+  size_t bytes_ = 0;
+};
+
 using StoreMaker = std::function<std::unique_ptr<StoreHarness>()>;
 
 class StoreContract : public testing::TestWithParam<StoreMaker> {
@@ -104,13 +122,16 @@ class StoreContract : public testing::TestWithParam<StoreMaker> {
   /// out.
   void LoseLeases();
   /// Scans and claims.
-  JobBatch Claim(ClaimMax max = 1000, Millis lease = std::chrono::seconds(30), std::string_view topic = kTopic);
+  JobBatch Claim(size_t max = 1000, Millis lease = std::chrono::seconds(30), std::string_view topic = kTopic,
+                 JobRoom* room = nullptr);
   /// Claims, and returns the ids in the order of delivery.
   std::vector<std::string> ClaimIds(size_t max = 1000);
   /// The same, and acks them.
   std::vector<std::string> TakeIds(size_t max = 1000);
   /// Claims one job that has to be there.
   JobView ClaimOne(Millis lease = std::chrono::seconds(30));
+  /// The same for a consumer with a name.
+  JobView ClaimAs(std::string_view holder, Millis lease = std::chrono::seconds(30));
 
   SettleOutcome Settle(const Settlement& settlement, std::string_view topic = kTopic);
   SettleOutcome Ack(const Token& token) { return Settle({.token = token, .kind = SettleKind::kAck}); }
@@ -124,22 +145,41 @@ class StoreContract : public testing::TestWithParam<StoreMaker> {
   AmendOutcome Fire(std::string_view id);
   AmendOutcome NewPayload(std::string_view id, std::string_view payload);
   Amended Reschedule(std::string_view id, Millis delay);
+  /// A change that needs nothing more than its kind.
+  AmendOutcome Change(std::string_view id, AmendKind kind, std::string_view key = {});
+  AmendOutcome NewAttempts(std::string_view id, uint32_t max_attempts);
 
   Counted Count(std::string_view id, std::string_view event, uint32_t by = 1);
   /// The job as Find shows it; uid 0 where it is not stored. Valid until the next call.
   JobView Find(std::string_view id, std::string_view key = {});
   std::optional<State> StateOf(std::string_view id);
+  /// Calls visit for every job that the selector names, through pages of `page` jobs. Returns how many were looked at.
+  size_t Visit(const Selector& what, size_t page, const std::function<void(const JobView&)>& visit,
+               std::string_view topic = kTopic);
+  /// Ids of all jobs that the selector names.
+  std::multiset<std::string> Select(const Selector& what, size_t page = 1000);
   /// Ids of all jobs in a state, through pages of `page` jobs.
   std::multiset<std::string> List(State state, size_t page = 1000, std::string_view topic = kTopic);
   size_t Sweep(SweepKind kind, size_t limit = 1000);
   TopicFigures Figures(std::string_view topic = kTopic);
+  /// Asks again until all steps are counted.
+  LoadCounts Load(const LoadSpan& span, std::string_view topic = kTopic);
+  /// Scheduled jobs that are in no step: they wait for a count alone, or are due after kLoadLast.
+  size_t CountWithoutStep(std::string_view topic);
+
+  /// Jobs of every state, ten seconds apart: store_select.cc has the list. A selector can tell each from the others.
+  void FillEveryState();
+  /// Times of different stores are the same within a few milliseconds.
+  static void ExpectNear(Time shown, Time expected);
 
   /// Claims and acks until nothing comes any more, moving time on by `step` each time. Every id, as often as it came.
   std::multiset<std::string> Drain(int steps, Millis step);
 
   std::unique_ptr<StoreHarness> harness_;
   Advanced found_;
-  JobBatch last_;  // owns the bytes of what ClaimOne and Find returned
+  Time filled_{};         // when FillEveryState began, in UTC
+  std::string given_id_;  // of its job without an own id
+  JobBatch last_;         // owns the bytes of what ClaimOne and Find returned
 };
 
 }  // namespace tocsin

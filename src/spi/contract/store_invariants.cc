@@ -538,10 +538,10 @@ TEST_P(StoreContract, EffectsAreVisibleAtOnceInTheOrderOfTheCalls) {
   const auto on_submit = [&](Result<std::vector<Submitted>> r) { submitted.push_back(r.value()[0].outcome); };
   const auto on_find = [&](Result<JobBatch> r) { found.push_back(r.value().jobs[0].uid); };
   store().Submit(kTopic, {&job, 1}, Now(), on_submit);
-  store().Find(kTopic, {&ref, 1}, Now(), on_find);
+  store().Find(kTopic, {&ref, 1}, nullptr, Now(), on_find);
   store().Submit(kTopic, {&job, 1}, Now(), on_submit);
   store().Amend(kTopic, {&cancel, 1}, Now(), [&](auto r) { amended.push_back(r.value()[0].outcome); });
-  store().Find(kTopic, {&ref, 1}, Now(), on_find);
+  store().Find(kTopic, {&ref, 1}, nullptr, Now(), on_find);
   store().Submit(kTopic, {&job, 1}, Now(), on_submit);
   harness_->Pump();
   EXPECT_THAT(submitted, ElementsAre(SubmitOutcome::kAccepted, SubmitOutcome::kDuplicate, SubmitOutcome::kAccepted));

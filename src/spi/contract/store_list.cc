@@ -15,7 +15,7 @@ TEST_P(StoreContract, FindAnswersEachReferenceInItsPlace) {
   const Submitted given = Accept(Job({}, 5s));
   const std::string given_id = UidText(given.uid);
   const std::vector<JobRef> refs{{given_id, {}}, {"none", {}}, {"own", {}}, {"own", "key"}, {"own", {}}};
-  const auto batch = Await<JobBatch>([&](auto done) { store().Find(kTopic, refs, Now(), std::move(done)); });
+  const auto batch = Await<JobBatch>([&](auto done) { store().Find(kTopic, refs, nullptr, Now(), std::move(done)); });
   ASSERT_TRUE(batch);
   std::vector<Uid> uids;
   for (const JobView& job : batch->jobs) uids.push_back(job.uid);
@@ -72,8 +72,8 @@ TEST_P(StoreContract, ListShowsWhatHasTheStateAllTheTimeOnceWhileOthersChange) {
   std::string cursor;
   int page_number = 0;
   do {
-    const auto page =
-        Await<Page>([&](auto done) { store().List(kTopic, State::kScheduled, cursor, 7, Now(), std::move(done)); });
+    const auto page = Await<Page>(
+        [&](auto done) { store().List(kTopic, OfState(State::kScheduled), cursor, {7}, Now(), std::move(done)); });
     ASSERT_TRUE(page);
     for (const JobView& job : page->jobs.jobs) seen.insert(job.Id());
     cursor = page->cursor;
@@ -98,10 +98,77 @@ TEST_P(StoreContract, ListShowsWhatHasTheStateAllTheTimeOnceWhileOthersChange) {
 TEST_P(StoreContract, ListOfAnEmptyStateAndAForeignCursor) {
   EXPECT_THAT(List(State::kDead), IsEmpty());
   Accept(Job("a", 1h));
-  const auto page = Await<Page>(
-      [&](auto done) { store().List(kTopic, State::kScheduled, "not a cursor", 10, Now(), std::move(done)); });
+  const auto page = Await<Page>([&](auto done) {
+    store().List(kTopic, OfState(State::kScheduled), "not a cursor", {10}, Now(), std::move(done));
+  });
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code, Code::kInvalidArgument);
+}
+
+TEST_P(StoreContract, ALookupStaysWithinItsRoom) {
+  const std::string payload(10'000, 'x');
+  Accept(Job("a", 1h, payload));
+  Accept(Job("b", 1h, payload));
+  const auto find = [this](const std::vector<JobRef>& refs, JobRoom& room) {
+    return Await<JobBatch>([&](auto done) { store().Find(kTopic, refs, &room, Now(), std::move(done)); }).value();
+  };
+  LimitedRoom enough(25'000);
+  EXPECT_EQ(find({{"a", {}}, {"b", {}}}, enough).jobs.at(1).payload, payload);
+  EXPECT_GE(enough.bytes(), 2 * payload.size());
+  LimitedRoom little(15'000);
+  const JobBatch none = find({{"a", {}}, {"b", {}}}, little);
+  EXPECT_TRUE(none.no_room);
+  EXPECT_THAT(none.jobs, IsEmpty());
+  const JobBatch one = find({{"b", {}}, {"none", {}}}, little);
+  EXPECT_FALSE(one.no_room);
+  EXPECT_EQ(one.jobs.at(0).payload, payload);
+  EXPECT_EQ(one.jobs.at(1).uid, 0U);
+  LimitedRoom nothing(0);
+  EXPECT_TRUE(find({{"a", {}}}, nothing).no_room);
+  EXPECT_FALSE(find({{"none", {}}}, nothing).no_room);
+}
+
+TEST_P(StoreContract, APageStaysWithinItsRoom) {
+  const std::string payload(10'000, 'x');
+  std::multiset<std::string> ids;
+  for (int i = 0; i < 24; ++i) {
+    ids.insert(fmt::format("j{}", i));
+    Accept(Keyed(Job(fmt::format("j{}", i), 1h, payload), i % 2 == 0 ? "k" : ""));
+  }
+  std::multiset<std::string> seen;
+  std::string cursor;
+  for (int pages = 0; pages == 0 || !cursor.empty(); ++pages) {
+    ASSERT_LT(pages, 1000);
+    LimitedRoom room(35'000);
+    const JobMax max{1000, &room};
+    const Page page = Await<Page>([&](auto done) {
+                        store().List(kTopic, OfState(State::kScheduled), cursor, max, Now(), std::move(done));
+                      }).value();
+    EXPECT_FALSE(page.jobs.no_room);
+    EXPECT_LE(page.jobs.jobs.size(), 3U);
+    EXPECT_GE(room.bytes(), page.jobs.jobs.size() * payload.size());
+    for (const JobView& job : page.jobs.jobs) seen.insert(job.Id());
+    cursor = page.cursor;
+  }
+  EXPECT_EQ(seen, ids);
+}
+
+TEST_P(StoreContract, APageWithoutRoomForTheFirstJobIsEmpty) {
+  for (int i = 0; i < 3; ++i) Accept(Job(fmt::format("j{}", i), 1h, std::string(10'000, 'x')));
+  const auto list = [this](std::string_view cursor, JobRoom& room) {
+    const JobMax max{1000, &room};
+    return Await<Page>([&](auto done) {
+             store().List(kTopic, OfState(State::kScheduled), cursor, max, Now(), std::move(done));
+           })
+        .value();
+  };
+  LimitedRoom little(5'000);
+  const Page none = list("", little);
+  EXPECT_TRUE(none.jobs.no_room);
+  EXPECT_THAT(none.jobs.jobs, IsEmpty());
+  EXPECT_EQ(little.bytes(), 0U);
+  LimitedRoom enough(35'000);
+  EXPECT_EQ(list(none.cursor, enough).jobs.jobs.size(), 3U) << "it goes on where it was";
 }
 
 TEST_P(StoreContract, RedriveGivesDeadJobsAllTheirAttemptsAgain) {
@@ -372,13 +439,13 @@ TEST_P(StoreContract, CallsForAnUnknownTopicSaySo) {
   const char* no = "no such topic";
   std::vector<std::optional<Code>> codes{
       code(Await<std::vector<Submitted>>([&](auto d) { store().Submit(no, {&job, 1}, Now(), std::move(d)); })),
-      code(Await<JobBatch>([&](auto d) { store().Claim(no, 1, 1s, Now(), std::move(d)); })),
+      code(Await<JobBatch>([&](auto d) { store().Claim(no, {1}, 1s, Now(), std::move(d)); })),
       code(Await<std::vector<SettleOutcome>>(
           [&](auto d) { store().Settle(no, {&settlement, 1}, Now(), std::move(d)); })),
       code(Await<std::vector<Amended>>([&](auto d) { store().Amend(no, {&amendment, 1}, Now(), std::move(d)); })),
       code(Await<std::vector<Counted>>([&](auto d) { store().Count(no, {&event, 1}, Now(), std::move(d)); })),
-      code(Await<JobBatch>([&](auto d) { store().Find(no, {&ref, 1}, Now(), std::move(d)); })),
-      code(Await<Page>([&](auto d) { store().List(no, State::kDead, {}, 1, Now(), std::move(d)); })),
+      code(Await<JobBatch>([&](auto d) { store().Find(no, {&ref, 1}, nullptr, Now(), std::move(d)); })),
+      code(Await<Page>([&](auto d) { store().List(no, OfState(State::kDead), {}, {1}, Now(), std::move(d)); })),
       code(Await<Swept>([&](auto d) { store().Sweep(no, SweepKind::kPurge, {}, 1, Now(), std::move(d)); }))};
   for (size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(codes[i], Code::kTopicNotFound) << i;
 }

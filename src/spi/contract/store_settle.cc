@@ -78,6 +78,107 @@ TEST_P(StoreContract, NackWithADelay) {
   EXPECT_EQ(ClaimOne().attempt, 3U) << "a delay of 0 is now";
 }
 
+TEST_P(StoreContract, TheJobThatFailedMostOftenIsNamed) {
+  Set([](Topic& topic) { topic.lease = 10s; });
+  EXPECT_EQ(Figures().worst.Worst().attempts, 0U);
+  const Uid often = Accept(Job("often")).uid;
+  for (int i = 0; i < 3; ++i) Nack(ClaimOne().token, 0ms);
+  const Uid once = Accept(Job("once", 1s)).uid;
+  const Token token = ClaimOne().token;
+  Nack(token, 60s);
+  FailedJob worst = Figures().worst.Worst();
+  EXPECT_EQ(worst.uid, often);
+  EXPECT_EQ(worst.attempts, 4U);
+  EXPECT_EQ(worst.until - worst.at, 70s) << "its rest, and a lease";
+  Pass(1s);
+  Nack(ClaimOne().token, 1s);
+  EXPECT_EQ(Figures().worst.Worst().uid, often) << "the other one has failed once";
+  Pass(70s);
+  const JobBatch claimed = Claim();
+  for (const JobView& job : claimed.jobs) {
+    if (job.uid == once) Nack(job.token, 1s);
+  }
+  worst = Figures().worst.Worst();
+  EXPECT_EQ(worst.uid, once) << "nothing was heard of the first one for so long that it does not count any more";
+  EXPECT_EQ(worst.attempts, 2U);
+}
+
+TEST_P(StoreContract, AJobThatDiesHidesNoneThatGoesOnFailing) {
+  const Uid fails = Accept(Job("fails")).uid;
+  for (int i = 0; i < 2; ++i) Nack(ClaimOne().token, 0ms);
+  Nack(ClaimOne().token, 60s);
+  NewJob job = Job("dies");
+  job.max_attempts = 5;
+  const Uid dies = Accept(job).uid;
+  for (int i = 0; i < 4; ++i) Nack(ClaimOne().token, 0ms);
+  EXPECT_EQ(Figures().worst.Worst().uid, dies);
+  EXPECT_EQ(Nack(ClaimOne().token, 0ms), SettleOutcome::kDead);
+  EXPECT_EQ(Figures().worst.dead.uid, dies);
+  EXPECT_EQ(Figures().worst.dead.attempts, 5U);
+  EXPECT_EQ(Figures().worst.Worst().uid, fails);
+  EXPECT_EQ(Figures().worst.Worst().attempts, 3U);
+}
+
+TEST_P(StoreContract, ABoundedNumberOfJobsThatFailIsNamed) {
+  for (size_t i = 0; i < 2 * WorstJobs::kMost; ++i) {
+    Accept(Job(std::to_string(i)));
+    Nack(ClaimOne().token, 60s);
+  }
+  EXPECT_EQ(Figures().worst.live.size(), WorstJobs::kMost);
+}
+
+TEST_P(StoreContract, AJobThatEndsIsNamedNoMore) {
+  const auto fail = [&] {
+    const Uid uid = Accept(Asking(Job("a"), OnConflict::kReplace)).uid;
+    EXPECT_EQ(Figures().worst.Worst().attempts, 0U);
+    Nack(ClaimOne().token, 0ms);
+    EXPECT_EQ(Figures().worst.Worst().uid, uid);
+  };
+  fail();
+  Ack(ClaimOne().token);
+  EXPECT_EQ(Figures().worst.Worst().attempts, 0U) << "acked";
+  fail();
+  Cancel("a");
+  EXPECT_EQ(Figures().worst.Worst().attempts, 0U) << "cancelled";
+  fail();
+  Sweep(SweepKind::kPurge);
+  EXPECT_EQ(Figures().worst.Worst().attempts, 0U) << "purged";
+  fail();
+  Accept(Asking(Job("a"), OnConflict::kReplace));
+  EXPECT_EQ(Figures().worst.Worst().attempts, 0U) << "replaced";
+}
+
+TEST_P(StoreContract, ADeadLetterThatIsGoneOrRedrivenIsNamedNoMore) {
+  const auto die = [&] {
+    const Uid uid = Accept(Asking(Job("a"), OnConflict::kReplace)).uid;
+    EXPECT_EQ(Figures().worst.dead.attempts, 0U);
+    Bury(ClaimOne().token);
+    EXPECT_EQ(Figures().worst.dead.uid, uid);
+    EXPECT_EQ(Figures().worst.Worst().attempts, 0U);
+  };
+  die();
+  Change("a", AmendKind::kRedrive);
+  EXPECT_EQ(Figures().worst.dead.attempts, 0U) << "redriven";
+  die();
+  Change("a", AmendKind::kRemove);
+  EXPECT_EQ(Figures().worst.dead.attempts, 0U) << "removed";
+  die();
+  Sweep(SweepKind::kRedrive);
+  EXPECT_EQ(Figures().worst.dead.attempts, 0U) << "redriven with all others";
+  die();
+  Sweep(SweepKind::kPurgeDead);
+  EXPECT_EQ(Figures().worst.dead.attempts, 0U) << "purged";
+}
+
+TEST_P(StoreContract, ALeaseThatRanOutCountsAsAFailure) {
+  Set([](Topic& topic) { topic.lease = 10s; });
+  const Uid uid = Accept(Job("a")).uid;
+  ClaimOne(10s);
+  Pass(11s);
+  EXPECT_EQ(Figures().worst.Worst().uid, uid);
+  EXPECT_EQ(Figures().worst.Worst().attempts, 1U);
+}
+
 TEST_P(StoreContract, NackWithoutADelayBacksOff) {
   const Uid uid = Accept(Job("a")).uid;
   const Topic topic = Figures().topic;
@@ -187,6 +288,24 @@ TEST_P(StoreContract, ReleaseOfTheLastAttemptIsNoDeadLetter) {
   EXPECT_EQ(Ack(ClaimOne().token), SettleOutcome::kOk);
 }
 
+TEST_P(StoreContract, AReleaseMayAskForADelay) {
+  NewJob job = Job("a");
+  job.max_attempts = 1;
+  Accept(job);
+  for (int i = 0; i < 3; ++i) {
+    const Token token = ClaimOne().token;
+    EXPECT_EQ(Settle({.token = token, .kind = SettleKind::kRelease, .delay = Millis(5'000)}), SettleOutcome::kOk);
+    EXPECT_EQ(Ack(token), SettleOutcome::kStale);
+    EXPECT_EQ(Find("a").attempt, 0U);
+    Pass(Millis(4'999));
+    EXPECT_EQ(Claim().jobs.size(), 0U) << "it rests";
+    Pass(Millis(1));
+  }
+  const JobView last = ClaimOne();
+  EXPECT_EQ(last.attempt, 1U);
+  EXPECT_EQ(Ack(last.token), SettleOutcome::kOk);
+}
+
 TEST_P(StoreContract, SettleAnswersEachTokenOfABatch) {
   SubmitAll({Job("a"), Job("b"), Job("c")});
   const JobBatch batch = Claim();
@@ -243,23 +362,6 @@ TEST_P(StoreContract, AnExpiredLastLeaseMakesADeadLetter) {
   EXPECT_EQ(Figures().died, 1U);
 }
 
-class LimitedRoom final : public ClaimRoom {
- public:
-  explicit LimitedRoom(size_t bytes_max) : bytes_max_(bytes_max) {}
-
-  bool Reach(size_t /*jobs*/, size_t bytes) override {
-    if (bytes > bytes_max_) return false;
-    bytes_ = std::max(bytes_, bytes);
-    return true;
-  }
-  void Lower(size_t /*jobs*/, size_t bytes) override { bytes_ = std::min(bytes_, bytes); }
-  size_t bytes() const { return bytes_; }
-
- private:
-  const size_t bytes_max_;
-  size_t bytes_ = 0;
-};
-
 TEST_P(StoreContract, AClaimStaysWithinItsRoom) {
   const std::string payload(10'000, 'x');
   const std::vector<std::string> ids{"a", "b", "c", "d"};
@@ -267,7 +369,7 @@ TEST_P(StoreContract, AClaimStaysWithinItsRoom) {
   std::vector<std::string> claimed;
   while (claimed.size() < ids.size()) {
     LimitedRoom room(35'000);
-    const JobBatch batch = Claim({1000, &room});
+    const JobBatch batch = Claim(1000, 30s, kTopic, &room);
     ASSERT_FALSE(batch.jobs.empty());
     EXPECT_LE(batch.jobs.size(), 3U);
     EXPECT_GE(room.bytes(), batch.jobs.size() * payload.size());
@@ -281,12 +383,35 @@ TEST_P(StoreContract, AClaimStaysWithinItsRoom) {
   EXPECT_EQ(claimed, ids);
 }
 
+TEST_P(StoreContract, ReasonsNeedRoomInAClaimToo) {
+  constexpr size_t kJobs = 60;
+  std::vector<NewJob> jobs;
+  for (size_t i = 0; i < kJobs; ++i) jobs.push_back(Keyed(Job(), "k"));
+  SubmitAll(jobs);
+  const std::string reason(kReasonBytesMax, 'r');
+  const JobBatch failed = Claim();
+  ASSERT_EQ(failed.jobs.size(), kJobs);
+  for (const JobView& job : failed.jobs) ASSERT_EQ(Nack(job.token, 0s, reason), SettleOutcome::kOk);
+  size_t claimed = 0;
+  while (claimed < kJobs) {
+    LimitedRoom room(35'000);
+    const JobBatch batch = Claim(1000, 30s, kTopic, &room);
+    ASSERT_FALSE(batch.jobs.empty());
+    size_t bytes = 0;
+    for (const JobView& job : batch.jobs) bytes += job.payload.size() + job.reason.size();
+    EXPECT_GE(bytes, batch.jobs.size() * reason.size());
+    EXPECT_LE(bytes, room.bytes());
+    claimed += batch.jobs.size();
+  }
+  EXPECT_EQ(claimed, kJobs);
+}
+
 TEST_P(StoreContract, AClaimWithoutRoomForTheFirstJobClaimsNothing) {
   const std::string payload(10'000, 'x');
   Accept(Job("a", 0s, payload));
   for (int i = 0; i < 3; ++i) {
     LimitedRoom room(5'000);
-    const JobBatch batch = Claim({1000, &room});
+    const JobBatch batch = Claim(1000, 30s, kTopic, &room);
     EXPECT_THAT(batch.jobs, IsEmpty());
     EXPECT_TRUE(batch.no_room);
     EXPECT_EQ(room.bytes(), 0U);
@@ -294,8 +419,8 @@ TEST_P(StoreContract, AClaimWithoutRoomForTheFirstJobClaimsNothing) {
   }
   EXPECT_EQ(Figures().delivered, 0U);
   LimitedRoom room(35'000);
-  EXPECT_EQ(Claim({1, &room}).jobs.at(0).attempt, 1U);
-  EXPECT_FALSE(Claim({1, &room}).no_room) << "none is ready";
+  EXPECT_EQ(Claim(1, 30s, kTopic, &room).jobs.at(0).attempt, 1U);
+  EXPECT_FALSE(Claim(1, 30s, kTopic, &room).no_room) << "none is ready";
 }
 
 }  // namespace

@@ -13,13 +13,11 @@ Amended ShardStore::AmendOne(TopicNumber topic, const Amendment& amendment, Mome
   const Index index = tier_.Find(topic, amendment.job);
   if (index == 0) return {AmendOutcome::kUnknown, {}};
   HotJob& hot = tier_.at(index);
-  if (hot.state == State::kLeased) return {AmendOutcome::kInFlight, {}};
-  if (hot.state == State::kCancelled && amendment.kind == AmendKind::kCancel) return {AmendOutcome::kDone, {}};
-  if (hot.state != State::kScheduled) return {AmendOutcome::kFinished, {}};
-  // On a full disk the room that is left is kept for changes that end jobs.
-  const Journal& journal = lane_->journal();
-  const bool room = amendment.kind == AmendKind::kCancel ? journal.has_room_for_ends() : journal.has_room();
-  if (!room) return {AmendOutcome::kStorageFull, {}};
+  if (const auto outcome = UnchangedOutcome(amendment.kind, hot.state)) return {*outcome, {}};
+  if (amendment.seen && !IsAs(*amendment.seen, hot.state, ShownAttempt(hot), ShownDue(index, now), hot.timeline())) {
+    return {AmendOutcome::kChanged, {}};
+  }
+  if (!HasRoom(amendment.kind)) return {AmendOutcome::kStorageFull, {}};
   switch (amendment.kind) {
     case AmendKind::kCancel:
       ++tier_.topic(topic).figures.cancelled;
@@ -47,10 +45,44 @@ Amended ShardStore::AmendOne(TopicNumber topic, const Amendment& amendment, Mome
       tier_.Detach(index);
       hot.flags |= kFiredFlag;
       SetDue(hot, {Timeline::kSteady, now.steady});
-      Move(index, State::kScheduled, now);
+      Reschedule(index, now);
+      return {AmendOutcome::kDone, now.utc};
+    case AmendKind::kRedrive:
+      Redrive(index, now);
+      return {AmendOutcome::kDone, now.utc};
+    case AmendKind::kRemove:
+      SweepOne(index, SweepKind::kEmpty, now);
+      return {AmendOutcome::kDone, {}};
+    case AmendKind::kAttempts:
+      ForgetPut(index);
+      hot.max_attempts = static_cast<uint16_t>(amendment.max_attempts);
+      WritePut(lane_->Out(), index, now);
+      return {AmendOutcome::kDone, {}};
+    case AmendKind::kRevoke:
+      ++tier_.topic(topic).figures.expired;
+      FailAttempt(index, {.kind = SettleKind::kNack, .delay = Millis(0), .reason = kRevokedReason}, now);
       return {AmendOutcome::kDone, now.utc};
   }
   return {AmendOutcome::kUnknown, {}};
+}
+
+bool ShardStore::HasRoom(AmendKind kind) {
+  // On a full disk the room that is left is kept for changes that end jobs.
+  const Journal& journal = lane_->journal();
+  switch (kind) {
+    case AmendKind::kCancel:
+    case AmendKind::kRemove:
+      return journal.has_room_for_ends();
+    case AmendKind::kRedrive:
+    case AmendKind::kRevoke:
+      return journal.has_room_for_changes();
+    case AmendKind::kReschedule:
+    case AmendKind::kPayload:
+    case AmendKind::kFire:
+    case AmendKind::kAttempts:
+      break;
+  }
+  return journal.has_room();
 }
 
 AmendOutcome ShardStore::ReplacePayload(Index index, std::string_view payload, Moment now) {
@@ -86,11 +118,14 @@ Counted ShardStore::CountOne(TopicNumber topic, const CountEvent& event, Moment 
   const bool fired = hot.trigger() == Trigger::kTime || hot.fired() || hot.due() <= now.On(hot.timeline());
   if (hot.state == State::kLeased || fired) return {CountOutcome::kNotCounted, 0};
   if (!lane_->journal().has_room()) return {CountOutcome::kOverloaded, 0};
-  if (!node_.MemoryLeft(0)) return {CountOutcome::kOverloaded, 0};
+  if (!node_.MemoryLeft(0)) {
+    node_.NoteMemoryFull(lane_->journal().clock().IoNow());
+    return {CountOutcome::kOverloaded, 0};
+  }
   const uint64_t hash = Hash64(event.event);
   bool repeated = false;
   const Details& details = tier_.ChangeDetails(index, [&](Details& change) {
-    repeated = !change.events.insert(hash).second;
+    repeated = !change.events.Insert(hash);
     if (!repeated) change.count_left -= std::min(change.count_left, event.by);
   });
   if (repeated) return {CountOutcome::kRepeated, details.count_left};

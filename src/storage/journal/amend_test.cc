@@ -31,7 +31,7 @@ struct Amending {
   bool IsWhole() {
     const JobRef ref{.id = "a"};
     bool whole = false;
-    node.store().Find("t", {&ref, 1}, node.clock().Now(), [&](const Result<JobBatch>& found) {
+    node.store().Find("t", {&ref, 1}, nullptr, node.clock().Now(), [&](const Result<JobBatch>& found) {
       const JobView& job = found->jobs.at(0);
       const bool later = job.due - node.clock().Now().utc > 5h;
       whole = later ? job.payload == payload : job.payload == "old";

@@ -21,6 +21,7 @@ size_t PagesOf(size_t size) {
 }  // namespace
 
 BlobArena::~BlobArena() {
+  ReleaseLarge(held_bytes_);
   for (const LargeBlock& block : large_) {
     if (block.memory != nullptr) munmap(block.memory, block.bytes);
   }
@@ -110,6 +111,7 @@ void BlobArena::Touch(BlockChunk& chunk, size_t bytes) {
 
 bool BlobArena::MapIntoPool(PageSize page_size) {
   if (vacant_.empty() && chunks_.size() == kChunksMax) return false;
+  ReleaseLarge(2 * kChunkBytes);  // whoever maps faster than others release would hold more and more
   Chunk memory = source_.Take(kChunkBytes, page_size);
   if (!memory) return false;
   if (vacant_.empty()) {
@@ -200,6 +202,7 @@ BlobArena::Handle BlobArena::AllocateLarge(size_t size) {
   if (large_free_ == 0 && large_.size() == kLargeEnd) return 0;
   // Not from malloc: it keeps what lies below a block that is still in use.
   const size_t bytes = PagesOf(size);
+  ReleaseLarge(2 * bytes);
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) return 0;
   Handle handle = large_free_;
@@ -217,11 +220,22 @@ BlobArena::Handle BlobArena::AllocateLarge(size_t size) {
 
 void BlobArena::FreeLarge(Handle handle, size_t size) {
   TOCSIN_CHECK(handle < large_.size() && large_[handle].memory != nullptr && large_[handle].bytes == PagesOf(size));
-  munmap(large_[handle].memory, large_[handle].bytes);
+  large_gone_.push_back(large_[handle]);
   used_bytes_ -= size;
-  held_bytes_ -= large_[handle].bytes;
+  pooled_bytes_ += large_[handle].bytes;
   large_[handle] = {.next_free = large_free_};
   large_free_ = handle;
+}
+
+bool BlobArena::ReleaseLarge(size_t bytes) {
+  for (size_t released = 0; released < bytes && !large_gone_.empty(); large_gone_.pop_back()) {
+    const LargeBlock& block = large_gone_.back();
+    munmap(block.memory, block.bytes);
+    released += block.bytes;
+    held_bytes_ -= block.bytes;
+    pooled_bytes_ -= block.bytes;
+  }
+  return !large_gone_.empty();
 }
 
 }  // namespace tocsin::journal

@@ -4,7 +4,8 @@
 // Size classes go in steps of 8 bytes up to 512, then in eighths of a power of two (12 % at most) up to 256 KiB. A
 // chunk of 2 MiB serves one class at a time and goes back to a pool for all classes when its last block is freed. A
 // handle is the chunk and the block's number in it, so that classes need not be multiples of a larger unit; 2^15 chunks
-// are 64 GiB. Larger blocks are mapped one by one; their handles, below kLargeEnd, are indices of a table.
+// are 64 GiB. Larger blocks are mapped one by one; their handles, below kLargeEnd, are indices of a table. The system
+// takes 100 us to unmap a MiB, and one call may free thousands of them: ReleaseLarge() does it, in steps.
 //
 // Whoever frees most blocks of a class and then fills another one leaves chunks that are nearly empty. Evacuate() picks
 // these; the owner then moves each block for which Leaving() holds: it allocates another, copies, and frees the old.
@@ -49,12 +50,14 @@ class BlobArena {
   /// Bytes of the system's memory: all chunks, also those in the pool, and large blocks.
   size_t held_bytes() const { return held_bytes_; }
 
-  /// Of them, in the pool.
+  /// Of them, in the pool or freed and still mapped.
   size_t pooled_bytes() const { return pooled_bytes_; }
   /// Chunks that are in the pool.
   size_t pooled() const { return pools_[0].size() + pools_[1].size(); }
   /// Gives the memory of that many chunks of the pool back to the system.
   void Release(size_t chunks);
+  /// Unmaps large blocks that were freed, until that many bytes are gone. True if some are left.
+  bool ReleaseLarge(size_t bytes);
 
   /// Picks the chunks whose blocks are to move: those that are less than half full. False if there are none.
   bool Evacuate();
@@ -118,6 +121,7 @@ class BlobArena {
   std::array<uint32_t, kClasses> open_{};       // per class: how many chunks serve it, without those that are leaving
   std::vector<LargeBlock> large_ = {{}};        // [0] is the null handle
   uint32_t large_free_ = 0;
+  std::vector<LargeBlock> large_gone_;  // freed and still mapped
   size_t used_bytes_ = 0;
   size_t held_bytes_ = 0;
   size_t pooled_bytes_ = 0;

@@ -104,9 +104,25 @@ TEST(BlobArenaTest, LargeBlocksGiveTheirMemoryBack) {
   std::memset(arena.At(other), 2, 262'145);
   EXPECT_EQ(arena.held_bytes(), 20'000'768U + 266'240U) << "whole pages";
   arena.Free(big, 20'000'000);
+  EXPECT_EQ(arena.held_bytes() - arena.pooled_bytes(), 266'240U);
+  EXPECT_FALSE(arena.ReleaseLarge(1)) << "at least one block";
   EXPECT_EQ(arena.held_bytes(), 266'240U);
+  EXPECT_EQ(arena.pooled_bytes(), 0U);
   EXPECT_EQ(arena.At(other)[262'144], 2);
   EXPECT_EQ(arena.Allocate(300'000), big) << "the place of a freed block is used again";
+}
+
+TEST(BlobArenaTest, WhoeverMapsMoreReleasesWhatWasFreed) {
+  ChunkSource source;
+  BlobArena arena(source);
+  std::vector<BlobArena::Handle> handles(10);
+  for (BlobArena::Handle& handle : handles) handle = arena.Allocate(1 << 20);
+  for (const BlobArena::Handle handle : handles) arena.Free(handle, 1 << 20);
+  EXPECT_EQ(arena.held_bytes(), 10U << 20);
+  for (int i = 0; i < 4; ++i) ASSERT_NE(arena.Allocate(1 << 20), 0U);
+  EXPECT_EQ(arena.held_bytes(), 6U << 20);
+  ASSERT_NE(arena.Allocate(200), 0U);
+  EXPECT_LT(arena.held_bytes(), 5U << 20) << "also for a chunk of small blocks";
 }
 
 TEST(BlobArenaTest, ThePoolGivesItsMemoryBack) {

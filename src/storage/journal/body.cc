@@ -1,5 +1,6 @@
-// flags u8 · [own id: bytes · fingerprint u64] · [key: bytes] · [headers: bytes of (name bytes · value bytes)...] ·
-// payload: the rest                                  ("bytes" is a varint length and that many bytes)
+// flags u8 · [created: ms i64] · [own id: bytes · fingerprint u64] · [key: bytes] ·
+// [headers: bytes of (name bytes · value bytes)...] · payload: the rest
+// ("bytes" is a varint length and that many bytes)
 #include "storage/journal/body.h"
 
 #include <cstring>
@@ -10,6 +11,8 @@ namespace {
 constexpr uint8_t kOwnId = 1;
 constexpr uint8_t kKey = 2;
 constexpr uint8_t kHeaders = 4;
+constexpr uint8_t kCreated = 8;  // a copy brought along when the job was created
+constexpr uint8_t kFlags = kOwnId | kKey | kHeaders | kCreated;
 
 size_t VarintSize(uint64_t value) {
   size_t size = 1;
@@ -24,6 +27,8 @@ size_t HeadersSize(const NewJob& job) {
   for (const HeaderView& header : job.headers) size += BytesSize(header.name) + BytesSize(header.value);
   return size;
 }
+
+bool HasCreated(const NewJob& job) { return job.restored && job.restored->created != Time{}; }
 
 class Out {
  public:
@@ -53,6 +58,7 @@ class Out {
 
 BodyId ReadId(uint8_t flags, Reader& reader) {
   BodyId id;
+  if (flags & kCreated) reader.Fixed<int64_t>();
   if (flags & kOwnId) {
     id.own_id = reader.Bytes();
     id.fingerprint = reader.Fixed<uint64_t>();
@@ -74,6 +80,7 @@ bool ReadHeaders(std::string_view encoded, std::vector<HeaderView>& headers) {
 
 size_t BodySize(const NewJob& job) {
   size_t size = 1 + job.payload.size();
+  if (HasCreated(job)) size += sizeof(int64_t);
   if (!job.id.empty()) size += BytesSize(job.id) + sizeof(uint64_t);
   if (!job.key.empty()) size += BytesSize(job.key);
   if (!job.headers.empty()) {
@@ -86,7 +93,8 @@ size_t BodySize(const NewJob& job) {
 void EncodeBody(const NewJob& job, char* out) {
   Out at(out);
   at.Byte(static_cast<uint8_t>((job.id.empty() ? 0 : kOwnId) | (job.key.empty() ? 0 : kKey) |
-                               (job.headers.empty() ? 0 : kHeaders)));
+                               (job.headers.empty() ? 0 : kHeaders) | (HasCreated(job) ? kCreated : 0)));
+  if (HasCreated(job)) at.Word(static_cast<uint64_t>(ToMs(job.restored->created)));
   if (!job.id.empty()) {
     at.Bytes(job.id);
     at.Word(Fingerprint(job));
@@ -124,9 +132,24 @@ bool DecodeBody(std::string_view bytes, JobView& view) {
   view.own_id = id.own_id;
   view.key = id.key;
   if (flags & kHeaders && !ReadHeaders(reader.Bytes(), view.headers)) return false;
-  if (!reader.ok() || flags > (kOwnId | kKey | kHeaders)) return false;
+  if (!reader.ok() || flags > kFlags) return false;
   view.payload = reader.Take(reader.left());
   return true;
+}
+
+void DecodeTexts(std::string_view bytes, JobView& view) {
+  Reader reader(bytes);
+  const auto flags = reader.Fixed<uint8_t>();
+  const BodyId id = ReadId(flags, reader);
+  view.own_id = id.own_id;
+  view.key = id.key;
+  if (flags & kHeaders) reader.Bytes();
+  view.payload = reader.Take(reader.left());
+}
+
+Time CreatedIn(std::string_view bytes) {
+  Reader reader(bytes);
+  return reader.Fixed<uint8_t>() & kCreated ? FromMs(reader.Fixed<int64_t>()) : Time{};
 }
 
 BodyId DecodeId(std::string_view bytes) {

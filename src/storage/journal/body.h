@@ -23,6 +23,13 @@ size_t CountedBytes(std::string_view body);
 /// Fills the view's texts, which point into `bytes`. False if the bytes are not a body.
 bool DecodeBody(std::string_view bytes, JobView& view);
 
+/// The same without the headers, of a body that DecodeBody has accepted.
+void DecodeTexts(std::string_view bytes, JobView& view);
+
+/// When the job was created, in UTC, if a copy brought that along; otherwise Time{}: its uid tells. Of a body that
+/// DecodeBody has accepted.
+Time CreatedIn(std::string_view bytes);
+
 /// How own ids are looked up and compared.
 struct BodyId {
   std::string_view own_id;

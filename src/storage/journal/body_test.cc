@@ -33,6 +33,26 @@ TEST(Body, ComesBackWhateverItHas) {
   }
 }
 
+TEST(Body, KeepsWhenACopyWasCreated) {
+  NewJob job{.id = "own", .key = "key", .headers = {{"a", "1"}}, .payload = "the payload"};
+  EXPECT_EQ(CreatedIn(Encoded(job)), Time{});
+  const size_t size = BodySize(job);
+  job.restored = std::make_shared<Restored>();
+  EXPECT_EQ(BodySize(job), size) << "it does not say when";
+  job.restored->created = FromMs(1'700'000'000'123);
+  const std::string bytes = WithPayload(Encoded(job), "another");
+  EXPECT_EQ(CreatedIn(bytes), job.restored->created);
+  JobView body;
+  ASSERT_TRUE(DecodeBody(bytes, body));
+  EXPECT_EQ(std::tuple(body.own_id, body.key, body.payload), std::tuple("own", "key", "another"));
+  DecodeTexts(bytes, body);
+  EXPECT_EQ(body.payload, "another");
+  EXPECT_EQ(DecodeId(bytes).fingerprint, Fingerprint(job));
+  EXPECT_EQ(CountedBytes(bytes),
+            CountedBytes(NewJob{.id = "own", .key = "key", .headers = job.headers, .payload = "another"}))
+      << "a topic's capacity does not count it";
+}
+
 TEST(Body, TakesAnotherPayload) {
   const NewJob job{.id = "own", .key = "key", .headers = {{"a", "1"}}, .payload = "old"};
   NewJob changed = job;

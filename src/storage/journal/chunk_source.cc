@@ -56,20 +56,46 @@ ChunkSource::~ChunkSource() {
   if (thread_.joinable()) thread_.join();
 }
 
+ChunkSource::Size& ChunkSource::Count(size_t bytes) {
+  Size& size = sizes_[bytes];
+  if (++size.taken > 1 && !thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  return size;
+}
+
 Chunk ChunkSource::Take(size_t bytes, PageSize page_size) {
   if (page_size == PageSize::kSmall) return MapChunk(bytes, page_size);
   Chunk chunk;
+  bool serving = false;
   {
     const std::lock_guard lock(mutex_);
-    Size& size = sizes_[bytes];
-    if (++size.taken > 1 && !thread_.joinable()) thread_ = std::thread([this] { Run(); });
+    Size& size = Count(bytes);
     if (!size.ready.empty()) {
       chunk = std::move(size.ready.back());
       size.ready.pop_back();
     }
+    serving = serving_;
   }
   wake_.notify_one();
-  return chunk ? std::move(chunk) : MapChunk(bytes, page_size);
+  if (chunk) return chunk;
+  if (serving) return MapChunk(bytes, PageSize::kSmall);
+  chunk = MapChunk(bytes, page_size);
+  if (chunk) Prefault(chunk.get(), bytes);  // all of it: later touches are those of a store that serves
+  return chunk;
+}
+
+void ChunkSource::Expect(size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    Size& size = sizes_[bytes];
+    size.taken = std::max<size_t>(size.taken, 1);
+    Count(bytes);
+  }
+  wake_.notify_one();
+}
+
+void ChunkSource::Serve() {
+  const std::lock_guard lock(mutex_);
+  serving_ = true;
 }
 
 size_t ChunkSource::ready(size_t bytes) const {

@@ -7,14 +7,12 @@ namespace {
 
 /// How many due jobs a claim makes ready first, if Advance has not: enough for any batch.
 constexpr size_t kClaimBudget = 20'000;
-/// A claim hands over at most this many bytes, but always one job: an answer has to fit into memory.
-constexpr size_t kClaimBytes = 16 << 20;
 /// A claim passes over at most this many jobs that are not due any more because the clock was set back.
 constexpr size_t kEarlyMax = 10'000;
 
 }  // namespace
 
-void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
+void ShardStore::Claim(std::string_view name, JobMax max, Millis lease, Moment now, Done<JobBatch> done) {
   TopicNumber number = kNoTopic;
   if (!Ready(name, number, done)) return;
   tier_.MakeDueReady(now, kClaimBudget, [this](Index index) { EraseJob(index); });
@@ -28,7 +26,7 @@ void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment
     tier_.ForEachReady(topic, [&](Index at) {
       const HotJob& hot = tier_.at(at);
       if (HotTier::IsEarly(hot, now)) return ++early < kEarlyMax;
-      bytes += hot.body_size;
+      bytes += ViewBytes(at);
       cramped = max.room != nullptr && !max.room->Reach(claimed.size() + 1, bytes);
       if (cramped) return false;
       claimed.push_back(at);
@@ -40,16 +38,19 @@ void ShardStore::Claim(std::string_view name, ClaimMax max, Millis lease, Moment
   JobBatch batch = ViewAll(claimed, now);
   batch.more = !claimed.empty() && claimed.size() < max.jobs && claimed.size() < topic.figures.ready;
   batch.no_room = claimed.empty() && cramped;
+  // The jobs are delivered also if there is no memory for the name.
+  const uint16_t holder = tier_.Hold(max.holder, claimed.size(), node_.MemoryLeft(kHolderBytesMax));
   for (size_t i = 0; i < claimed.size(); ++i) {
     const Index index = claimed[i];
     tier_.Detach(index);
-    const uint32_t made = tier_.MakeLease(index, ++fence_, deadline);
+    const uint32_t made = tier_.MakeLease(index, ++fence_, holder, now.steady, deadline);
     TOCSIN_CHECK(made != 0);
     HotJob& hot = tier_.at(index);
     hot.flags |= kFiredFlag;
     JobView& view = batch.jobs[i];
     view.state = State::kLeased;
     view.attempt = hot.attempts + 1U;
+    view.last_attempt = now.utc;
     view.token = {SlotOf(hot.uid), made, fence_};
     view.lease_deadline = ShowAsUtc(deadline, Timeline::kSteady, now);
   }
@@ -82,14 +83,14 @@ SettleOutcome ShardStore::SettleOne(TopicNumber topic, const Settlement& settlem
     case SettleKind::kNack:
     case SettleKind::kBury:
       ++state.figures.nacked;
-      tier_.Detach(index);
       return FailAttempt(index, settlement, now) ? SettleOutcome::kDead : SettleOutcome::kOk;
     case SettleKind::kExtend:
       tier_.ExtendLease(lease, now.steady + (settlement.lease > Millis(0) ? settlement.lease : state.settings.lease));
       return SettleOutcome::kOk;
     case SettleKind::kRelease:
-      // The journal does not hold leases, so there is nothing to write.
+      // The journal does not hold leases, so there is nothing to write. It need not know the delay: the job is due.
       tier_.Detach(index);
+      if (settlement.delay) SetDue(tier_.at(index), {Timeline::kSteady, now.steady + *settlement.delay});
       tier_.Schedule(index);
       return SettleOutcome::kOk;
   }
@@ -113,20 +114,32 @@ bool ShardStore::HasRoom(SettleKind kind) {
 bool ShardStore::FailAttempt(Index index, const Settlement& how, Moment now) {
   HotJob& hot = tier_.at(index);
   TopicState& topic = tier_.topic(hot.topic);
+  const Time begun = tier_.LeaseOf(index)->begun();
+  tier_.Detach(index);
   ++hot.attempts;
-  // Nacks and expired leases go on when memory is short, so the reason is dropped: every job could be given one.
-  const std::string_view reason = node_.MemoryLeft(how.reason.size()) ? how.reason : std::string_view();
-  if (!reason.empty() || tier_.DetailsOf(index) != nullptr) {
-    tier_.ChangeDetails(index, [&](Details& details) { details.reason = reason; });
-  }
   const bool dead = how.kind == SettleKind::kBury || hot.attempts >= hot.max_attempts;
+  // Nacks and expired leases go on when memory is short, so the reason and the times are dropped: every job could be
+  // given some.
+  const bool room = node_.MemoryLeft(how.reason.size());
+  if (room || tier_.DetailsOf(index) != nullptr) {
+    tier_.ChangeDetails(index, [&](Details& details) {
+      details.reason = room ? how.reason : std::string_view();
+      details.last_attempt = begun;
+      details.ended = dead ? now.steady : Time{};
+    });
+  }
+  const Millis rest = dead ? Millis(0) : how.delay.value_or(BackOff(topic.settings, hot.attempts, hot.uid));
+  topic.figures.worst.Take(
+      {.attempts = hot.attempts, .uid = hot.uid, .at = now.steady, .until = now.steady + rest + topic.settings.lease},
+      dead);
   if (dead) {
     ++topic.figures.died;
+    tier_.MakeDead(index);
   } else {
-    const Millis rest = how.delay.value_or(BackOff(topic.settings, hot.attempts, hot.uid));
     SetDue(hot, {Timeline::kSteady, now.steady + rest});
+    tier_.Schedule(index);
   }
-  Move(index, dead ? State::kDead : State::kScheduled, now);
+  WriteMove(lane_->Out(), index, now, tier_.DetailsOf(index) == nullptr ? Time{} : begun);
   return dead;
 }
 

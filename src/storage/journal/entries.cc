@@ -11,6 +11,8 @@ constexpr uint8_t kMore = 4;     // of a put: more fields follow, which a new jo
 constexpr uint8_t kDeadNow = 4;  // of a move
 constexpr uint8_t kFired = 8;
 constexpr uint8_t kEither = 16;
+constexpr uint8_t kAttempted = 1;  // of a put's times
+constexpr uint8_t kEnded = 2;
 constexpr size_t kFirstSettings = 10;  // in every topic; a kSettings entry has more
 
 void PutStart(std::string& out, EntryType type, uint32_t topic, Uid uid) {
@@ -47,7 +49,18 @@ void PutMore(std::string& out, const PutEntry& entry) {
   out.push_back(static_cast<char>(details.finished ? 1 + static_cast<int>(details.finished_timeline) : 0));
   if (details.finished) PutFixed<int64_t>(out, ToMs(details.finished_due));
   PutVarint(out, details.events.size());
-  for (const uint64_t event : details.events) PutFixed<uint64_t>(out, event);
+  details.events.ForEach([&out](uint64_t event) { PutFixed<uint64_t>(out, event); });
+}
+
+void PutTime(std::string& out, Time steady, Moment moment) { PutDue(out, Timeline::kSteady, steady, moment); }
+Time ReadTime(Reader& reader, Moment moment) { return ReadDue(reader, kSteady, moment); }
+
+void PutTimes(std::string& out, const Details& details, Moment moment) {
+  const bool attempted = details.last_attempt != Time{};
+  const bool ended = details.ended != Time{};
+  out.push_back(static_cast<char>((attempted ? kAttempted : 0) | (ended ? kEnded : 0)));
+  if (attempted) PutTime(out, details.last_attempt, moment);
+  if (ended) PutTime(out, details.ended, moment);
 }
 
 /// Times that could have been submitted, which can be added to without overflow.
@@ -72,14 +85,21 @@ bool ReadMore(Reader& reader, PutEntry& entry, Details& details) {
   if (!reader.ok() || events > reader.left() / sizeof(uint64_t)) return false;
   const bool stored = state <= static_cast<uint8_t>(State::kCancelled) && state != static_cast<uint8_t>(State::kLeased);
   if (!stored || trigger > static_cast<uint8_t>(Trigger::kEither)) return false;
-  for (uint64_t i = 0; i < events; ++i) details.events.insert(reader.Fixed<uint64_t>());
+  for (uint64_t i = 0; i < events; ++i) details.events.Insert(reader.Fixed<uint64_t>());
   entry.state = static_cast<State>(state);
   entry.trigger = static_cast<Trigger>(trigger);
   entry.details = &details;
   return true;
 }
 
-bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
+bool ReadTimes(Reader& reader, Details& details, Moment moment) {
+  const auto flags = reader.Fixed<uint8_t>();
+  if (flags & kAttempted) details.last_attempt = ReadTime(reader, moment);
+  if (flags & kEnded) details.ended = ReadTime(reader, moment);
+  return flags <= (kAttempted | kEnded) && InRange(details.last_attempt) && InRange(details.ended);
+}
+
+bool ReadPut(Reader& reader, EntryType type, Moment moment, EntryVisitor& visitor) {
   PutEntry entry;
   Details details;
   entry.topic = static_cast<uint32_t>(reader.Varint());
@@ -89,6 +109,7 @@ bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
   entry.due = ReadDue(reader, flags, moment);
   entry.max_attempts = static_cast<uint32_t>(reader.Varint());
   if (flags & kMore && !ReadMore(reader, entry, details)) return false;
+  if (type == EntryType::kPutTimes && !ReadTimes(reader, details, moment)) return false;
   entry.body = reader.Bytes();
   JobView body;
   if (!reader.ok() || !InRange(entry.due) || !DecodeBody(entry.body, body)) return false;
@@ -96,7 +117,7 @@ bool ReadPut(Reader& reader, Moment moment, EntryVisitor& visitor) {
   return true;
 }
 
-bool ReadMove(Reader& reader, Moment moment, EntryVisitor& visitor) {
+bool ReadMove(Reader& reader, EntryType type, Moment moment, EntryVisitor& visitor) {
   MoveEntry entry;
   entry.topic = static_cast<uint32_t>(reader.Varint());
   entry.uid = reader.Fixed<uint64_t>();
@@ -108,8 +129,24 @@ bool ReadMove(Reader& reader, Moment moment, EntryVisitor& visitor) {
   entry.due = ReadDue(reader, flags, moment);
   entry.attempts = static_cast<uint32_t>(reader.Varint());
   entry.reason = reader.Bytes();
-  if (!reader.ok() || !InRange(entry.due)) return false;
+  if (type == EntryType::kFailed) entry.last_attempt = ReadTime(reader, moment);
+  if (!reader.ok() || !InRange(entry.due) || !InRange(entry.last_attempt)) return false;
   visitor.OnMove(entry);
+  return true;
+}
+
+bool ReadEnd(Reader& reader, EntryType type, Moment moment, EntryVisitor& visitor) {
+  EndEntry entry;
+  entry.how = type == EntryType::kAcked ? EntryType::kDone : type;
+  entry.topic = static_cast<uint32_t>(reader.Varint());
+  entry.uid = reader.Fixed<uint64_t>();
+  const uint64_t retention_ms = reader.Varint();
+  if (type == EntryType::kAcked) entry.last_attempt = ReadTime(reader, moment);
+  if (!reader.ok() || retention_ms > static_cast<uint64_t>(kDelayMax.count()) || !InRange(entry.last_attempt)) {
+    return false;
+  }
+  entry.retention = Millis(static_cast<int64_t>(retention_ms));
+  visitor.OnEnd(entry);
   return true;
 }
 
@@ -175,21 +212,25 @@ bool ReadTopic(Reader& reader, EntryType type, std::span<const TopicSetting> kno
 void EncodePut(std::string& out, const PutEntry& entry, Moment moment) {
   const bool more = entry.details != nullptr || entry.state != State::kScheduled || entry.attempts != 0 ||
                     entry.trigger != Trigger::kTime || entry.fired;
-  PutStart(out, EntryType::kPut, entry.topic, entry.uid);
+  const bool times = entry.details != nullptr && entry.details->HasTimes();
+  PutStart(out, times ? EntryType::kPutTimes : EntryType::kPut, entry.topic, entry.uid);
   out.push_back(static_cast<char>(DueFlags(entry.timeline, entry.due) | (more ? kMore : 0)));
   PutDue(out, entry.timeline, entry.due, moment);
   PutVarint(out, entry.max_attempts);
   if (more) PutMore(out, entry);
+  if (times) PutTimes(out, *entry.details, moment);
   PutBytes(out, entry.body);
 }
 
 void EncodeMove(std::string& out, const MoveEntry& entry, Moment moment) {
-  PutStart(out, EntryType::kMove, entry.topic, entry.uid);
+  const bool failed = entry.last_attempt != Time{};
+  PutStart(out, failed ? EntryType::kFailed : EntryType::kMove, entry.topic, entry.uid);
   out.push_back(static_cast<char>(DueFlags(entry.timeline, entry.due) | (entry.state == State::kDead ? kDeadNow : 0) |
                                   (entry.fired ? kFired : 0) | (entry.either ? kEither : 0)));
   PutDue(out, entry.timeline, entry.due, moment);
   PutVarint(out, entry.attempts);
   PutBytes(out, entry.reason);
+  if (failed) PutTime(out, entry.last_attempt, moment);
 }
 
 void EncodeCount(std::string& out, const CountEntry& entry) {
@@ -198,13 +239,15 @@ void EncodeCount(std::string& out, const CountEntry& entry) {
   PutVarint(out, entry.left);
 }
 
-void EncodeEnd(std::string& out, const EndEntry& entry) {
-  PutStart(out, entry.how, entry.topic, entry.uid);
+void EncodeEnd(std::string& out, const EndEntry& entry, Moment moment) {
+  const bool acked = entry.last_attempt != Time{};
+  PutStart(out, acked ? EntryType::kAcked : entry.how, entry.topic, entry.uid);
   PutVarint(out, static_cast<uint64_t>(entry.retention.count()));
+  if (acked) PutTime(out, entry.last_attempt, moment);
 }
 
 void EncodeTopic(std::string& out, uint32_t number, const Topic& topic, std::span<const TopicSetting> settings) {
-  const auto more = settings.subspan(kFirstSettings);
+  const auto more = settings.first(SettingsToKeep(topic, settings, kFirstSettings)).subspan(kFirstSettings);
   const EntryType type = !more.empty()             ? EntryType::kSettings
                          : topic.delivery.Pushes() ? EntryType::kPushTopic
                                                    : EntryType::kTopic;
@@ -238,24 +281,22 @@ bool DecodeEntries(std::string_view entries, Moment moment, EntryVisitor& visito
     bool good = true;
     switch (type) {
       case EntryType::kPut:
-        good = ReadPut(reader, moment, visitor);
+      case EntryType::kPutTimes:
+        good = ReadPut(reader, type, moment, visitor);
         break;
       case EntryType::kMove:
-        good = ReadMove(reader, moment, visitor);
+      case EntryType::kFailed:
+        good = ReadMove(reader, type, moment, visitor);
         break;
       case EntryType::kCount:
         good = ReadCount(reader, visitor);
         break;
       case EntryType::kDone:
       case EntryType::kCancelled:
-      case EntryType::kPurged: {
-        const auto topic = static_cast<uint32_t>(reader.Varint());
-        const Uid uid = reader.Fixed<uint64_t>();
-        const uint64_t retention_ms = reader.Varint();
-        good = retention_ms <= static_cast<uint64_t>(kDelayMax.count());
-        if (reader.ok() && good) visitor.OnEnd({topic, uid, type, Millis(static_cast<int64_t>(retention_ms))});
+      case EntryType::kPurged:
+      case EntryType::kAcked:
+        good = ReadEnd(reader, type, moment, visitor);
         break;
-      }
       case EntryType::kTopic:
       case EntryType::kPushTopic:
       case EntryType::kSettings:

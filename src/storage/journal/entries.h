@@ -8,12 +8,11 @@
 #pragma once
 
 #include <span>
-#include <unordered_set>
 
 #include "base/codec.h"
-#include "base/hash.h"
 #include "model/job.h"
 #include "model/topic.h"
+#include "storage/journal/event_set.h"
 
 namespace tocsin::journal {
 
@@ -29,27 +28,35 @@ enum class EntryType : uint8_t {
   kUids = 9,        // ids up to this one were given out
   kPushTopic = 10,  // as kTopic, and its delivery
   kSettings = 11,   // as kPushTopic, with the settings that came after the first ten; written if there are any
+  // As kPut, kMove and kDone, with times that the job remembers. Written if there are any.
+  kPutTimes = 12,  // when its last attempt began, and when it died or ended
+  kFailed = 13,    // when the attempt that failed began
+  kAcked = 14,     // when the attempt that succeeded began
 };
 
 /// Data that few jobs have. Kept aside in memory, and written only if there is any.
 struct Details {
-  std::string reason;                             // of the last failed attempt
-  std::unordered_set<uint64_t, WordHash> events;  // Hash64 of the events that were counted
+  std::string reason;  // of the last failed attempt
+  EventSet events;     // Hash64 of those that were counted
   uint32_t count_left = 0;
   bool finished = false;  // retained after its end: the next two hold its due time
   Time finished_due = kNever;
   Timeline finished_timeline = Timeline::kSteady;
+  Time last_attempt{};     // when it began; this and the next are on the steady timeline, Time{} if unknown
+  Time ended{};            // since when it is dead, done or cancelled
   uint32_t put_bytes = 0;  // of these details in the job's latest put; not stored
   size_t bytes = 0;        // MemoryBytes at the last change; not stored
 
   size_t MemoryBytes() const {
     constexpr size_t kEntry = 2 * sizeof(void*);  // what a hash table adds to an entry
-    return sizeof(Details) + kEntry + reason.capacity() + events.size() * (sizeof(uint64_t) + kEntry) +
-           events.bucket_count() * sizeof(void*);
+    return sizeof(Details) + kEntry + reason.capacity() + events.held_bytes();
   }
 
-  void Finish(Time due, Timeline timeline) {
+  bool HasTimes() const { return last_attempt != Time{} || ended != Time{}; }
+
+  void Finish(Time due, Timeline timeline, Time now) {
     finished = true;
+    ended = now;
     finished_due = due;
     finished_timeline = timeline;
   }
@@ -79,6 +86,7 @@ struct MoveEntry {
   bool fired = false;   // its trigger has fired: it counts no more
   bool either = false;  // a reschedule gave a count trigger a due time as well
   std::string_view reason;
+  Time last_attempt{};  // as in Details; Time{} if the move did not end an attempt
 };
 
 struct CountEntry {
@@ -93,12 +101,13 @@ struct EndEntry {
   Uid uid = 0;
   EntryType how = EntryType::kDone;
   Millis retention{0};  // how long it can still be looked up
+  Time last_attempt{};  // with kDone: as in Details
 };
 
 void EncodePut(std::string& out, const PutEntry& entry, Moment moment);
 void EncodeMove(std::string& out, const MoveEntry& entry, Moment moment);
 void EncodeCount(std::string& out, const CountEntry& entry);
-void EncodeEnd(std::string& out, const EndEntry& entry);
+void EncodeEnd(std::string& out, const EndEntry& entry, Moment moment);
 void EncodeTopic(std::string& out, uint32_t number, const Topic& topic,
                  std::span<const TopicSetting> settings = TopicSettings());
 void EncodeDropTopic(std::string& out, uint32_t number);

@@ -19,17 +19,22 @@ class Notes final : public EntryVisitor {
     if (put.details == nullptr) return;
     text += fmt::format("reason {} left {} events {} finished {} due {};", put.details->reason, put.details->count_left,
                         put.details->events.size(), put.details->finished, ToMs(put.details->finished_due));
+    if (put.details->HasTimes()) {
+      text += fmt::format("attempt {} ended {};", ToMs(put.details->last_attempt), ToMs(put.details->ended));
+    }
   }
   void OnMove(const MoveEntry& move) override {
     text += fmt::format("move {} {} state {} on {} due {} attempts {} fired {} either {} reason {};", move.topic,
                         move.uid, static_cast<int>(move.state), static_cast<int>(move.timeline), ToMs(move.due),
                         move.attempts, move.fired, move.either, move.reason);
+    if (move.last_attempt != Time{}) text += fmt::format("attempt {};", ToMs(move.last_attempt));
   }
   void OnCount(const CountEntry& count) override {
     text += fmt::format("count {} {} event {} left {};", count.topic, count.uid, count.event, count.left);
   }
   void OnEnd(const EndEntry& end) override {
     text += fmt::format("end {} {} how {};", end.topic, end.uid, static_cast<int>(end.how));
+    if (end.last_attempt != Time{}) text += fmt::format("attempt {};", ToMs(end.last_attempt));
   }
   void OnTopic(uint32_t number, const Topic& topic) override {
     text += fmt::format("topic {} {};", number, topic.name);
@@ -51,7 +56,13 @@ std::string Body(std::string_view payload) {
 
 std::string Everything() {
   static const std::string body = Body("payload");
-  const Details details{"reason", {1, 2}, 3, true, FromMs(99), Timeline::kUtc};
+  Details details{.reason = "reason",
+                  .count_left = 3,
+                  .finished = true,
+                  .finished_due = FromMs(99),
+                  .finished_timeline = Timeline::kUtc};
+  details.events.Insert(1);
+  details.events.Insert(2);
   std::string out;
   EncodePut(out, {.topic = 1, .uid = 10, .due = kMoment.steady + Millis(5), .max_attempts = 4, .body = body}, kMoment);
   EncodePut(out,
@@ -78,7 +89,7 @@ std::string Everything() {
               .reason = "why"},
              kMoment);
   EncodeCount(out, {4, 13, 0xABCDEF, 6});
-  EncodeEnd(out, {5, 14, EntryType::kCancelled});
+  EncodeEnd(out, {5, 14, EntryType::kCancelled}, kMoment);
   EncodeUids(out, 77);
   EncodeDropTopic(out, 8);
   return out;
@@ -93,6 +104,37 @@ TEST(Entries, ComeBackInOrder) {
             "reason reason left 3 events 2 finished true due 99;"
             "move 300 12 state 2 on 0 due 1800000000493 attempts 9 fired true either true reason why;"
             "count 4 13 event 11259375 left 6;end 5 14 how 5;uids 77;drop 8;");
+}
+
+TEST(Entries, TimesComeBackWithTheirJobs) {
+  const std::string body = Body("payload");
+  Details details;
+  details.last_attempt = kMoment.steady - Millis(70'000);
+  std::string out;
+  const PutEntry put{.topic = 1, .uid = 10, .due = kMoment.steady, .details = &details, .body = body};
+  EncodePut(out, put, kMoment);
+  details.ended = kMoment.steady - Millis(3);
+  EncodePut(out, put, kMoment);
+  details.last_attempt = Time{};
+  EncodePut(out, put, kMoment);
+  EncodeMove(out, {.topic = 1, .uid = 12, .due = kMoment.steady, .last_attempt = kMoment.steady - Millis(9)}, kMoment);
+  EncodeEnd(out, {1, 13, EntryType::kDone, Millis(5), kMoment.steady - Millis(8)}, kMoment);
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(out, kMoment, notes));
+  const std::string put_text =
+      "put 1 10 state 0 on 1 due 1800000000000 attempts 0/0 trigger 0 fired false body 20;"
+      "reason  left 0 events 0 finished false due 9223372036854775807;";
+  EXPECT_EQ(notes.text, put_text + "attempt 1799999930000 ended 0;" +                  //
+                            put_text + "attempt 1799999930000 ended 1799999999997;" +  //
+                            put_text + "attempt 0 ended 1799999999997;" +              //
+                            "move 1 12 state 0 on 1 due 1800000000000 attempts 0 fired false either false reason ;"
+                            "attempt 1799999999991;"
+                            "end 1 13 how 4;attempt 1799999999992;");
+  for (size_t size = 0; size < out.size(); ++size) {
+    Notes part;
+    if (!DecodeEntries(out.substr(0, size), kMoment, part)) continue;
+    EXPECT_TRUE(notes.text.starts_with(part.text)) << size;
+  }
 }
 
 TEST(Entries, TopicsComeBackWhole) {
@@ -160,6 +202,24 @@ TEST(Entries, ASettingThatIsAddedNeedsNoNewFormat) {
   Notes old;
   ASSERT_TRUE(DecodeEntries(before, kMoment, old, later));
   EXPECT_EQ(old.topics, std::vector{topic});
+}
+
+// So that the program before reads what it knows, and a prologue of many topics is no longer than it was.
+TEST(Entries, SettingsThatHaveTheirDefaultsAreNotWritten) {
+  Topic topic = DefaultTopic("name");
+  std::string before;
+  EncodeTopic(before, 3, topic, TopicSettings().first(10));
+  std::string now;
+  EncodeTopic(now, 3, topic);
+  EXPECT_EQ(now, before);
+  topic.alerts.late = Millis(7'000);
+  now.clear();
+  EncodeTopic(now, 3, topic);
+  EXPECT_GT(now.size(), before.size());
+  EXPECT_LT(now.size(), before.size() + 8) << "not those behind it";
+  Notes notes;
+  ASSERT_TRUE(DecodeEntries(now, kMoment, notes));
+  EXPECT_EQ(notes.topics, std::vector{topic});
 }
 
 TEST(Entries, ADeliveryThatNoStoreWritesIsMalformed) {

@@ -37,10 +37,15 @@ TopicNumber HotTier::AddTopic(const Topic& settings, std::shared_ptr<SharedUse> 
   return number;
 }
 
-void HotTier::RetireTopic(TopicNumber number) {
+void HotTier::DropTopic(TopicNumber number) {
   TopicState& topic = *topics_[number];
   topic_numbers_.erase(topic.settings.name);
   topic.used = false;
+  if (topic.jobs == 0) return FreeNumber(number);
+  topic.settings = {};
+  dropped_.insert(number);
+  dropped_jobs_ += topic.jobs;
+  dropped_marks_ |= MarkOf(number);
   // What the jobs hold no longer counts against the capacity of the name, which may be used again.
   const TopicFigures& figures = topic.figures;
   const uint64_t admitted = figures.scheduled + figures.leased + figures.dead;
@@ -49,11 +54,10 @@ void HotTier::RetireTopic(TopicNumber number) {
   AddUse(number, admitted, figures.bytes);
 }
 
-void HotTier::RemoveTopic(TopicNumber number) {
-  TopicState& topic = *topics_[number];
-  TOCSIN_CHECK(topic.jobs == 0);
-  if (topic.used) RetireTopic(number);
-  topic = TopicState{};
+void HotTier::FreeNumber(TopicNumber number) {
+  dropped_.erase(number);
+  minutes_bytes_ -= topics_[number]->minutes.held_bytes();
+  *topics_[number] = TopicState{};
   free_numbers_.push_back(number);
 }
 
@@ -94,9 +98,23 @@ bool HotTier::Link(Index index) {
     return false;
   }
   hot.flags |= kAdmitted;
+  hot.tells_created = CreatedIn(BodyOf(hot)) != Time{};
   topics_[hot.topic]->figures.bytes += CountedBytes(BodyOf(hot));
   ++topics_[hot.topic]->jobs;
+  NoteBlock(*topics_[hot.topic], index >> kBlockShift);
   return true;
+}
+
+void HotTier::NoteBlock(TopicState& topic, uint32_t block) {
+  if (topic.in_many_blocks || (!topic.blocks.empty() && topic.blocks.back() == block)) return;
+  const auto at = std::ranges::lower_bound(topic.blocks, block);
+  if (at != topic.blocks.end() && *at == block) return;
+  if (topic.blocks.size() < TopicState::kBlocksMax) {
+    topic.blocks.insert(at, block);
+    return;
+  }
+  topic.in_many_blocks = true;
+  topic.blocks = {};
 }
 
 void HotTier::Discard(Index index) {
@@ -108,16 +126,44 @@ void HotTier::Erase(Index index) {
   Detach(index);
   HotJob& hot = jobs_[index];
   Discharge(hot);
-  --topics_[hot.topic]->jobs;
+  const TopicNumber number = hot.topic;
   by_uid_.Erase(UidHash(hot.topic, hot.uid), index);
   if (const auto own = OwnHash(hot)) by_own_.Erase(*own, index);
   if (hot.flags & kHasDetails) {
     auto& part = details_[index >> kDetailsShift];
     const auto details = part.find(index);
     details_bytes_ -= details->second.bytes;
+    LeaveEvents(details->second.events);
     part.erase(details);
   }
   Discard(index);
+  TopicState& topic = *topics_[number];
+  if (--topic.jobs == 0) {
+    topic.in_many_blocks = false;
+    topic.blocks = {};
+  }
+  if (topic.used) return;
+  if (--dropped_jobs_ == 0) dropped_marks_ = 0;
+  if (topic.jobs == 0) FreeNumber(number);
+}
+
+void HotTier::LeaveEvents(EventSet& events) {
+  if (!events.large()) return;
+  left_bytes_ += events.held_bytes();
+  left_events_.push_back(std::move(events));
+}
+
+void HotTier::FreeEvents() {
+  constexpr size_t kBytesMax = size_t{1} << 20;  // in one call
+  for (size_t freed = 0; !left_events_.empty() && freed < kBytesMax;) {
+    EventSet& events = left_events_.front();
+    const size_t before = events.held_bytes();
+    freed += events.FreeSome(kBytesMax - freed);
+    left_bytes_ -= before - events.held_bytes();
+    if (!events.freed()) return;
+    left_bytes_ -= events.held_bytes();
+    left_events_.pop_front();
+  }
 }
 
 uint64_t& HotTier::GaugeOf(const HotJob& hot) {
@@ -167,15 +213,17 @@ void HotTier::Detach(Index index) {
         out_of_turn_ -= topic.ready.Remove(Items<HotJob>{&jobs_}, index) ? 1 : 0;
         hot.flags &= static_cast<uint8_t>(~kReady);
         --topic.figures.ready;
-      } else if (hot.flags & kOnSteady) {
-        steady_.Remove(index);
-      } else {
-        utc_.Remove(index);
+        --ready_;
+      } else if (hot.due() != kNever) {
+        CountOut(index);
+        const bool on_steady = (hot.flags & kOnSteady) != 0;
+        on_steady ? steady_.Remove(index) : utc_.Remove(index);
       }
       --GaugeOf(hot);
       break;
     case State::kLeased:
       expiry_.Remove(hot.prev);  // nothing if it has just expired
+      holders_.Release(leases_[hot.prev].holder);
       leases_.Free(hot.prev);
       hot.prev = 0;
       --GaugeOf(hot);
@@ -197,7 +245,8 @@ void HotTier::Schedule(Index index) {
   hot.flags |= kPlaced;
   ++GaugeOf(hot);
   if (hot.due() == kNever) return;
-  if (!(hot.flags & kOnSteady ? steady_.Insert(index) : utc_.Insert(index))) MakeReady(index);
+  const bool waits = hot.flags & kOnSteady ? steady_.Insert(index) : utc_.Insert(index);
+  waits ? CountIn(index) : MakeReady(index);
 }
 
 void HotTier::HoldBack(Moment now) {
@@ -225,6 +274,7 @@ void HotTier::MakeReady(Index index) {
   TopicState& topic = *topics_[hot.topic];
   if ((hot.flags & kOnSteady) == 0) ready_utc_ = std::max(ready_utc_, hot.due());
   ++topic.figures.ready;
+  ++ready_;
   Announce(hot.topic);
   const auto order = [this](Index each) { return OrderOf(each); };
   out_of_turn_ += topic.ready.Insert(Items<HotJob>{&jobs_}, order, index) ? 1 : 0;
@@ -243,10 +293,10 @@ void HotTier::MakeDead(Index index) {
   ++GaugeOf(hot);
 }
 
-void HotTier::Retain(Index index, State state, Time until) {
+void HotTier::Retain(Index index, State state, Time ended, Time until) {
   HotJob& hot = jobs_[index];
   ChangeDetails(index, [&](Details& details) {
-    if (!details.finished) details.Finish(hot.due(), hot.timeline());
+    if (!details.finished) details.Finish(hot.due(), hot.timeline(), ended);
   });
   Discharge(hot);
   hot.state = state;
@@ -256,12 +306,14 @@ void HotTier::Retain(Index index, State state, Time until) {
   while (!steady_.Insert(index)) ++hot.due_ms;
 }
 
-uint32_t HotTier::MakeLease(Index index, uint64_t fence, Time deadline) {
+uint32_t HotTier::MakeLease(Index index, uint64_t fence, uint16_t holder, Time now, Time deadline) {
   const uint32_t lease = leases_.Allocate();
   if (lease == 0) return 0;
   Lease& made = leases_[lease];
   made.fence = fence;
   made.job = index;
+  made.holder = holder;
+  made.begun_ms = static_cast<uint64_t>(ToMs(now));
   made.due_ms = ToMs(deadline);
   while (!expiry_.Insert(lease)) ++made.due_ms;
   HotJob& hot = jobs_[index];
@@ -273,7 +325,9 @@ uint32_t HotTier::MakeLease(Index index, uint64_t fence, Time deadline) {
 }
 
 void HotTier::ExtendLease(uint32_t lease, Time deadline) {
+  constexpr uint64_t kMost = UINT16_MAX;
   expiry_.Remove(lease);
+  if (leases_[lease].extensions < kMost) ++leases_[lease].extensions;
   leases_[lease].due_ms = ToMs(deadline);
   while (!expiry_.Insert(lease)) ++leases_[lease].due_ms;
 }
@@ -313,6 +367,7 @@ Index HotTier::FindUid(TopicNumber topic, Uid uid) const {
 }
 
 Index HotTier::Find(TopicNumber topic, JobRef job) const {
+  if (job.uid != 0) return FindUid(topic, job.uid);
   const Index own = by_own_.Find(OwnHash(topics_[topic]->hash, job.key, job.id), [&](Index index) {
     if (jobs_[index].topic != topic) return false;
     const BodyId id = DecodeId(BodyOf(jobs_[index]));
@@ -323,7 +378,69 @@ Index HotTier::Find(TopicNumber topic, JobRef job) const {
   return uid ? FindUid(topic, *uid) : 0;
 }
 
-void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc) {
+uint32_t HotTier::MinuteOf(Index index) const {
+  const HotJob& hot = jobs_[index];
+  const Millis apart = index < recount_next_ ? recounted_apart_ : counted_apart_;
+  const int64_t shown_ms = hot.flags & kOnSteady ? hot.due_ms + apart.count() : hot.due_ms;
+  // Nobody can ask for the last minute (kLoadLast).
+  return static_cast<uint32_t>(std::clamp<int64_t>(shown_ms / kLoadMinute.count(), 0, UINT32_MAX));
+}
+
+void HotTier::ChangeCount(Index index, void (MinuteCounts::*change)(uint32_t minute)) {
+  const uint32_t minute = MinuteOf(index);
+  for (MinuteCounts* const counts : {&minutes_, &topics_[jobs_[index].topic]->minutes}) {
+    minutes_bytes_ -= counts->held_bytes();
+    (counts->*change)(minute);
+    minutes_bytes_ += counts->held_bytes();
+  }
+}
+
+void HotTier::Recount(size_t budget) {
+  // The two timelines may turn to the next millisecond one after the other, so readings of the clock differ by 1 ms in
+  // how far they are apart.
+  constexpr Millis kNoise{1};
+  if (recount_next_ == 0 && std::chrono::abs(apart_ - counted_apart_) > kNoise) {
+    recounted_apart_ = apart_;
+    recount_next_ = 1;
+  }
+  if (recount_next_ == 0) return;
+  const auto stop = static_cast<Index>(std::min<uint64_t>(jobs_.end(), uint64_t{recount_next_} + budget));
+  while (recount_next_ < stop) {
+    const HotJob& hot = jobs_[recount_next_];
+    const bool counted = !hot.IsFree() && (hot.flags & (kPlaced | kOnSteady | kReady)) == (kPlaced | kOnSteady) &&
+                         hot.state == State::kScheduled && hot.due() != kNever;
+    if (counted) CountOut(recount_next_);
+    ++recount_next_;
+    if (counted) CountIn(recount_next_ - 1);
+  }
+  if (recount_next_ < jobs_.end()) return;
+  counted_apart_ = recounted_apart_;
+  recount_next_ = 0;
+}
+
+LoadCounts HotTier::Load(TopicNumber topic, const LoadSpan& span) const {
+  constexpr size_t kLooksMax = 4'000;  // each takes some ten nanoseconds
+  const auto minute_of = [](Time time) { return static_cast<uint32_t>(ToMs(time) / kLoadMinute.count()); };
+  const bool all = topic == kNoTopic;
+  const MinuteCounts& minutes = all ? minutes_ : topics_[topic]->minutes;
+  const size_t looks_each = std::max<size_t>(minutes.LooksFor(static_cast<uint32_t>(span.step / kLoadMinute)), 1) *
+                            (all ? 1 + dropped_.size() : 1);
+  LoadCounts counts{.due = all ? ready_ : topics_[topic]->figures.ready};
+  counts.jobs.resize(std::min(span.steps, std::max<size_t>(kLooksMax / looks_each, 1)));
+  for (size_t i = 0; i < counts.jobs.size(); ++i) {
+    const uint32_t from = minute_of(span.StartOf(i));
+    const uint32_t to = minute_of(span.StartOf(i + 1));
+    counts.jobs[i] = minutes.CountIn(from, to);
+    if (!all) continue;
+    for (const TopicNumber dropped : dropped_) counts.jobs[i] -= topics_[dropped]->minutes.CountIn(from, to);
+  }
+  if (!all) return counts;
+  for (const TopicNumber dropped : dropped_) counts.due -= topics_[dropped]->figures.ready;
+  return counts;
+}
+
+void HotTier::ResetWheels(Time oldest_steady, Time oldest_utc, Millis apart) {
+  counted_apart_ = apart;
   steady_.Reset(oldest_steady);
   utc_.Reset(oldest_utc);
   expiry_.Reset(oldest_steady);
@@ -334,11 +451,13 @@ size_t HotTier::held_bytes() const {
   // Every job may be leased, and a full memory must not hinder that: its lease counts from the beginning.
   const size_t leases = std::max(leases_.held_bytes() + out_of_turn_ * kTreeBytes, jobs_.live() * sizeof(Lease));
   return bodies_.held_bytes() + jobs_.held_bytes() + leases + by_uid_.held_bytes() + by_own_.held_bytes() +
-         details_bytes_ + utc_.held_bytes() + topic_numbers_.size() * kTopicBytes;
+         details_bytes_ + minutes_bytes_ + left_bytes_ + holders_.held_bytes() + utc_.held_bytes() +
+         topic_numbers_.size() * kTopicBytes + (topics_.size() - topic_numbers_.size()) * sizeof(TopicState);
 }
 
 bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {
   constexpr size_t kReleaseMax = 8;  // chunks in one call; each takes the system about 50 us
+  constexpr size_t kLargeMax = size_t{8} << 20;
   spare_chunks_ = std::min(spare_chunks_, bodies_.pooled());
   if (now.steady >= tidy_at_) {
     tidy_at_ = now.steady + (pressed ? Millis(1000) : Millis(10'000));
@@ -352,7 +471,9 @@ bool HotTier::TidyMemory(Moment now, size_t budget, bool pressed) {
   bodies_.Release(released);
   release_ -= released;
   if (move_next_ != 0) MoveBodies(budget);
-  return release_ > 0 || move_next_ != 0;
+  const bool more_large = bodies_.ReleaseLarge(kLargeMax);
+  FreeEvents();
+  return more_large || !left_events_.empty() || release_ > 0 || move_next_ != 0;
 }
 
 void HotTier::MoveBodies(size_t budget) {

@@ -11,11 +11,15 @@
 //     was set back to before the due time of ready jobs, MakeDueReady puts them back into the wheel, a bounded number
 //     in each call. Until it has, whoever delivers a ready job looks at the clock itself (IsEarly).
 //  3. Every job is in by_uid_; a job with an own id is in by_own_ too.
+//  4. A scheduled job that is in a wheel is counted in the minute of its due time, once for its topic and once in all.
+//     The minute is one of UTC. If the wall clock is set, jobs of the steady timeline are due in other minutes:
+//     MakeDueReady counts them again, a bounded number in each call.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -23,7 +27,9 @@
 #include "storage/journal/blob_arena.h"
 #include "storage/journal/body.h"
 #include "storage/journal/entries.h"
+#include "storage/journal/holders.h"
 #include "storage/journal/id_table.h"
+#include "storage/journal/minute_counts.h"
 #include "storage/journal/ready_jobs.h"
 #include "storage/journal/slab.h"
 #include "storage/journal/wall_wheel.h"
@@ -55,7 +61,8 @@ struct HotJob {
   uint16_t bucket = kNoBucket;
   uint16_t attempts = 0;  // used up
   uint16_t max_attempts = 0;
-  State state = State::kScheduled;
+  State state : 7 = State::kScheduled;
+  bool tells_created : 1 = false;  // its body has CreatedIn; otherwise the uid tells
   uint8_t flags = kOnSteady;
 
   uint64_t order() const { return uid; }
@@ -81,16 +88,21 @@ struct Lease {
   uint32_t next = 0;
   Index job = 0;
   uint16_t bucket = kNoBucket;
-  bool used = true;
+  uint16_t holder = Holders::kNone;
+  uint64_t begun_ms : 47 = 0;    // on the steady timeline
+  uint64_t extensions : 16 = 0;  // or more, if it is the highest number
+  uint64_t used : 1 = 1;
 
   uint64_t order() const { return fence; }
+  Time begun() const { return FromMs(static_cast<int64_t>(begun_ms)); }
   void MarkFree(uint32_t next_free) {
-    used = false;
+    used = 0;
     next = next_free;
   }
   uint32_t NextFree() const { return next; }
-  bool IsFree() const { return !used; }
+  bool IsFree() const { return used == 0; }
 };
+static_assert(sizeof(Lease) == 40);
 
 /// What all shards of a node hold of one topic: capacities are per node, not per shard.
 struct SharedUse {
@@ -105,9 +117,15 @@ struct TopicState {
   List dead;
   TopicFigures figures;  // figures.topic stays empty
   uint64_t jobs = 0;     // in any state
+  // Blocks in which it has jobs, and perhaps had some, in order; empty if they are too many. A small topic among many
+  // others is listed without a look at theirs.
+  static constexpr size_t kBlocksMax = 32;
+  std::vector<uint32_t> blocks;
+  bool in_many_blocks = false;
+  MinuteCounts minutes;  // of the jobs in the wheels
   std::shared_ptr<SharedUse> shared;
   bool announced = false;  // reported as ready, and not claimed empty since
-  bool used = false;       // false and jobs > 0: dropped, see RetireTopic
+  bool used = false;       // false and jobs > 0: dropped, see DropTopic
 };
 
 constexpr TopicNumber kNoTopic = ~TopicNumber{0};
@@ -125,10 +143,8 @@ class HotTier {
 
   TopicNumber FindTopic(std::string_view name) const;
   TopicNumber AddTopic(const Topic& settings, std::shared_ptr<SharedUse> shared);
-  /// Frees the name at once. The number and the jobs stay until the jobs are erased and RemoveTopic is called.
-  void RetireTopic(TopicNumber number);
-  /// Its jobs have to be gone.
-  void RemoveTopic(TopicNumber number);
+  /// Frees the name at once, and the number when the last of its jobs is erased.
+  void DropTopic(TopicNumber number);
   TopicState& topic(TopicNumber number) { return *topics_[number]; }
   const TopicState& topic(TopicNumber number) const { return *topics_[number]; }
   /// By number; some may not be used.
@@ -156,11 +172,22 @@ class HotTier {
   /// Ready, in a wheel, or waiting for a count.
   void Schedule(Index index);
   void MakeDead(Index index);
-  /// Keeps an ended job until `until`.
-  void Retain(Index index, State state, Time until);
+  /// Keeps a job that ended at `ended` until `until`.
+  void Retain(Index index, State state, Time ended, Time until);
+  /// The number of a holder that is about to get so many leases; Holders::kNone if it has no name, or if the name is
+  /// new and `may_add` is false.
+  uint16_t Hold(std::string_view holder, size_t leases, bool may_add) {
+    return holders_.Hold(holder.substr(0, kHolderBytesMax), static_cast<uint32_t>(leases), may_add);
+  }
   /// 0, and the job stays detached, if memory is short.
-  uint32_t MakeLease(Index index, uint64_t fence, Time deadline);
+  uint32_t MakeLease(Index index, uint64_t fence, uint16_t holder, Time now, Time deadline);
   void ExtendLease(uint32_t lease, Time deadline);
+  /// Null if the job is not leased.
+  const Lease* LeaseOf(Index index) const {
+    const HotJob& hot = jobs_[index];
+    return hot.state == State::kLeased ? &leases_[hot.prev] : nullptr;
+  }
+  std::string_view HolderOf(const Lease& lease) const { return holders_.NameOf(lease.holder); }
   /// If the new body is longer the caller has taken the room; if it is shorter the room goes back. False if memory is
   /// short.
   bool ReplaceBody(Index index, std::string_view body);
@@ -175,11 +202,26 @@ class HotTier {
   /// `work` places were looked at. Returns where to go on, end() at the end. Every job that is there during the whole
   /// walk is met once.
   template <class Take>
-  Index Walk(TopicNumber topic, Index from, size_t work, Take&& take);
+  Index Walk(TopicNumber topic, Index from, size_t work, Take&& take) {
+    if (!topics_[topic]->in_many_blocks) return WalkFewBlocks(topic, from, work, take);
+    return WalkBlocks(MarkOf(topic), [topic](const HotJob& hot) { return hot.topic == topic; }, from, work, take);
+  }
+  /// The same for the jobs of all dropped topics.
+  template <class Take>
+  Index WalkDropped(Index from, size_t work, Take&& take) {
+    return WalkBlocks(
+        dropped_marks_, [this](const HotJob& hot) { return !topics_[hot.topic]->used; }, from, work, take);
+  }
+  /// Jobs of dropped topics.
+  uint64_t dropped_jobs() const { return dropped_jobs_; }
   size_t size() const { return jobs_.live(); }
 
   std::string_view BodyOf(const HotJob& hot) const { return {bodies_.At(hot.body), hot.body_size}; }
   const char* BodyAt(const HotJob& hot) const { return bodies_.At(hot.body); }
+  /// Brings the job's body near if there is such a job: a walk is about to read it.
+  void PrefetchBody(Index index) const {
+    if (index < jobs_.end() && !jobs_[index].IsFree()) __builtin_prefetch(bodies_.At(jobs_[index].body));
+  }
   char* BodyAt(Index index) { return bodies_.At(jobs_[index].body); }
   const Details* DetailsOf(Index index) const;
   /// Calls `change(details)`, with new details if the job has none, and counts the memory that they take.
@@ -190,8 +232,8 @@ class HotTier {
   /// By own id and key, or by the text of a server id.
   Index Find(TopicNumber topic, JobRef job) const;
 
-  /// Called before the first Schedule. No due time is earlier than these.
-  void ResetWheels(Time oldest_steady, Time oldest_utc);
+  /// Called before the first Schedule. No due time is earlier than these. `apart`: utc - steady.
+  void ResetWheels(Time oldest_steady, Time oldest_utc, Millis apart);
   /// Makes due jobs ready, and hands retained jobs whose time is over to `forget(index)`. True when the budget ran out,
   /// or more jobs are to be put back because the wall clock was set back.
   template <class OnForget>
@@ -200,14 +242,10 @@ class HotTier {
   static bool IsEarly(const HotJob& hot, Moment now) { return (hot.flags & kOnSteady) == 0 && hot.due() > now.utc; }
   /// How many ready jobs one MakeDueReady puts back at most. Each takes about a microsecond.
   static constexpr size_t kHeldBackMax = 1'000;
-  /// Hands jobs whose leases have expired, detached, to `expired(index)`. True when the budget ran out.
+  /// Hands jobs whose leases have expired to `expired(index)`, which detaches them. True when the budget ran out.
   template <class OnExpired>
   bool ExpireLeases(Moment now, size_t budget, OnExpired&& expired) {
-    return expiry_.Advance(now.steady, budget, [&](uint32_t lease) {
-      const Index index = leases_[lease].job;
-      Detach(index);
-      expired(index);
-    });
+    return expiry_.Advance(now.steady, budget, [&](uint32_t lease) { expired(leases_[lease].job); });
   }
   Time NextSteady(Moment now) const { return std::min(steady_.NextWork(now.steady), expiry_.NextWork(now.steady)); }
   Time NextUtc(Moment now) const { return utc_.NextWork(now.utc); }
@@ -218,6 +256,15 @@ class HotTier {
     topic.ready.ForEach(Items<HotJob>{&jobs_}, [this](Index index) { return OrderOf(index); }, visit);
   }
 
+  /// When the first of the topic's ready jobs was due, by the wall clock; kNever if there is none.
+  Time OldestReady(const TopicState& topic) const {
+    const Index first = topic.ready.First([this](Index index) { return OrderOf(index); });
+    return first == 0 ? kNever : OrderOf(first).first;
+  }
+
+  /// Of the first steps: of one topic, or of all with kNoTopic.
+  LoadCounts Load(TopicNumber topic, const LoadSpan& span) const;
+
   /// Reports that the topic has ready jobs, unless it was reported and has not been claimed empty since.
   void Announce(TopicNumber topic);
   /// Topics that were announced since the last call.
@@ -226,8 +273,8 @@ class HotTier {
   /// All memory that topics and jobs take, or will once they are leased: what the system has given, not what was asked
   /// for.
   size_t held_bytes() const;
-  /// Moves bodies out of chunks that are nearly empty, and gives back memory that was spare for ten seconds; at once if
-  /// `pressed`. Looks at about `budget` jobs. True if there is more to do.
+  /// Moves bodies out of chunks that are nearly empty, frees the events of jobs that have gone, and gives back memory
+  /// that was spare for ten seconds; at once if `pressed`. Looks at about `budget` jobs. True if there is more to do.
   bool TidyMemory(Moment now, size_t budget, bool pressed);
 
  private:
@@ -237,7 +284,18 @@ class HotTier {
     T& operator()(uint32_t index) const { return (*slab)[index]; }
   };
 
+  template <class Wanted, class Take>
+  Index WalkBlocks(uint64_t marks, const Wanted& wanted, Index from, size_t work, Take& take);
+  template <class Take>
+  Index WalkFewBlocks(TopicNumber topic, Index from, size_t work, Take& take);
+  Index BlockEnd(uint32_t block) const {
+    return static_cast<Index>(std::min<uint64_t>(jobs_.end(), uint64_t{block + 1} << kBlockShift));
+  }
+  void FreeNumber(TopicNumber number);
   void MoveBodies(size_t budget);
+  /// Takes the events of a job that goes, if there are so many that FreeEvents has to free them in steps.
+  void LeaveEvents(EventSet& events);
+  void FreeEvents();
   void MakeReady(Index index);
   /// Puts ready jobs that are due later than the clock back into the wheel: some, from hold_next_ on.
   void HoldBack(Moment now);
@@ -253,10 +311,19 @@ class HotTier {
     return {hot.flags & kOnSteady ? hot.due() + apart_ : hot.due(), hot.uid};
   }
   uint64_t& GaugeOf(const HotJob& hot);
+  /// The minute that the job is counted in.
+  uint32_t MinuteOf(Index index) const;
+  void CountIn(Index index) { ChangeCount(index, &MinuteCounts::Add); }
+  void CountOut(Index index) { ChangeCount(index, &MinuteCounts::Remove); }
+  void ChangeCount(Index index, void (MinuteCounts::*change)(uint32_t minute));
+  /// Goes on counting jobs again, if the wall clock was set.
+  void Recount(size_t budget);
   void Discharge(HotJob& hot);
+  static void NoteBlock(TopicState& topic, uint32_t block);
 
   Slab<HotJob> jobs_;
   Slab<Lease> leases_;
+  Holders holders_;
   // For each block of jobs a bit for each topic, modulo 64, that has a job there, and perhaps for others: a walk skips
   // blocks without the topic's bit.
   static constexpr uint32_t kBlockShift = 8;
@@ -269,6 +336,8 @@ class HotTier {
   static constexpr uint32_t kDetailsShift = 12;
   std::deque<std::unordered_map<Index, Details>> details_;
   size_t details_bytes_ = 0;
+  std::deque<EventSet> left_events_;  // of jobs that have gone
+  size_t left_bytes_ = 0;
   Wheel<Items<HotJob>> steady_;
   WallWheel<Items<HotJob>> utc_;
   Time ready_utc_{};     // no ready job of the utc timeline is due later, except those that HoldBack has to look at
@@ -276,10 +345,20 @@ class HotTier {
   Wheel<Items<Lease>> expiry_;
   std::vector<std::unique_ptr<TopicState>> topics_;  // pointers, so that growth moves little
   std::vector<TopicNumber> free_numbers_;
+  uint64_t dropped_jobs_ = 0;
+  uint64_t dropped_marks_ = 0;  // of dropped topics that have jobs, and perhaps of others
   TextMap<TopicNumber> topic_numbers_;
   std::vector<TopicNumber> announced_;
   size_t out_of_turn_ = 0;  // ready jobs in trees, whose memory is counted apart
   Millis apart_{0};         // utc - steady, at the last MakeDueReady
+
+  MinuteCounts minutes_;  // of all topics, also of dropped ones that have jobs
+  uint64_t ready_ = 0;    // the same for ready jobs
+  std::unordered_set<TopicNumber> dropped_;
+  size_t minutes_bytes_ = 0;   // of all MinuteCounts
+  Millis counted_apart_{0};    // utc - steady, for the minutes of jobs of the steady timeline:
+  Millis recounted_apart_{0};  // the same for jobs before recount_next_
+  Index recount_next_ = 0;     // 0: all are counted with counted_apart_
 
   // Of TidyMemory.
   Time tidy_at_{};
@@ -301,31 +380,55 @@ const Details& HotTier::ChangeDetails(Index index, F&& change) {
   return details;
 }
 
-template <class Take>
-Index HotTier::Walk(TopicNumber topic, Index from, size_t work, Take&& take) {
+template <class Wanted, class Take>
+Index HotTier::WalkBlocks(uint64_t marks, const Wanted& wanted, Index from, size_t work, Take& take) {
   constexpr size_t kSkipsMax = 64;  // as many skipped blocks cost as much as one job
   size_t skipped = 0;
   while (from < jobs_.end() && work > 0) {
     const uint32_t block = from >> kBlockShift;
     const bool whole = from <= std::max(block << kBlockShift, 1U);
-    const auto stop = static_cast<Index>(std::min<uint64_t>(jobs_.end(), uint64_t{block + 1} << kBlockShift));
-    if ((marks_[block] & MarkOf(topic)) == 0) {
+    const Index stop = BlockEnd(block);
+    if ((marks_[block] & marks) == 0) {
       from = stop;
       work -= ++skipped % kSkipsMax == 0 ? 1 : 0;
       continue;
     }
     work -= std::min<size_t>(work, stop - from);
-    uint64_t marks = 0;
+    uint64_t there = 0;
     while (from < stop) {
       const Index index = from++;
       const HotJob& hot = jobs_[index];
       if (hot.IsFree()) continue;
-      marks |= MarkOf(hot.topic);
-      if (hot.topic == topic && !take(index)) return from;
+      there |= MarkOf(hot.topic);
+      if (wanted(hot) && !take(index)) return from;
     }
-    if (whole) marks_[block] = marks;  // without the topics whose jobs have gone
+    if (whole) marks_[block] = there;  // without the topics whose jobs have gone
   }
   return from;
+}
+
+template <class Take>
+Index HotTier::WalkFewBlocks(TopicNumber topic, Index from, size_t work, Take& take) {
+  const std::vector<uint32_t> blocks = topics_[topic]->blocks;  // `take` may erase the last job
+  for (const uint32_t block : blocks) {
+    const Index stop = BlockEnd(block);
+    if (stop <= from) continue;
+    if (work == 0) return from;
+    const Index begin = block << kBlockShift;
+    const bool whole = from <= std::max(begin, 1U);
+    from = std::max({from, begin, 1U});
+    work -= std::min<size_t>(work, stop - from);
+    bool there = false;
+    while (from < stop) {
+      const Index index = from++;
+      const HotJob& hot = jobs_[index];
+      if (hot.IsFree() || hot.topic != topic) continue;
+      there = true;
+      if (!take(index)) return from;
+    }
+    if (whole && !there) std::erase(topics_[topic]->blocks, block);
+  }
+  return jobs_.end();
 }
 
 template <class OnForget>
@@ -337,8 +440,9 @@ bool HotTier::MakeDueReady(Moment now, size_t budget, OnForget&& forget) {
     ready_utc_ = {};
   }
   if (hold_next_ != 0) HoldBack(now);
+  Recount(budget);
   const bool more = TurnWheels(now, budget, forget);
-  return more || hold_next_ != 0;
+  return more || hold_next_ != 0 || recount_next_ != 0;
 }
 
 template <class OnForget>
@@ -347,6 +451,7 @@ bool HotTier::TurnWheels(Moment now, size_t budget, OnForget&& forget) {
   const auto hand_over = [&](Index index) {
     ++work;
     if (jobs_[index].state == State::kScheduled) {
+      CountOut(index);
       MakeReady(index);
     } else {
       forget(index);

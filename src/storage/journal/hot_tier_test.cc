@@ -107,11 +107,61 @@ TEST(HotTier, AWalkMeetsTheTopicsJobsAndSkipsTheOthers) {
 TEST(HotTier, AWalkForgetsWhereJobsWereAndFindsNewOnes) {
   TwoTopics two;
   for (size_t i = 0; i < 50'000; ++i) two.Add(two.few);
-  for (Index index = 1; index < two.tier.end(); ++index) two.tier.Erase(index);
+  const Index last = two.tier.end() - 1;
+  for (Index index = 1; index < last; ++index) two.tier.Erase(index);
   EXPECT_GE(two.WalkAll(two.few, 1'000).second, 40U) << "it has to look once";
-  EXPECT_EQ(two.WalkAll(two.few, 1'000), std::pair(std::vector<Index>(), size_t{1})) << "but not twice";
+  EXPECT_EQ(two.WalkAll(two.few, 1'000), std::pair(std::vector<Index>{last}, size_t{1})) << "but not twice";
+  two.tier.Erase(last);
   const std::vector<Index> added{two.Add(two.few)};
-  EXPECT_EQ(two.WalkAll(two.few, 1'000).first, added);
+  EXPECT_EQ(two.WalkAll(two.few, 1'000), std::pair(added, size_t{1}));
+}
+
+// Every block has jobs of nearly all of them, so no marks of topics could tell the blocks apart.
+TEST(HotTier, ASmallTopicAmongManyIsWalkedInOneStep) {
+  TwoTopics two;
+  std::vector<TopicNumber> others;
+  for (int i = 0; i < 500; ++i) {
+    others.push_back(two.tier.AddTopic(DefaultTopic(fmt::format("t{}", i)), std::make_shared<SharedUse>()));
+  }
+  std::vector<Index> expected;
+  for (size_t i = 0; i < 200'000; ++i) {
+    if (i % 10'000 == 7) expected.push_back(two.Add(two.few));
+    two.Add(others[i % others.size()]);
+  }
+  ASSERT_EQ(expected.size(), 20U);
+  EXPECT_EQ(two.WalkAll(two.few, 8'192), std::pair(expected, size_t{1})) << "among 200,000 jobs";
+  EXPECT_EQ(two.WalkAll(two.few, 600).first, expected) << "over several calls";
+  EXPECT_EQ(two.WalkAll(others[0], 8'192).first.size(), 400U);
+  const Index gone = expected.front();
+  two.tier.Erase(gone);
+  expected.erase(expected.begin());
+  EXPECT_EQ(two.WalkAll(two.few, 8'192).first, expected);
+  EXPECT_EQ(two.Add(two.few), gone) << "its place is used again";
+  expected.insert(expected.begin(), gone);
+  EXPECT_EQ(two.WalkAll(two.few, 8'192).first, expected);
+}
+
+TEST(HotTier, ATopicThatGrowsDuringAWalkIsMetAsAWhole) {
+  TwoTopics two;
+  std::vector<Index> expected;
+  const auto add = [&](size_t blocks) {
+    for (size_t i = 0; i < blocks * 256; ++i) {
+      const bool few = i % 256 == 0;
+      const Index index = two.Add(few ? two.few : two.many);
+      if (few) expected.push_back(index);
+    }
+  };
+  add(20);
+  std::vector<Index> met;
+  bool grown = false;
+  for (Index at = 1; at < two.tier.end();) {
+    at = two.tier.Walk(two.few, at, 1'000, [&](Index index) {
+      met.push_back(index);
+      return true;
+    });
+    if (!std::exchange(grown, true)) add(20);  // it is in more blocks now than are kept for a small one
+  }
+  EXPECT_EQ(met, expected);
 }
 
 TEST(HotTier, AWalkThatEndsWithinABlockGoesOnThere) {
@@ -186,13 +236,33 @@ TEST(HotTier, AHundredThousandTopicsAreMadeAndDroppedQuickly) {
   constexpr size_t kTopics = 100'000;
   const double from = CpuSeconds();
   for (size_t i = 0; i < kTopics; ++i) EXPECT_EQ(tier.AddTopic(DefaultTopic(fmt::format("t{}", i)), shared), i);
-  for (size_t i = 0; i < kTopics; i += 2) tier.RemoveTopic(static_cast<TopicNumber>(i));
+  for (size_t i = 0; i < kTopics; i += 2) tier.DropTopic(static_cast<TopicNumber>(i));
   for (size_t i = 0; i < kTopics; i += 2) {
     EXPECT_LT(tier.AddTopic(DefaultTopic(fmt::format("again{}", i)), shared), kTopics) << "numbers are used again";
   }
   EXPECT_LT(CpuSeconds() - from, 10);  // quadratic, it took minutes
   EXPECT_EQ(tier.topic(tier.FindTopic("t99999")).settings.name, "t99999");
   EXPECT_EQ(tier.FindTopic("t99998"), kNoTopic);
+}
+
+TEST(HotTier, TopicsThatComeAndGoUseTheSameNumbersAgain) {
+  constexpr size_t kRounds = 1'000;
+  constexpr size_t kTopics = 8;
+  TwoTopics two;
+  for (size_t round = 0; round < kRounds; ++round) {
+    std::vector<Index> left;
+    for (size_t i = 0; i < kTopics; ++i) {
+      const std::string name = fmt::format("r{}-{}", round, i);
+      const TopicNumber number = two.tier.AddTopic(DefaultTopic(name), std::make_shared<SharedUse>());
+      ASSERT_LT(number, 2 + kTopics);
+      ASSERT_EQ(two.tier.FindTopic(name), number);
+      if (i % 2 == 0) left.push_back(two.Add(number));  // it keeps its number until the job has gone
+      two.tier.DropTopic(number);
+      ASSERT_EQ(two.tier.FindTopic(name), kNoTopic);
+    }
+    for (const Index index : left) two.tier.Erase(index);
+  }
+  EXPECT_EQ(two.tier.topic(two.many).settings.name, "many");
 }
 
 }  // namespace

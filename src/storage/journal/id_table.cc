@@ -139,7 +139,8 @@ void IdTable::Clear() {
 }
 
 bool IdTable::AddPages() {
-  Chunk chunk = source_.Take(kChunkBytes, PageSize::kHuge);
+  // Small pages first, as in a slab.
+  Chunk chunk = source_.Take(kChunkBytes, chunks_.empty() ? PageSize::kSmall : PageSize::kHuge);
   if (!chunk) return false;
   for (size_t at = kChunkBytes; at > 0; at -= kPageBytes) {
     spare_.push_back(static_cast<uint32_t>(pages_.size()));
@@ -153,6 +154,7 @@ uint32_t IdTable::NewPage() {
   if (spare_.empty() && !AddPages()) return 0;
   const uint32_t id = spare_.back();
   spare_.pop_back();
+  if (spare_.size() == kPagesPerChunk / 2) source_.Expect(kChunkBytes);
   pages_[id].depth = 0;
   return id;
 }

@@ -71,6 +71,7 @@ class IdTable {
   static constexpr uint32_t kPageSlots = 4096;
   static constexpr uint32_t kPageMax = kPageSlots / 16 * 13;
   static constexpr size_t kPageBytes = kPageSlots * sizeof(Slot);
+  static constexpr size_t kPagesPerChunk = kChunkBytes / kPageBytes;
 
   static uint32_t TagOf(uint64_t hash) { return static_cast<uint32_t>(hash ^ hash >> 32); }
   static uint32_t HomeOf(uint32_t tag) { return tag & (kPageSlots - 1); }

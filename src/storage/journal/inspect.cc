@@ -35,6 +35,7 @@ Result<std::unique_ptr<Salvaging>> ReadAll(FileSystem& fs, const std::string& fo
   }
   Scanned& scanned = salvaged->scanned;
   TOCSIN_ASSIGN(scanned, Scan(fs, folder, std::bind_front(&Replay::Record, &*replay), salvage ? &*salvage : nullptr));
+  replay->Finish();
   if (scanned.segment_bytes == 0 && scanned.damage.empty()) {
     return Fail(Code::kNotFound, "{} holds no journal", folder);
   }

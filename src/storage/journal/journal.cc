@@ -269,12 +269,22 @@ Status Journal::Switch(uint64_t segment) {
 }
 
 Status Journal::SyncFile() {
-  const auto begun = std::chrono::steady_clock::now();
+  const IoTime begun = clock_.IoNow();
   TOCSIN_TRY(writer_->Sync());
-  if (on_sync_) on_sync_(std::chrono::steady_clock::now() - begun);
+  NoteSync(begun);
   figures_.syncs.fetch_add(1, std::memory_order_relaxed);
   synced_.store(written_, std::memory_order_relaxed);
   return {};
+}
+
+void Journal::NoteSync(IoTime begun) {
+  const IoTime now = clock_.IoNow();
+  if (on_sync_) on_sync_(now - begun);
+  if (options_.slow_sync == Millis(0)) return;
+  if (now - begun <= options_.slow_sync) return slow_.End(now);
+  const auto took = std::chrono::duration_cast<Millis>(now - begun);
+  const LogField fields[] = {{"sync_ms", took.count()}, {"limit_ms", options_.slow_sync.count()}};
+  slow_.Begin(now, fields);
 }
 
 void Journal::Sync() {
@@ -294,16 +304,35 @@ void Journal::SealRest() {
 
 void Journal::Maintain() {
   if (failed()) return;
-  Status done = segments_->Free(freeable_);
-  if (done) done = segments_->Prepare();
-  if (done) done = segments_->Reserve();
-  if (done) {
-    if (full_.exchange(false)) LogInfo("new jobs are taken again");
-  } else if (done.error().code == Code::kStorageFull || done.error().code == Code::kOverloaded) {
-    if (!full_.exchange(true)) LogWarn("no new jobs are taken for now: {}", done.error().message);
+  const auto stops = [this] {
+    const std::scoped_lock lock(mutex_);
+    return stop_;
+  };
+  // A file at a time: meanwhile the committer may use up those that are there, others can be freed, and a stop does not
+  // wait for the whole reserve.
+  Status done;
+  do {
+    done = segments_->Free(freeable_);
+    if (done) done = segments_->Prepare();
+    if (done) done = segments_->Reserve();
+  } while (done && !segments_->prepared() && !stops());
+  if (done && !segments_->prepared()) return;
+  if (done || done.error().code == Code::kStorageFull || done.error().code == Code::kOverloaded) {
+    NoteRoom(done);
   } else {
     Fail(done.error());
   }
+}
+
+void Journal::NoteRoom(const Status& room) {
+  full_ = !room;
+  const IoTime now = clock_.IoNow();
+  const bool no_files = !room && room.error().code == Code::kOverloaded;
+  if (room || no_files) no_room_.End(now);
+  if (room || !no_files) no_files_.End(now);
+  if (room) return;
+  const LogField fields[] = {{"error", room.error().message}, {"new_jobs", "refused"}};
+  (no_files ? no_files_ : no_room_).Begin(now, fields);
 }
 
 void Journal::Fail(Error error) {

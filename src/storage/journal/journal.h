@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/episode.h"
 #include "base/result.h"
 #include "storage/journal/format.h"
 #include "storage/journal/segments.h"
@@ -40,6 +41,7 @@ struct JournalOptions {
   Millis sync_interval{50};
   uint64_t segment_bytes = 64 << 20;
   uint32_t lanes = 1;
+  Millis slow_sync{500};  // a sync that takes longer is logged; 0: none is
 };
 
 /// Where recovery found the end of the journal.
@@ -99,6 +101,7 @@ class Journal {
   /// Bytes appended and not yet written. Stores refuse new jobs beyond a bound.
   size_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 
+  const Clock& clock() const { return clock_; }
   uint32_t generation() const { return generation_; }
   uint64_t segment_bytes() const { return options_.segment_bytes; }
   uint32_t lanes() const { return options_.lanes; }
@@ -153,6 +156,9 @@ class Journal {
   Status PrepareNext();
   Status Switch(uint64_t segment);
   Status SyncFile();
+  void NoteSync(IoTime begun);
+  /// Whether new jobs are refused, and why.
+  void NoteRoom(const Status& room);
   void Fail(Error error);
   /// Nothing is written or acknowledged from here on; calls that wait get this error.
   void Halt(Error error);
@@ -196,6 +202,9 @@ class Journal {
   std::atomic<bool> failed_ = false;
   std::atomic<bool> full_ = false;
   std::atomic<size_t> pending_bytes_ = 0;
+  Episode slow_{"slow_disk"};
+  Episode no_room_{"disk_full"};
+  Episode no_files_{"open_files_used_up"};
 
   bool threads_ = false;          // the two below were started
   std::condition_variable make_;  // wakes the maker

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/hooked_files.h"
 #include "sim/sim_file.h"
 #include "storage/journal/scan.h"
 
@@ -11,6 +12,21 @@ namespace tocsin::journal {
 namespace {
 
 constexpr uint64_t kSegment = 16 << 10;
+
+/// Each look at its time for I/O is `step` later than the one before.
+class SteppingClock final : public Clock {
+ public:
+  Moment Now() const override { return clock_.Now(); }
+  IoTime IoNow() const override { return now_ += step; }
+  void Restore(const ClockPast& past) override { clock_.Restore(past); }
+  BootMark Mark() const override { return clock_.Mark(); }
+
+  Millis step{0};
+
+ private:
+  VirtualClock clock_;
+  mutable IoTime now_{std::chrono::hours(1)};
+};
 
 class JournalTest : public testing::Test {
  protected:
@@ -55,7 +71,7 @@ class JournalTest : public testing::Test {
   }
 
   std::unique_ptr<SimFileSystem> fs_ = std::make_unique<SimFileSystem>();
-  VirtualClock clock_;
+  SteppingClock clock_;
   std::unique_ptr<Journal> journal_;
 };
 
@@ -225,6 +241,23 @@ TEST_F(JournalTest, ASealTellsDamageFromATornTail) {
   }
 }
 
+TEST_F(JournalTest, TheSegmentsThatAreMissingAreNamed) {
+  for (int i = 0; i < 18; ++i) Append(std::string(5'000, 'a'));
+  journal_->Commit();
+  ASSERT_EQ(journal_->last_segment(), 9U);
+  journal_.reset();
+  const auto damage_without = [&](std::initializer_list<int> missing) {
+    auto survivors = fs_->Survivors(Survive::kNothing, 1);
+    for (const int number : missing) EXPECT_TRUE(survivors->Remove(fmt::format("data/{:08}.segment", number)));
+    const auto scanned = Scan(*survivors, "data", [](const RecordHeader&, std::string_view, uint64_t) { return true; });
+    return scanned && !scanned->damage.empty() ? scanned->damage.front().what : "";
+  };
+  EXPECT_EQ(damage_without({2}), "segment 2 is missing");
+  EXPECT_EQ(damage_without({1}), "segment 1 is missing");
+  EXPECT_EQ(damage_without({1, 2, 3}), "segments 1 to 3 are missing");
+  EXPECT_EQ(damage_without({2, 5, 6, 7}), "segments 2, 5 to 7 are missing");
+}
+
 TEST_F(JournalTest, BuffersAreUsedAgain) {
   EXPECT_EQ(journal_->Buffer().capacity(), std::string().capacity());
   std::string record = Record("one", 0);
@@ -235,6 +268,40 @@ TEST_F(JournalTest, BuffersAreUsedAgain) {
   const std::string again = journal_->Buffer();
   EXPECT_EQ(again.data(), memory);
   EXPECT_TRUE(again.empty());
+}
+
+TEST_F(JournalTest, ASlowDiskIsLoggedWhenItBeginsAndWhenItEnds) {
+  const auto sync = [this](Millis takes) {
+    clock_.step = takes;
+    Append("a");
+    testing::internal::CaptureStderr();
+    journal_->Commit();
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(sync(Millis(500)), "");
+  EXPECT_THAT(sync(Millis(501)), testing::EndsWith(" warning slow_disk state=begin sync_ms=501 limit_ms=500\n"));
+  EXPECT_EQ(sync(Millis(900)), "") << "it is still slow";
+  EXPECT_THAT(sync(Millis(1)), testing::ContainsRegex(" warning slow_disk state=end lasted_ms=[0-9]+ times=1\n$"));
+  EXPECT_EQ(sync(Millis(1)), "");
+}
+
+TEST_F(JournalTest, AFullDiskIsLoggedOnceAndSoIsItsEnd) {
+  journal_->Maintain();
+  fs_->SetQuota(0);
+  for (int i = 0; i < 3; ++i) Append(std::string(5'000, 'a'));
+  journal_->Commit();
+  const auto maintain = [this] {
+    testing::internal::CaptureStderr();
+    journal_->Maintain();
+    journal_->Maintain();
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(maintain(), testing::ContainsRegex("^[^ ]+ warning disk_full state=begin error=\"[^\n]*no space left "
+                                                 "on device[^\n]*\" new_jobs=refused\n$"));
+  clock_.step = Millis(100);
+  EXPECT_EQ(maintain(), "");
+  fs_->SetQuota(UINT64_MAX);
+  EXPECT_THAT(maintain(), testing::ContainsRegex("^[^ ]+ warning disk_full state=end lasted_ms=[0-9]+ times=1\n$"));
 }
 
 TEST_F(JournalTest, AFullDiskIsNoFailure) {
@@ -268,6 +335,21 @@ TEST_F(JournalTest, AStopOnAFullDiskKeepsWhatHasRoomAndIsNoFailure) {
   Append("next");
   EXPECT_TRUE(journal_->Commit());
   EXPECT_EQ(Read().back(), "next");
+}
+
+TEST_F(JournalTest, AStopDoesNotWaitForTheWholeReserve) {
+  HookedFiles files(*fs_);
+  ASSERT_TRUE(MakeFolder(files, "other"));
+  const auto journal = Journal::Start({Durability::kFsync, Millis(50), kSegment, 1}, {},
+                                      std::make_unique<Segments>(files, "other", kSegment, true), clock_);
+  ASSERT_TRUE(journal);
+  (*journal)->NotePrologue(0, 10 * kSegment);  // the reserve has dozens of files
+  int made = 0;
+  files.on_sync_dir = [&] {
+    if (++made == 3) EXPECT_TRUE((*journal)->Close());
+  };
+  (*journal)->Maintain();
+  EXPECT_EQ(made, 3);
 }
 
 TEST_F(JournalTest, AFileThatTheSystemDoesNotOpenForNowIsNoFailure) {

@@ -1,5 +1,7 @@
 #include "storage/journal/lane.h"
 
+#include "base/turn_share.h"
+
 namespace tocsin::journal {
 
 Lane::Lane(Journal& journal, uint32_t number, Prologue prologue, Placed placed)
@@ -35,7 +37,8 @@ void Lane::Append() {
   placed_(appended.segment);
 }
 
-void Lane::Drain() {
+template <class Enough>
+bool Lane::Answer(Enough&& enough) {
   const bool failed = journal_.failed();
   const Lsn acknowledged = journal_.acknowledged();
   const Error error = failed ? journal_.error() : Error{};
@@ -45,7 +48,26 @@ void Lane::Drain() {
     auto complete = std::move(waiting_.front().complete);
     waiting_.pop_front();
     complete(durable ? nullptr : &error);
+    if (enough()) return true;
   }
+  return false;
+}
+
+void Lane::Drain() {
+  if (goes_on_ || waiting_.empty()) return;
+  if (loop_ == nullptr) return DrainAll();
+  TurnShare share(journal_.clock());
+  share.Begin();
+  if (!Answer([&share] { return share.Did(); })) return;
+  goes_on_ = true;
+  loop_->Post([this] {
+    goes_on_ = false;
+    Drain();
+  });
+}
+
+void Lane::DrainAll() {
+  Answer([] { return false; });
 }
 
 void Lane::Wake() {

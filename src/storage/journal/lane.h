@@ -1,6 +1,9 @@
 // Lane: a shard writes to the journal through its lane. The lane gathers entries into records, appends a call's records
-// as one batch, and holds back the answer of each call until its records may be acknowledged. The shard's thread owns
-// it; only Wake is called by the committer.
+// as one batch, and holds back the answer of each call until its records may be acknowledged. One sync may acknowledge
+// thousands of calls: a turn of the loop answers a few (TurnShare) and posts the rest. The shard's thread owns it; only
+// Wake is called by the committer.
+//
+// Invariant: calls are answered in the order in which they were made.
 #pragma once
 
 #include <deque>
@@ -43,8 +46,10 @@ class Lane {
     if (journal_.failed()) Drain();
   }
 
-  /// Runs the answers whose records may be acknowledged by now.
+  /// Runs the answers whose records may be acknowledged by now: some, and the rest in later turns.
   void Drain();
+  /// Runs all of them. For the end, when the loop runs no more.
+  void DrainAll();
   /// Called by the committer: makes Drain run on the shard's thread.
   void Wake();
 
@@ -57,6 +62,10 @@ class Lane {
     std::move_only_function<void(const Error*)> complete;
   };
 
+  /// Answers until `enough()`. True if there may be more to answer.
+  template <class Enough>
+  bool Answer(Enough&& enough);
+
   Journal& journal_;
   const uint32_t number_;
   const Prologue prologue_;
@@ -68,6 +77,7 @@ class Lane {
   size_t record_ = std::string::npos;  // where the open record begins in buffer_
   Lsn end_ = 0;
   std::deque<Waiting> waiting_;
+  bool goes_on_ = false;  // a task that will Drain is in the loop
   std::atomic<bool> waking_ = false;
 };
 

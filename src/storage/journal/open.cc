@@ -38,6 +38,7 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
   Scanned& scanned = node->scanned_;
   TOCSIN_ASSIGN(scanned, Scan(fs, options.folder, std::bind_front(&Replay::Record, &replay)));
   TOCSIN_TRY(RefuseDamage(scanned));
+  replay.Finish();
   TOCSIN_ASSIGN(const bool marked, IsMarked(fs, options.folder));
   if (marked && scanned.used.empty() && !options.begin_anew) {
     return Fail(Code::kCorrupt,
@@ -50,9 +51,11 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(FileSystem& fs, const Options
   for (const std::string& name : scanned.unfit) TOCSIN_TRY(fs.Remove(options.folder + "/" + name));
 
   const uint64_t segment_bytes = scanned.segment_bytes != 0 ? scanned.segment_bytes : options.segment_bytes;
-  auto segments = std::make_unique<Segments>(fs, options.folder, segment_bytes, options.durability != Durability::kOs);
+  auto segments = std::make_unique<Segments>(fs, options.folder, segment_bytes, options.durability != Durability::kOs,
+                                             options.prewrite);
   segments->Adopt(scanned.used, scanned.free);
-  const JournalOptions journal_options{options.durability, options.sync_interval, segment_bytes, options.shards};
+  const JournalOptions journal_options{options.durability, options.sync_interval, segment_bytes, options.shards,
+                                       options.slow_sync};
   TOCSIN_ASSIGN(node->journal_, Journal::Start(journal_options, scanned.end, std::move(segments), clock));
   if (!marked) TOCSIN_TRY(Mark(fs, options.folder));
   const Moment now = clock.Now();
@@ -89,7 +92,7 @@ void NodeStore::Observe(metrics::Registry& metrics) {
 
 Status NodeStore::Close() {
   Status done = journal_->Close();
-  for (const auto& shard : shards_) shard->lane().Drain();
+  for (const auto& shard : shards_) shard->lane().DrainAll();
   return done;
 }
 

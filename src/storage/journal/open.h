@@ -14,7 +14,10 @@ struct Options {
   Millis sync_interval{50};           // of Durability::kInterval
   uint64_t segment_bytes = 64 << 20;  // of a new folder; an existing one keeps its own
   uint64_t memory_limit_bytes = 0;    // 0: none
+  PushMemory* push_memory = nullptr;  // counts against memory_limit_bytes too; outlives the store
   size_t topics = 0;                  // the tables have room for so many from the start
+  bool prewrite = true;               // segments; otherwise they are sparse, which is enough for tests
+  Millis slow_sync{500};              // a sync that takes longer is logged; 0: none is
   bool begin_anew = false;            // also in a folder that held a journal whose segments are all gone
 };
 
@@ -33,7 +36,10 @@ class NodeStore {
   /// Adds the journal's figures to `metrics`, which outlives this. Before Start.
   void Observe(metrics::Registry& metrics);
   /// Starts the committer. Tests that drive the journal by hand do not.
-  void Start() { journal_->StartThreads(); }
+  void Start() {
+    use_.chunks.Serve();
+    journal_->StartThreads();
+  }
   /// Makes everything durable. Called when no loop calls the stores any more. Runs the answers that still wait.
   Status Close();
 
@@ -46,7 +52,9 @@ class NodeStore {
   size_t names() const { return use_.topics(); }
 
  private:
-  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes, options.topics) {}
+  explicit NodeStore(const Options& options) : use_(options.memory_limit_bytes, options.topics, options.push_memory) {
+    if (options.push_memory != nullptr) options.push_memory->CountJobs(use_.memory_bytes);
+  }
 
   std::unique_ptr<FolderLock> lock_;
   NodeUse use_;

@@ -1,30 +1,21 @@
-// ShardStore: lookups, listings and sweeps.
-#include <charconv>
+// ShardStore: lookups and sweeps.
+#include <algorithm>
 
 #include "base/result.h"
+#include "storage/journal/cursor.h"
 #include "storage/journal/shard_store.h"
 
 namespace tocsin::journal {
 namespace {
 
-/// The most jobs that one call looks at, and that a page lists: neither may stall the shard.
+/// The most jobs that one call looks at: it may not stall the shard.
 constexpr size_t kScanMax = 8192;
-constexpr size_t kListMax = 512;
-/// The same in bytes; a page always holds one job.
-constexpr size_t kListBytes = 256 << 10;
 
-TopicFigures FiguresOf(const TopicState& topic) {
+TopicFigures FiguresOf(const HotTier& tier, const TopicState& topic) {
   TopicFigures figures = topic.figures;
   figures.topic = topic.settings;
+  figures.oldest_due = tier.OldestReady(topic);
   return figures;
-}
-
-/// Leaves `at` alone if there is no cursor.
-Status ParseCursor(std::string_view cursor, Index& at) {
-  if (cursor.empty()) return {};
-  const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), at);
-  if (error == std::errc() && end == cursor.data() + cursor.size() && at != 0) return {};
-  return FailField(Code::kInvalidArgument, "cursor", "'{}' is not a cursor that was given out", cursor);
 }
 
 bool Concerns(SweepKind kind, State state) {
@@ -40,23 +31,7 @@ bool Concerns(SweepKind kind, State state) {
   return true;
 }
 
-uint64_t CountOf(State state, const TopicState& topic) {
-  const TopicFigures& figures = topic.figures;
-  switch (state) {
-    case State::kScheduled:
-      return figures.scheduled;
-    case State::kLeased:
-      return figures.leased;
-    case State::kDead:
-      return figures.dead;
-    case State::kDone:
-    case State::kCancelled:
-      break;
-  }
-  return topic.jobs - figures.scheduled - figures.leased - figures.dead;  // both together
-}
-
-/// False if no job of the topic can match: most topics have no dead letters, so this saves the scan.
+/// False if no job of the topic is concerned: most topics have no dead letters, so this saves the scan.
 bool HasAny(SweepKind kind, const TopicState& topic) {
   switch (kind) {
     case SweepKind::kRedrive:
@@ -74,7 +49,7 @@ bool HasAny(SweepKind kind, const TopicState& topic) {
 
 std::optional<TopicFigures> ShardStore::FindFigures(std::string_view topic) const {
   const TopicNumber number = tier_.FindTopic(topic);
-  return number == kNoTopic ? std::nullopt : std::optional(FiguresOf(tier_.topic(number)));
+  return number == kNoTopic ? std::nullopt : std::optional(FiguresOf(tier_, tier_.topic(number)));
 }
 
 TopicsPage ShardStore::TopicsFrom(std::string_view cursor, size_t limit) const {
@@ -85,7 +60,7 @@ TopicsPage ShardStore::TopicsFrom(std::string_view cursor, size_t limit) const {
   // Numbers that are not in use count too, so that a page never takes long.
   const size_t stop = std::min(topics.size(), at + limit);
   for (; at < stop; ++at) {
-    if (topics[at]->used) page.topics.push_back(FiguresOf(*topics[at]));
+    if (topics[at]->used) page.topics.push_back(FiguresOf(tier_, *topics[at]));
   }
   if (at < topics.size()) page.cursor = std::to_string(at);
   return page;
@@ -101,75 +76,80 @@ Time ShardStore::ShownDue(Index index, Moment now) const {
   return ShowAsUtc(hot.due(), hot.timeline(), now);
 }
 
-void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const {
-  const HotJob& hot = tier_.at(index);
+Time ShardStore::ShownCreated(const HotJob& hot, Moment now) const {
+  if (hot.tells_created) return CreatedIn(tier_.BodyOf(hot));
+  return ShowAsUtc(CreatedAt(hot.uid), Timeline::kSteady, now);
+}
+
+size_t ShardStore::ViewBytes(Index index) const {
   const Details* details = tier_.DetailsOf(index);
-  const std::string_view stored = tier_.BodyOf(hot);
-  std::memcpy(bytes, stored.data(), stored.size());
-  TOCSIN_CHECK(DecodeBody({bytes, stored.size()}, view));
+  const Lease* lease = tier_.LeaseOf(index);
+  return tier_.at(index).body_size + (details == nullptr ? 0 : details->reason.size()) +
+         (lease == nullptr ? 0 : tier_.HolderOf(*lease).size());
+}
+
+void ShardStore::View(Index index, Moment now, char* bytes, JobView& view) const {
+  const auto copy = [&bytes](std::string_view text) {
+    const std::string_view copied(bytes, text.size());
+    bytes = std::ranges::copy(text, bytes).out;
+    return copied;
+  };
+  const HotJob& hot = tier_.at(index);
+  TOCSIN_CHECK(DecodeBody(copy(tier_.BodyOf(hot)), view));
   view.uid = hot.uid;
   view.state = hot.state;
   view.trigger = hot.trigger();
-  view.attempt = hot.attempts;
+  view.attempt = ShownAttempt(hot);
   view.max_attempts = hot.max_attempts;
   view.due = ShownDue(index, now);
-  if (hot.state == State::kLeased) {
-    view.lease_deadline = ShowAsUtc(FromMs(tier_.lease(hot.prev).due_ms), Timeline::kSteady, now);
+  view.created = ShownCreated(hot, now);
+  if (const Lease* lease = tier_.LeaseOf(index)) {
+    view.lease_deadline = ShowAsUtc(FromMs(lease->due_ms), Timeline::kSteady, now);
+    view.leased = ShowAsUtc(lease->begun(), Timeline::kSteady, now);
+    view.last_attempt = view.leased;
+    view.extensions = static_cast<uint32_t>(lease->extensions);
+    view.holder = copy(tier_.HolderOf(*lease));
   }
+  const Details* details = tier_.DetailsOf(index);
   if (details == nullptr) return;
   view.count_left = details->count_left;
-  std::memcpy(bytes + stored.size(), details->reason.data(), details->reason.size());
-  view.reason = {bytes + stored.size(), details->reason.size()};
+  view.reason = copy(details->reason);
+  if (hot.state != State::kLeased) view.last_attempt = ShownTime(details->last_attempt, now);
+  Time& ended = hot.state == State::kDead ? view.died : view.finished;
+  ended = ShownTime(details->ended, now);
 }
 
 JobBatch ShardStore::ViewAll(std::span<const Index> jobs, Moment now) const {
   JobBatch batch;
   batch.jobs.resize(jobs.size());
-  const auto size_of = [this](Index index) {
-    const Details* details = tier_.DetailsOf(index);
-    return tier_.at(index).body_size + (details == nullptr ? 0 : details->reason.size());
-  };
   size_t bytes = 0;
-  for (const Index index : jobs) bytes += index == 0 ? 0 : size_of(index);
+  for (const Index index : jobs) bytes += index == 0 ? 0 : ViewBytes(index);
   batch.bytes.push_back(std::make_unique_for_overwrite<char[]>(bytes));
   char* at = batch.bytes.back().get();
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (jobs[i] == 0) continue;
     View(jobs[i], now, at, batch.jobs[i]);
-    at += size_of(jobs[i]);
+    at += ViewBytes(jobs[i]);
   }
   return batch;
 }
 
-void ShardStore::Find(std::string_view name, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) {
+void ShardStore::Find(std::string_view name, std::span<const JobRef> jobs, JobRoom* room, Moment now,
+                      Done<JobBatch> done) {
   TopicNumber topic = kNoTopic;
   if (!Ready(name, topic, done)) return;
   std::vector<Index> found;
   found.reserve(jobs.size());
-  for (const JobRef& job : jobs) found.push_back(tier_.Find(topic, job));
-  done(ViewAll(found, now));
-}
-
-void ShardStore::List(std::string_view name, State state, std::string_view cursor, size_t limit, Moment now,
-                      Done<Page> done) {
-  TopicNumber topic = kNoTopic;
-  if (!Ready(name, topic, done)) return;
-  Index at = 1;
-  if (Status status = ParseCursor(cursor, at); !status) return done(std::unexpected(std::move(status).error()));
-  std::vector<Index> found;
   size_t bytes = 0;
-  if (CountOf(state, tier_.topic(topic)) == 0) at = tier_.end();
-  at = tier_.Walk(topic, at, kScanMax, [&](Index index) {
-    const HotJob& hot = tier_.at(index);
-    if (hot.state != state) return true;
-    found.push_back(index);
-    bytes += hot.body_size;
-    return found.size() < std::min(limit, kListMax) && bytes < kListBytes;
-  });
-  Page page;
-  page.jobs = ViewAll(found, now);
-  if (at < tier_.end()) page.cursor = std::to_string(at);
-  done(std::move(page));
+  for (const JobRef& job : jobs) {
+    found.push_back(tier_.Find(topic, job));
+    bytes += found.back() == 0 ? 0 : ViewBytes(found.back());
+  }
+  const bool no_room = room != nullptr && !room->Reach(found.size(), bytes);
+  if (no_room) found.clear();
+  JobBatch batch = ViewAll(found, now);
+  batch.no_room = no_room;
+  done(std::move(batch));
 }
 
 void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
@@ -196,6 +176,13 @@ void ShardStore::Sweep(std::string_view name, SweepKind kind, std::string_view c
   lane_->Reply(std::move(done), std::move(swept));
 }
 
+void ShardStore::Load(std::string_view name, const LoadSpan& span, Moment /*now*/, Done<LoadCounts> done) {
+  if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  TopicNumber topic = kNoTopic;
+  if (!name.empty() && !Ready(name, topic, done)) return;
+  done(tier_.Load(topic, span));
+}
+
 void ShardStore::SweepOne(Index index, SweepKind kind, Moment now) {
   if (kind == SweepKind::kRedrive) return Redrive(index, now);
   // Done and cancelled jobs have been counted already.
@@ -206,11 +193,14 @@ void ShardStore::SweepOne(Index index, SweepKind kind, Moment now) {
 
 void ShardStore::Redrive(Index index, Moment now) {
   HotJob& hot = tier_.at(index);
-  ++tier_.topic(hot.topic).figures.redriven;
+  TopicFigures& figures = tier_.topic(hot.topic).figures;
+  ++figures.redriven;
+  figures.worst.Forget(hot.uid);
   tier_.Detach(index);
   hot.attempts = 0;
+  if (tier_.DetailsOf(index) != nullptr) tier_.ChangeDetails(index, [](Details& details) { details.ended = Time{}; });
   SetDue(hot, {Timeline::kSteady, now.steady});
-  Move(index, State::kScheduled, now);
+  Reschedule(index, now);
 }
 
 }  // namespace tocsin::journal

@@ -21,6 +21,18 @@ class ReadyJobs {
  public:
   bool empty() const { return in_turn_.empty() && steady_.empty() && utc_.empty(); }
 
+  /// The first of them; 0 if there is none.
+  template <class Order>
+  uint32_t First(const Order& order) const {
+    uint32_t first = in_turn_.front();
+    for (const Tree* tree : {&steady_, &utc_}) {
+      if (tree->empty()) continue;
+      const uint32_t other = tree->begin()->second;
+      if (first == 0 || order(other) < order(first)) first = other;
+    }
+    return first;
+  }
+
   /// True if the job went to a tree, which takes memory.
   template <class Items, class Order>
   bool Insert(Items&& items, const Order& order, uint32_t index) {

@@ -50,6 +50,7 @@ TEST(ReadyJobs, AgreesWithASortedSetWhateverTheClockDoes) {
       before->second = key;
       return true;
     });
+    ASSERT_EQ(ready.First(order), found.empty() ? 0 : found.front());
     if (stepped) std::ranges::sort(found, {}, order);
     ASSERT_EQ(found, expected);
   };

@@ -1,19 +1,26 @@
 #include "storage/journal/replay.h"
 
+#include <limits>
+
 #include "base/result.h"
 #include "model/placement.h"
 
 namespace tocsin::journal {
 namespace {
 
-constexpr uint32_t kLaneTopicsMax = 200'000;  // no program writes a higher number
-
 template <class F>
 struct OnlyTopics final : EntryVisitor {
   explicit OnlyTopics(F visit) : on_topic(std::move(visit)) {}
   void OnTopic(uint32_t number, const Topic& topic) override { on_topic(number, topic); }
+  void OnDropTopic(uint32_t number) override { on_topic(number, std::nullopt); }
   F on_topic;
 };
+
+/// In most generations the lanes have the numbers that the shards have here: a table of many names takes longer.
+TopicNumber FindTopic(const HotTier& tier, const std::string& name, TopicNumber guess) {
+  const bool right = guess < tier.topics().size() && tier.topic(guess).used && tier.topic(guess).settings.name == name;
+  return right ? guess : tier.FindTopic(name);
+}
 
 struct OnlyPuts final : EntryVisitor {
   explicit OnlyPuts(std::unordered_set<Uid>& found) : uids(found) {}
@@ -34,8 +41,8 @@ void Replay::NoteDamaged(std::string_view bytes) {
 }
 
 void Replay::NoteTopics(const RecordHeader& header, std::string_view body) {
-  OnlyTopics topics([&](uint32_t number, const Topic& topic) {
-    noted_[{header.generation, header.lane, number}].push_back({header.lsn, topic});
+  OnlyTopics topics([&](uint32_t number, std::optional<Topic> topic) {
+    noted_[{header.generation, header.lane, number}].push_back({header.lsn, std::move(topic)});
   });
   DecodeEntries(body, header.moment(), topics);
 }
@@ -46,21 +53,41 @@ bool Replay::Record(const RecordHeader& header, std::string_view body, uint64_t 
     lanes_.clear();
   }
   lane_number_ = header.lane;
-  lane_ = &lanes_[header.lane];
+  const auto [lane, is_new] = lanes_.try_emplace(header.lane);
+  lane_ = &lane->second;
+  if (is_new) lane_->reserve(shards_.front()->tier().topics().size());
   lsn_ = header.lsn;
   moment_ = header.moment();
   segment_ = segment;
   return DecodeEntries(body, moment_, *this);
 }
 
+void Replay::Finish() {
+  for (const auto& shard : shards_) EraseDropped(*shard);
+}
+
+void Replay::EraseDropped(ShardStore& shard) {
+  constexpr size_t kAll = std::numeric_limits<size_t>::max();
+  while (shard.EraseDropped(kAll, kAll)) {
+  }
+}
+
+const Replay::LaneTopic* Replay::CurrentOf(uint32_t number) const {
+  const auto known = lane_->find(number);
+  return known != lane_->end() && IsCurrent(known->second) ? &known->second : nullptr;
+}
+
 const Replay::LaneTopic* Replay::TopicOf(uint32_t number) {
-  if (number < lane_->size() && IsCurrent((*lane_)[number])) return &(*lane_)[number];
+  const LaneTopic* current = CurrentOf(number);
+  if (current != nullptr || noted_.empty()) return current;
   const auto found = noted_.find({generation_, lane_number_, number});
   if (found == noted_.end()) return nullptr;
   const auto next = std::ranges::upper_bound(found->second, lsn_, {}, &Noted::lsn);
-  if (next == found->second.end()) return nullptr;
-  OnTopic(number, next->topic);
-  return &(*lane_)[number];
+  // If the number is dropped first, its topic is one that another lane has dropped already. What is defined later is
+  // another one.
+  if (next == found->second.end() || !next->topic) return nullptr;
+  OnTopic(number, *next->topic);
+  return CurrentOf(number);
 }
 
 Replay::Job Replay::Find(uint32_t number, Uid uid) {
@@ -105,8 +132,13 @@ void Replay::OnMove(const MoveEntry& move) {
   hot.attempts = static_cast<uint16_t>(move.attempts);
   if (move.fired) hot.flags |= kFiredFlag;
   if (move.either) SetTrigger(hot, Trigger::kEither);
-  if (!move.reason.empty() || tier.DetailsOf(job.index) != nullptr) {
-    tier.ChangeDetails(job.index, [&](Details& details) { details.reason = move.reason; });
+  const bool failed = move.last_attempt != Time{};
+  if (failed || !move.reason.empty() || tier.DetailsOf(job.index) != nullptr) {
+    tier.ChangeDetails(job.index, [&](Details& details) {
+      details.reason = move.reason;
+      if (failed) details.last_attempt = move.last_attempt;
+      details.ended = move.state == State::kDead ? moment_.steady : Time{};
+    });
   }
 }
 
@@ -114,7 +146,7 @@ void Replay::OnCount(const CountEntry& count) {
   const Job job = Find(count.topic, count.uid);
   if (job.index == 0) return;
   job.shard->tier().ChangeDetails(job.index, [&](Details& details) {
-    details.events.insert(count.event);
+    details.events.Insert(count.event);
     details.count_left = count.left;
   });
 }
@@ -126,24 +158,28 @@ void Replay::OnEnd(const EndEntry& end) {
   HotTier& tier = job.shard->tier();
   if (end.retention == Millis(0)) return job.shard->EraseJob(job.index);
   HotJob& hot = tier.at(job.index);
-  tier.ChangeDetails(job.index, [&](Details& details) { details.Finish(hot.due(), hot.timeline()); });
+  tier.ChangeDetails(job.index, [&](Details& details) {
+    details.Finish(hot.due(), hot.timeline(), moment_.steady);
+    if (end.last_attempt != Time{}) details.last_attempt = end.last_attempt;
+  });
   hot.state = end.how == EntryType::kDone ? State::kDone : State::kCancelled;
   SetDue(hot, {Timeline::kSteady, moment_.steady + end.retention});
 }
 
 void Replay::OnTopic(uint32_t number, const Topic& topic) {
-  if (number >= kLaneTopicsMax) return;
-  if (lane_->size() <= number) lane_->resize(number + 1);
-  LaneTopic& known = (*lane_)[number];
   // Every prologue names every topic, nearly always as the one before.
-  if (IsCurrent(known) && shards_.front()->tier().topic(known.numbers.front()).settings == topic) return;
+  const LaneTopic* const current = CurrentOf(number);
+  if (current != nullptr && shards_.front()->tier().topic(current->numbers.front()).settings == topic) return;
+  LaneTopic& known = (*lane_)[number];
   known.name = topic.name;
   known.home = Placement{static_cast<uint32_t>(shards_.size())}.HomeOf(topic.name);
   known.numbers.clear();
   for (const auto& shard : shards_) {
     // Lanes write a change one after the other: the newest settings hold, whichever lane wrote last.
-    const TopicNumber there = shard->tier().FindTopic(topic.name);
-    const bool newer = there == kNoTopic || shard->tier().topic(there).settings.version <= topic.version;
+    const TopicNumber there = FindTopic(shard->tier(), topic.name, number);
+    // Nearly always the lane before, or the same one in the last generation, has named them.
+    const auto changes = [&](const Topic& stored) { return stored.version <= topic.version && stored != topic; };
+    const bool newer = there == kNoTopic || changes(shard->tier().topic(there).settings);
     known.numbers.push_back(newer ? shard->EnsureTopic(topic) : there);
   }
   const TopicNumber first = known.numbers.front();
@@ -152,13 +188,17 @@ void Replay::OnTopic(uint32_t number, const Topic& topic) {
 }
 
 void Replay::OnDropTopic(uint32_t number) {
-  const LaneTopic* topic = TopicOf(number);
+  const LaneTopic* topic = CurrentOf(number);
   if (topic == nullptr) return;  // another lane's drop came first
   // Other lanes may have numbers for it until their own drop comes: they are not current any more.
   ++lives_[topic->numbers.front()];
   for (const auto& shard : shards_) {
-    const TopicNumber there = shard->tier().FindTopic(topic->name);
-    if (there != kNoTopic) shard->RemoveTopic(there);
+    const HotTier& tier = shard->tier();
+    const TopicNumber there = tier.FindTopic(topic->name);
+    if (there == kNoTopic) continue;
+    shard->RemoveTopic(there);
+    // A walk passes all jobs: one for each dropped topic would make the start slow.
+    if (tier.dropped_jobs() > tier.end() / 2) EraseDropped(*shard);
   }
 }
 

@@ -128,9 +128,26 @@ class Scanner {
       (whole ? scanned_.free : scanned_.unfit).push_back(name);
     }
     for (size_t i = 0; i < first; ++i) {
+      left_out_.push_back(scanned_.used.front().number);
       scanned_.free.push_back(std::move(scanned_.used.front().name));
       scanned_.used.pop_front();
     }
+  }
+
+  /// Which segments before `first` are needed and have no file: "segments 2, 5 to 7 are missing".
+  std::string Missing(uint64_t first) const {
+    std::vector<std::string> ranges;
+    uint64_t next = first_needed_;  // `left_out_` rises
+    const auto missing_before = [&](uint64_t number) {
+      if (number > next + 1) ranges.push_back(fmt::format("{} to {}", next, number - 1));
+      if (number == next + 1) ranges.push_back(fmt::to_string(next));
+      next = std::max(next, number + 1);
+    };
+    for (const uint64_t number : left_out_) missing_before(number);
+    missing_before(first);
+    if (ranges.empty()) return fmt::format("two files say that they are segment {}", first);
+    const bool one = ranges.size() == 1 && ranges[0].find(' ') == std::string::npos;
+    return fmt::format("segment{} {} {} missing", one ? "" : "s", fmt::join(ranges, ", "), one ? "is" : "are");
   }
 
   void PassGap(size_t position) {
@@ -243,8 +260,7 @@ class Scanner {
     const uint64_t first = scanned_.used.front().number;
     if (first > first_needed_) {
       const std::string hint = odd_.empty() ? "" : fmt::format(" (the header of {} is damaged)", odd_.front());
-      scanned_.damage.push_back({odd_.empty() ? scanned_.used.front().name : odd_.front(), 0,
-                                 fmt::format("segments {} to {} are missing{}", first_needed_, first - 1, hint)});
+      scanned_.damage.push_back({odd_.empty() ? scanned_.used.front().name : odd_.front(), 0, Missing(first) + hint});
     }
     for (const BehindGap& each : behind_) scanned_.torn_tail_bytes += each.header.size;
     if (!gaps_.empty()) {
@@ -276,7 +292,8 @@ class Scanner {
   std::deque<Gap> gaps_;          // not, or not yet, proved to be damage
   std::deque<BehindGap> behind_;  // records behind the first gap
   std::vector<std::pair<std::string, uint64_t>> free_sizes_;
-  std::vector<std::string> odd_;  // files whose header is neither valid nor empty
+  std::vector<uint64_t> left_out_;  // numbers of files before the run that is used
+  std::vector<std::string> odd_;    // files whose header is neither valid nor empty
   uint64_t first_needed_ = 1;
   uint32_t generation_ = 0;
   bool closed_ = true;  // the segment before ended with a close record, or there was none

@@ -73,7 +73,8 @@ Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   const AlignedBuffer zeros = MakeAligned(kFillBytes);
   std::memset(zeros.get(), 0, kFillBytes);
   Status done = file ? Status{} : std::unexpected(file.error());
-  for (uint64_t offset = 0; done && offset < segment_bytes_; offset += kFillBytes) {
+  const uint64_t begin = prewrite_ ? 0 : segment_bytes_ - kBlock;
+  for (uint64_t offset = begin; done && offset < segment_bytes_; offset += kFillBytes) {
     done = (*file)->Write(offset, {zeros.get(), std::min<uint64_t>(segment_bytes_ - offset, kFillBytes)});
   }
   if (done) done = (*file)->Sync();
@@ -86,14 +87,27 @@ Result<std::unique_ptr<File>> Segments::Make(const std::string& name) {
   return file;
 }
 
+void Segments::EndMaking(std::string free) {
+  const std::scoped_lock lock(mutex_);
+  making_ = false;
+  if (!free.empty()) free_.push_back(std::move(free));
+  made_.notify_all();
+}
+
 Status Segments::Prepare() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (next_ != nullptr) return {};  // do not wait until files are freed
+  }
   const std::scoped_lock preparing(preparing_);
   uint64_t number = 0;
   bool recycled = false;
   std::string name;
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (next_ != nullptr) return {};
+    // A file that is being made for the reserve comes sooner than another one.
+    made_.wait(lock, [this] { return !making_ || !free_.empty(); });
     number = used_.empty() ? 1 : used_.back().number + 1;
     recycled = !free_.empty();
     if (recycled) {
@@ -101,9 +115,11 @@ Status Segments::Prepare() {
       free_.pop_front();
     } else {
       name = fmt::format("{:08}.segment", ++names_);
+      making_ = true;
     }
   }
   auto file = recycled ? OpenForWriting(name) : Make(name);
+  if (!recycled) EndMaking({});
   if (!file && !recycled) return std::unexpected(std::move(file).error());
   const std::string header = EncodeSegmentHeader({segment_bytes_, number});
   const AlignedBuffer block = MakeAligned(kBlock);
@@ -122,18 +138,17 @@ Status Segments::Prepare() {
 }
 
 Status Segments::Reserve() {
-  const std::scoped_lock preparing(preparing_);
-  while (true) {
-    std::string name;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (free_.size() >= reserve_) return {};
-      name = fmt::format("{:08}.segment", ++names_);
-    }
-    TOCSIN_TRY(Make(name));
-    const std::scoped_lock lock(mutex_);
-    free_.push_back(std::move(name));
+  std::string name;
+  {
+    std::unique_lock lock(mutex_);
+    made_.wait(lock, [this] { return !making_; });
+    if (free_.size() >= reserve_) return {};
+    name = fmt::format("{:08}.segment", ++names_);
+    making_ = true;
   }
+  const auto made = Make(name);
+  EndMaking(made ? std::move(name) : std::string());
+  return made ? Status{} : std::unexpected(made.error());
 }
 
 void Segments::SetReserve(size_t files) {

@@ -8,6 +8,7 @@
 // Thread-safe. Preparing a file takes long (it writes all of it) and happens outside the lock, on the maker's thread.
 #pragma once
 
+#include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -29,8 +30,9 @@ struct SegmentFile {
 
 class Segments {
  public:
-  Segments(FileSystem& fs, std::string folder, uint64_t segment_bytes, bool direct)
-      : fs_(fs), folder_(std::move(folder)), segment_bytes_(segment_bytes), direct_(direct) {}
+  /// Without `prewrite` a new file takes no room on the disk until it is used.
+  Segments(FileSystem& fs, std::string folder, uint64_t segment_bytes, bool direct, bool prewrite = true)
+      : fs_(fs), folder_(std::move(folder)), segment_bytes_(segment_bytes), direct_(direct), prewrite_(prewrite) {}
 
   /// Takes over the files that recovery found: files in use, in the order of their numbers, and free files.
   void Adopt(std::deque<SegmentFile> used, std::deque<std::string> free);
@@ -46,9 +48,10 @@ class Segments {
   /// Makes sure that there is a file with number last + 1 durable in its header. Blocks. kStorageFull if no file is
   /// free and the disk has no room for another; kOverloaded if the system opens no more files. Both may be tried again.
   Status Prepare();
-  /// Makes sure that there are free files in addition to the prepared one, so that a full disk can still be written to.
+  /// Makes one more free file unless the reserve is complete: free files in addition to the prepared one, so that a
+  /// full disk can still be written to. Meanwhile Prepare does not wait if a file is free.
   Status Reserve();
-  /// How many; one unless told otherwise.
+  /// How many files the reserve has; one unless told otherwise.
   void SetReserve(size_t files);
   /// The prepared file becomes the last one in use. Prepares one if there is none.
   Result<std::unique_ptr<File>> TakeNext();
@@ -67,7 +70,10 @@ class Segments {
   std::string PathOf(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
+  /// Writes a new file. The caller has set making_, and calls EndMaking.
   Result<std::unique_ptr<File>> Make(const std::string& name);
+  /// `free`: the name of the new file if it is free, empty otherwise.
+  void EndMaking(std::string free);
   Result<std::unique_ptr<File>> OpenForWriting(const std::string& name) {
     return fs_.Open(PathOf(name), direct_ ? OpenMode::kWriteDirect : OpenMode::kWrite);
   }
@@ -76,9 +82,12 @@ class Segments {
   const std::string folder_;
   const uint64_t segment_bytes_;
   const bool direct_;
+  const bool prewrite_;
 
-  std::mutex preparing_;  // held while files are prepared or freed; taken before mutex_
+  std::mutex preparing_;  // held while files are prepared or freed, not while the reserve is made; taken before mutex_
   mutable std::mutex mutex_;
+  std::condition_variable made_;  // making_ has become false
+  bool making_ = false;           // a new file is being written; one at a time
   std::deque<SegmentFile> used_;
   std::deque<std::string> free_;
   size_t reserve_ = 1;

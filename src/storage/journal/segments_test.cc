@@ -1,7 +1,10 @@
 #include "storage/journal/segments.h"
 
+#include <future>
+
 #include <gtest/gtest.h>
 
+#include "sim/hooked_files.h"
 #include "sim/sim_file.h"
 
 namespace tocsin::journal {
@@ -69,6 +72,40 @@ TEST_F(SegmentsTest, AReserveStandsBehindThePreparedFile) {
   ASSERT_TRUE(segments_.TakeNext());
   ASSERT_TRUE(segments_.TakeNext()) << "the reserve";
   EXPECT_EQ(segments_.TakeNext().error().code, Code::kStorageFull);
+}
+
+TEST_F(SegmentsTest, WhoeverFindsAFreeFileDoesNotWaitForTheReserve) {
+  HookedFiles files(fs_);
+  Segments segments(files, "data", kBytes, true);
+  ASSERT_TRUE(segments.TakeNext());
+  ASSERT_TRUE(segments.Prepare());
+  segments.SetReserve(2);
+  int made = 0;
+  std::future<bool> took;
+  bool in_time = false;
+  files.on_sync_dir = [&] {
+    if (++made != 2) return;  // one file of the reserve is there, the other is being made
+    took = std::async(std::launch::async, [&] { return segments.TakeNext() && segments.TakeNext(); });
+    in_time = took.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  };
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(segments.Reserve());
+  EXPECT_TRUE(in_time) << "the committer waits while the reserve is made";
+  EXPECT_TRUE(took.get());
+  EXPECT_EQ(segments.last(), 3U);
+}
+
+TEST_F(SegmentsTest, AFileThatIsBeingMadeIsUsedInsteadOfAnother) {
+  HookedFiles files(fs_);
+  Segments segments(files, "data", kBytes, true);
+  ASSERT_TRUE(segments.TakeNext());
+  std::future<bool> took;
+  files.on_sync_dir = [&] {
+    if (!took.valid()) took = std::async(std::launch::async, [&] { return segments.TakeNext().has_value(); });
+  };
+  ASSERT_TRUE(segments.Reserve());
+  EXPECT_TRUE(took.get());
+  EXPECT_EQ(segments.last(), 2U);
+  EXPECT_EQ(Files(), 2U);
 }
 
 TEST_F(SegmentsTest, AFullDiskKeepsNoHalfMadeFile) {

@@ -1,7 +1,7 @@
 // ShardStore: topics, upkeep, and helpers of the other parts (submit.cc, deliver.cc, amend.cc, query.cc).
 #include "storage/journal/shard_store.h"
 
-#include <limits>
+#include "storage/journal/topic_room.h"
 
 namespace tocsin::journal {
 namespace {
@@ -16,12 +16,16 @@ constexpr uint64_t kFullSpanPercent = 125;
 constexpr uint64_t kFullSpanSegments = 1;
 // What one call copies forward at most: large jobs must not stall the shard.
 constexpr size_t kCopyBytes = 1 << 20;
-constexpr size_t kPutOverhead = 24;      // of a put without the body, about
-constexpr size_t kDetailsOverhead = 24;  // of the details in a put
+// Jobs that one call looks at to find those of dropped topics: as in a sweep.
+constexpr size_t kDroppedLookMax = 8192;
+constexpr size_t kPutOverhead = 24;     // of a put without the body, about
+constexpr size_t kDetailsOverhead = 8;  // of the details in a put: mostly times
+constexpr size_t kFinishedBytes = 16;   // of those that a retained job has in addition
 
 /// Of the details in a put that is written now.
 uint32_t BytesOf(const Details& details) {
-  return static_cast<uint32_t>(kDetailsOverhead + details.reason.size() + details.events.size() * sizeof(uint64_t));
+  return static_cast<uint32_t>(kDetailsOverhead + (details.finished ? kFinishedBytes : 0) + details.reason.size() +
+                               details.events.size() * sizeof(uint64_t));
 }
 
 /// Of a put as it was written.
@@ -44,6 +48,13 @@ void NodeUse::Dropped(const std::string& name) {
   if (at != topics_.end() && at->second.expired()) topics_.erase(at);
 }
 
+void NodeUse::NoteMemoryFull(IoTime now) {
+  const LogField fields[] = {{"used_bytes", static_cast<int64_t>(MemoryUsed())},
+                             {"limit_bytes", static_cast<int64_t>(memory_limit_bytes_)},
+                             {"new_jobs", "refused"}};
+  memory_full_.Begin(now, fields);
+}
+
 size_t NodeUse::topics() const {
   const std::scoped_lock lock(mutex_);
   return topics_.size();
@@ -56,21 +67,14 @@ TopicNumber ShardStore::EnsureTopic(const Topic& settings) {
   } else {
     tier_.topic(number).settings = settings;
   }
-  topic_texts_.Update(tier_, number);
+  if (lane_) topic_texts_.Update(tier_, number);
   return number;
 }
 
 void ShardStore::RemoveTopic(TopicNumber topic) {
-  const TopicState& state = tier_.topic(topic);
-  if (state.jobs > 0) {
-    tier_.Walk(topic, 1, std::numeric_limits<size_t>::max(), [&](Index index) {
-      EraseJob(index);
-      return state.jobs > 0;
-    });
-  }
-  const std::string name = state.settings.name;
-  tier_.RemoveTopic(topic);
-  topic_texts_.Update(tier_, topic);
+  const std::string name = tier_.topic(topic).settings.name;
+  tier_.DropTopic(topic);
+  if (lane_) topic_texts_.Update(tier_, topic);
   node_.Dropped(name);
 }
 
@@ -105,7 +109,8 @@ void ShardStore::Attach(Journal& journal, Moment now) {
     Time& oldest = hot.flags & kOnSteady ? oldest_steady : oldest_utc;
     oldest = std::min(oldest, hot.due());
   }
-  tier_.ResetWheels(std::max(Time{}, oldest_steady - Millis(1)), std::max(Time{}, oldest_utc - Millis(1)));
+  tier_.ResetWheels(std::max(Time{}, oldest_steady - Millis(1)), std::max(Time{}, oldest_utc - Millis(1)),
+                    now.utc - now.steady);
   for (Index index = 1; index < tier_.end(); ++index) {
     const HotJob& hot = tier_.at(index);
     if (hot.IsFree()) continue;
@@ -114,7 +119,7 @@ void ShardStore::Attach(Journal& journal, Moment now) {
     } else if (hot.state == State::kDead) {
       tier_.MakeDead(index);
     } else {
-      tier_.Retain(index, hot.state, hot.due());
+      tier_.Retain(index, hot.state, Time{}, hot.due());
       continue;
     }
     ++tier_.topic(hot.topic).figures.recovered;
@@ -129,6 +134,7 @@ void ShardStore::Attach(Journal& journal, Moment now) {
         }
         unplaced_puts_.clear();
       });
+  for (TopicNumber number = 0; number < tier_.topics().size(); ++number) topic_texts_.Update(tier_, number);
   journal.NotePrologue(shard_, topic_texts_.bytes());
   // The lane's first record in this generation: its prologue gives the topics their numbers.
   lane_->Begin(now);
@@ -149,9 +155,8 @@ bool ShardStore::HasRoomFor(const Topic& topic, TopicNumber known) const {
     EncodeTopic(after, known, topic);
     if (after.size() <= before.size()) return true;
   }
-  // The prologues of all lanes take up half of a segment at most.
   const Journal& journal = lane_->journal();
-  return topic_texts_.bytes() <= journal.segment_bytes() / std::max<uint64_t>(4, uint64_t{2} * journal.lanes());
+  return topic_texts_.bytes() <= TopicTextBytesMax(journal.segment_bytes(), journal.lanes());
 }
 
 void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
@@ -167,6 +172,17 @@ void ShardStore::PutTopic(const Topic& topic, Done<void> done) {
   if (known == kNoTopic && !node_.MemoryLeft(kTopicBytes)) {
     return done(FailField(Code::kOverCapacity, "topic", "memory_limit leaves no room for another topic"));
   }
+  WriteTopic(topic, std::move(done));
+}
+
+void ShardStore::PutBackTopic(const Topic& topic, Done<void> done) {
+  if (lane_->failed()) return done(std::unexpected(lane_->journal().error()));
+  if (!lane_->journal().has_room_for_ends()) return done(Fail(Code::kStorageFull, "the disk is full"));
+  WriteTopic(topic, std::move(done));
+}
+
+void ShardStore::WriteTopic(const Topic& topic, Done<void> done) {
+  const TopicNumber known = tier_.FindTopic(topic.name);
   const bool resumed = known != kNoTopic && tier_.topic(known).settings.paused && !topic.paused;
   const TopicNumber number = EnsureTopic(topic);
   if (resumed && !tier_.topic(number).ready.empty()) tier_.Announce(number);
@@ -184,37 +200,23 @@ void ShardStore::DropTopic(std::string_view topic, Done<void> done) {
     // Also on a full disk: a lane that refused what others have written would lose the topic's jobs at the next start.
     EncodeDropTopic(lane_->Out(), number);
     lane_->Append();
-    tier_.RetireTopic(number);
-    topic_texts_.Update(tier_, number);
-    node_.Dropped(std::string(topic));
-    if (tier_.topic(number).jobs == 0) {
-      tier_.RemoveTopic(number);
-    } else {
-      dropped_.push_back(number);  // Advance erases its jobs, and writes nothing for them
-    }
+    RemoveTopic(number);  // Advance erases its jobs, and writes nothing for them
     lane_->journal().NotePrologue(shard_, topic_texts_.bytes());
     ReportMemory();
   }
   lane_->Reply(std::move(done), {});
 }
 
-bool ShardStore::EraseDropped(size_t budget) {
-  if (dropped_.empty()) return false;
-  constexpr size_t kLookMax = 8192;  // as in a sweep
-  const TopicNumber number = dropped_.front();
+bool ShardStore::EraseDropped(size_t budget, size_t look_max) {
+  if (tier_.dropped_jobs() == 0) return false;
   size_t erased = 0;
-  drop_next_ = tier_.Walk(number, drop_next_, kLookMax, [&](Index index) {
+  drop_next_ = tier_.WalkDropped(drop_next_, look_max, [&](Index index) {
     EraseJob(index);
-    return ++erased < budget;
+    return ++erased < budget && tier_.dropped_jobs() > 0;
   });
-  if (tier_.topic(number).jobs > 0) {
-    TOCSIN_CHECK(drop_next_ < tier_.end());
-    return true;
-  }
-  tier_.RemoveTopic(number);
-  dropped_.pop_front();
-  drop_next_ = 1;
-  return !dropped_.empty();
+  // What was dropped since this walk began may have jobs before it.
+  if (drop_next_ >= tier_.end() || tier_.dropped_jobs() == 0) drop_next_ = 1;
+  return tier_.dropped_jobs() > 0;
 }
 
 void ShardStore::WritePut(std::string& out, Index index, Moment now) {
@@ -238,12 +240,12 @@ void ShardStore::WritePut(std::string& out, Index index, Moment now) {
   lane_->AppendIfLarge();
 }
 
-void ShardStore::Move(Index index, State state, Moment now) {
-  state == State::kDead ? tier_.MakeDead(index) : tier_.Schedule(index);
+void ShardStore::Reschedule(Index index, Moment now) {
+  tier_.Schedule(index);
   WriteMove(lane_->Out(), index, now);
 }
 
-void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
+void ShardStore::WriteMove(std::string& out, Index index, Moment now, Time last_attempt) {
   const HotJob& hot = tier_.at(index);
   const Details* details = tier_.DetailsOf(index);
   MoveEntry move;
@@ -256,21 +258,27 @@ void ShardStore::WriteMove(std::string& out, Index index, Moment now) {
   move.fired = hot.fired();
   move.either = hot.trigger() == Trigger::kEither;
   if (details != nullptr) move.reason = details->reason;
+  move.last_attempt = last_attempt;
   EncodeMove(out, move, now);
   lane_->AppendIfLarge();
 }
 
 void ShardStore::End(Index index, EntryType how, Moment now) {
   const HotJob& hot = tier_.at(index);
-  const Millis retention = tier_.topic(hot.topic).settings.retention;
+  TopicState& topic = tier_.topic(hot.topic);
+  topic.figures.worst.Forget(hot.uid);
+  const Millis retention = topic.settings.retention;
   // If memory is short the job is forgotten at once: retained it would take more than before.
   const bool room = tier_.DetailsOf(index) != nullptr || node_.MemoryLeft(0);
   const bool retained = retention > Millis(0) && how != EntryType::kPurged && room;
-  EncodeEnd(lane_->Out(), {hot.topic, hot.uid, how, retained ? retention : Millis(0)});
+  const Lease* const lease = tier_.LeaseOf(index);
+  const Time attempt = retained && lease != nullptr ? lease->begun() : Time{};
+  EncodeEnd(lane_->Out(), {hot.topic, hot.uid, how, retained ? retention : Millis(0), attempt}, now);
   lane_->AppendIfLarge();
   if (!retained) return EraseJob(index);
+  if (attempt != Time{}) tier_.ChangeDetails(index, [&](Details& details) { details.last_attempt = attempt; });
   tier_.Detach(index);
-  tier_.Retain(index, how == EntryType::kDone ? State::kDone : State::kCancelled, now.steady + retention);
+  tier_.Retain(index, how == EntryType::kDone ? State::kDone : State::kCancelled, now.steady, now.steady + retention);
 }
 
 void ShardStore::EraseJob(Index index) {
@@ -290,10 +298,11 @@ void ShardStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
     if (lane_->journal().has_room()) {
       FailAttempt(index, {.kind = SettleKind::kNack, .reason = "lease expired"}, now);
     } else {
+      tier_.Detach(index);
       tier_.Schedule(index);  // writes nothing: the room is kept for settling. Uses up no attempt, like a restart
     }
   });
-  advanced.more |= EraseDropped(budget);
+  advanced.more |= EraseDropped(budget, kDroppedLookMax);
   advanced.more |= Upkeep(now, budget);
   advanced.more |= tier_.TidyMemory(now, budget, node_.MemoryPressed());
   lane_->Append();
@@ -315,6 +324,7 @@ void ShardStore::ReportMemory() {
   const uint64_t memory = tier_.held_bytes();
   node_.memory_bytes.fetch_add(memory - memory_reported_, std::memory_order_relaxed);
   memory_reported_ = memory;
+  node_.NoteMemory(lane_->journal().clock());
 }
 
 bool ShardStore::Upkeep(Moment now, size_t budget) {

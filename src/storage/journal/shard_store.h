@@ -6,7 +6,10 @@
 #include <deque>
 #include <mutex>
 
+#include "base/clock.h"
+#include "base/episode.h"
 #include "base/result.h"
+#include "spi/push_memory.h"
 #include "spi/store.h"
 #include "storage/journal/hot_tier.h"
 #include "storage/journal/lane.h"
@@ -18,8 +21,8 @@ namespace tocsin::journal {
 class NodeUse {
  public:
   /// `topics`: the tables have room for so many from the start.
-  explicit NodeUse(uint64_t memory_limit_bytes, size_t topics = 0)
-      : topics_max(topics), memory_limit_bytes_(memory_limit_bytes) {
+  explicit NodeUse(uint64_t memory_limit_bytes, size_t topics = 0, const PushMemory* push_memory = nullptr)
+      : topics_max(topics), memory_limit_bytes_(memory_limit_bytes), push_memory_(push_memory) {
     topics_.reserve(topics);
   }
 
@@ -30,7 +33,13 @@ class NodeUse {
   size_t topics() const;
 
   bool MemoryLeft(size_t bytes) const {
-    return memory_limit_bytes_ == 0 || memory_bytes.load(std::memory_order_relaxed) + bytes <= memory_limit_bytes_;
+    return memory_limit_bytes_ == 0 || MemoryUsed() + bytes <= memory_limit_bytes_;
+  }
+  /// A job was refused because MemoryLeft said no.
+  void NoteMemoryFull(IoTime now);
+  /// Whether that is over: some of the memory is left again, so that not every job begins and ends it.
+  void NoteMemory(const Clock& clock) {
+    if (memory_full_.on() && MemoryLeft(memory_limit_bytes_ / 20)) memory_full_.End(clock.IoNow());
   }
 
   /// Little is left: spare memory is better given back than kept.
@@ -42,7 +51,14 @@ class NodeUse {
   ChunkSource chunks;                      // memory of the hot tiers
 
  private:
+  uint64_t MemoryUsed() const {
+    const size_t pushed = push_memory_ == nullptr ? 0 : push_memory_->bytes();
+    return memory_bytes.load(std::memory_order_relaxed) + pushed;
+  }
+
   const uint64_t memory_limit_bytes_;
+  const PushMemory* const push_memory_;  // counts too; may be null
+  Episode memory_full_{"memory_limit"};
   mutable std::mutex mutex_;
   TextMap<std::weak_ptr<SharedUse>> topics_;
 };
@@ -106,6 +122,15 @@ inline void SetDue(HotJob& hot, DueTime due) {
   hot.flags = static_cast<uint8_t>(due.timeline == Timeline::kSteady ? hot.flags | kOnSteady : hot.flags & ~kOnSteady);
 }
 
+/// The number that a consumer saw: an attempt is used up when it fails.
+inline uint32_t ShownAttempt(const HotJob& hot) {
+  return hot.attempts + (hot.state == State::kLeased || hot.state == State::kDone ? 1U : 0U);
+}
+/// A time that a job remembers, in UTC; Time{} if it does not.
+inline Time ShownTime(Time steady, Moment now) {
+  return steady == Time{} ? steady : ShowAsUtc(steady, Timeline::kSteady, now);
+}
+
 inline void SetTrigger(HotJob& hot, Trigger trigger) {
   hot.flags = static_cast<uint8_t>((hot.flags & ~(3 << kTriggerShift)) | static_cast<int>(trigger) << kTriggerShift);
 }
@@ -117,8 +142,10 @@ class ShardStore final : public Store {
   // For recovery, before Attach: jobs are put into the tables but not placed.
   HotTier& tier() { return tier_; }
   TopicNumber EnsureTopic(const Topic& settings);
-  /// The topic and its jobs.
+  /// Drops the topic. Its jobs go in a walk that many drops share: EraseDropped ends it.
   void RemoveTopic(TopicNumber topic);
+  /// Erases some jobs of dropped topics. True if there are more.
+  bool EraseDropped(size_t budget, size_t look_max);
   /// The job's latest put is in `segment`.
   void PutIn(Index index, uint64_t segment);
   /// The job's latest put is no longer needed. Called before the job changes or goes.
@@ -134,23 +161,26 @@ class ShardStore final : public Store {
   Lane& lane() { return *lane_; }
 
   void PutTopic(const Topic& topic, Done<void> done) override;
+  void PutBackTopic(const Topic& topic, Done<void> done) override;
   void DropTopic(std::string_view topic, Done<void> done) override;
   std::optional<TopicFigures> FindFigures(std::string_view topic) const override;
   TopicsPage TopicsFrom(std::string_view cursor, size_t limit) const override;
   void Submit(std::string_view topic, std::span<const NewJob> jobs, Moment now,
               Done<std::vector<Submitted>> done) override;
-  void Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) override;
+  void Claim(std::string_view topic, JobMax max, Millis lease, Moment now, Done<JobBatch> done) override;
   void Settle(std::string_view topic, std::span<const Settlement> settlements, Moment now,
               Done<std::vector<SettleOutcome>> done) override;
   void Amend(std::string_view topic, std::span<const Amendment> amendments, Moment now,
              Done<std::vector<Amended>> done) override;
   void Count(std::string_view topic, std::span<const CountEvent> events, Moment now,
              Done<std::vector<Counted>> done) override;
-  void Find(std::string_view topic, std::span<const JobRef> jobs, Moment now, Done<JobBatch> done) override;
-  void List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+  void Find(std::string_view topic, std::span<const JobRef> jobs, JobRoom* room, Moment now,
+            Done<JobBatch> done) override;
+  void List(std::string_view topic, const Selector& what, std::string_view cursor, JobMax max, Moment now,
             Done<Page> done) override;
   void Sweep(std::string_view topic, SweepKind kind, std::string_view cursor, size_t limit, Moment now,
              Done<Swept> done) override;
+  void Load(std::string_view topic, const LoadSpan& span, Moment now, Done<LoadCounts> done) override;
   void Advance(Moment now, size_t budget, Done<Advanced> done) override;
 
  private:
@@ -166,36 +196,43 @@ class ShardStore final : public Store {
   SubmitOutcome Refusal(size_t bytes) const;
   /// 0 if memory is short.
   Index MakeJob(TopicNumber topic, const NewJob& job, Moment now);
+  /// Gives a job that is not yet placed its past.
+  void Restore(Index index, const Restored& past, Moment now);
   /// For what such a settlement writes.
   bool HasRoom(SettleKind kind);
+  bool HasRoom(AmendKind kind);
   SettleOutcome SettleOne(TopicNumber topic, const Settlement& settlement, Moment now);
   Amended AmendOne(TopicNumber topic, const Amendment& amendment, Moment now);
   /// After kDone the caller writes the put.
   AmendOutcome ReplacePayload(Index index, std::string_view payload, Moment now);
   Counted CountOne(TopicNumber topic, const CountEvent& event, Moment now);
 
-  /// Ends a failed attempt: the job is scheduled again after its back-off, or dead. True if dead.
+  /// Ends the failed attempt of a leased job: it is scheduled again after its back-off, or dead. True if dead.
   bool FailAttempt(Index index, const Settlement& how, Moment now);
-  /// Places the detached job again and writes the change.
-  void Move(Index index, State state, Moment now);
-  void WriteMove(std::string& out, Index index, Moment now);
+  /// Schedules the detached job again and writes the change.
+  void Reschedule(Index index, Moment now);
+  /// `last_attempt`: when it began, if the move ends one.
+  void WriteMove(std::string& out, Index index, Moment now, Time last_attempt = {});
   void End(Index index, EntryType how, Moment now);
   void Redrive(Index index, Moment now);
   void SweepOne(Index index, SweepKind kind, Moment now);
   void WritePut(std::string& out, Index index, Moment now);
   void ReportMemory();
 
+  /// Of the job's texts in an answer.
+  size_t ViewBytes(Index index) const;
   Time ShownDue(Index index, Moment now) const;
+  Time ShownCreated(const HotJob& hot, Moment now) const;
   void View(Index index, Moment now, char* bytes, JobView& view) const;
   JobBatch ViewAll(std::span<const Index> jobs, Moment now) const;
+  class Look;  // at the jobs of one listing
 
-  /// Erases some jobs of dropped topics. True if there are more.
-  bool EraseDropped(size_t budget);
   bool Upkeep(Moment now, size_t budget);
   void CopyForward(Moment now, size_t budget);
   void WritePrologue(std::string& out) const;
   /// Whether a prologue may grow by the topic. `known`: its number, or kNoTopic.
   bool HasRoomFor(const Topic& topic, TopicNumber known) const;
+  void WriteTopic(const Topic& topic, Done<void> done);
 
   NodeUse& node_;
   const uint32_t shard_;
@@ -207,8 +244,7 @@ class ShardStore final : public Store {
   SegmentJobs puts_;
   std::vector<Index> unplaced_puts_;  // written by the current call; their segment is not yet known
   std::unique_ptr<Lane> lane_;
-  std::deque<TopicNumber> dropped_;  // topics whose jobs are still to be erased; the journal has dropped them already
-  Index drop_next_ = 1;              // where to look for the next job of the first of them
+  Index drop_next_ = 1;  // where to look for the next job of a dropped topic; the journal has dropped them already
   uint64_t memory_reported_ = 0;
 };
 

@@ -6,7 +6,11 @@
 //   bool IsFree() const            false for T{} and for every used object, true if all its bytes are zero
 //
 // A chunk whose objects are all free gives its memory back to the system, and reads as zeros from then on, unless it is
-// the only one with room: a few objects that come and go would cost a system call each.
+// the only one with room: a few objects that come and go would cost a system call each. When it is needed again it gets
+// other memory, which is touched already.
+//
+// The first chunk has small pages, so that a small store takes little memory. When half of it is used, the next one is
+// made ready.
 //
 // A chunk holds a power of two of objects in a multiple of 2 MiB, so that an index needs a shift and a mask, not a
 // division.
@@ -56,6 +60,8 @@ class Slab {
       part.free = At(index).NextFree();
     } else {
       index = (id << kShift) + part.fresh++;
+      if (part.fresh == kPerChunk / 2) [[unlikely]]
+        source_.Expect(kBytes);
       held_bytes_ += sizeof(T);
       end_ = std::max(end_, index + 1);
     }
@@ -103,8 +109,15 @@ class Slab {
   }
 
   bool Grow() {
+    if (!vacant_.empty()) {
+      const uint32_t id = vacant_.back();
+      vacant_.pop_back();
+      if (Chunk chunk = source_.Take(kBytes, PageSize::kHuge); chunk) parts_[id].memory = std::move(chunk);
+      room_.push_back(id);
+      return true;
+    }
     if ((parts_.size() + 1) << kShift >= uint64_t{1} << 32) return false;
-    Chunk chunk = source_.Take(kBytes, PageSize::kHuge);
+    Chunk chunk = source_.Take(kBytes, parts_.empty() ? PageSize::kSmall : PageSize::kHuge);
     if (!chunk) return false;
     const auto id = static_cast<uint32_t>(parts_.size());
     room_.push_back(id);
@@ -123,12 +136,13 @@ class Slab {
     part.free = 0;
     // The next objects go to a chunk that has memory.
     std::erase(room_, id);
-    room_.insert(room_.begin(), id);
+    vacant_.push_back(id);
   }
 
   ChunkSource& source_;
   std::vector<Part> parts_;
-  std::vector<uint32_t> room_;  // the parts that are not full; the last one serves
+  std::vector<uint32_t> room_;    // the parts that have memory and are not full; the last one serves
+  std::vector<uint32_t> vacant_;  // the parts that gave their memory back
   uint32_t end_ = 1;
   size_t live_ = 0;
   size_t held_bytes_ = 0;

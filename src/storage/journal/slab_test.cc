@@ -1,9 +1,14 @@
 #include "storage/journal/slab.h"
 
+#include <algorithm>
+#include <bit>
 #include <random>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 namespace tocsin::journal {
 namespace {
@@ -102,6 +107,39 @@ TEST(SlabTest, AnEmptyChunkGivesItsMemoryBack) {
   std::set<uint32_t> seen = {kObjects};
   while (slab.live() < kObjects) ASSERT_TRUE(seen.insert(slab.Allocate()).second) << "handed out twice";
   EXPECT_EQ(slab.held_bytes(), held) << "without a chunk more";
+}
+
+/// Whether the pages of so many objects are in memory, so that their first use does not wait for the kernel.
+bool AreTouched(Slab<Thing>& slab, uint32_t first, uint32_t last) {
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(&slab[first]) / kPage * kPage;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(&slab[last] + 1);
+  std::vector<unsigned char> pages((end - begin + kPage - 1) / kPage);
+  EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()), 0);
+  return std::ranges::all_of(pages, [](unsigned char page) { return (page & 1) != 0; });
+}
+
+TEST(SlabTest, AChunkIsTouchedBeforeItsFirstObjectAndAgainAfterItWasEmpty) {
+  constexpr size_t kBytes = kChunkBytes * (sizeof(Thing) >> std::countr_zero(sizeof(Thing)));
+  constexpr auto kPerChunk = static_cast<uint32_t>(kBytes / sizeof(Thing));
+  ChunkSource source;
+  source.Serve();
+  Slab<Thing> slab(source);
+  const auto await_next = [&] {
+    while (source.ready(kBytes) == 0) std::this_thread::yield();
+  };
+  for (uint32_t i = 1; i < kPerChunk; ++i) ASSERT_EQ(slab.Allocate(), i);
+  await_next();
+  ASSERT_EQ(slab.Allocate(), kPerChunk);
+  EXPECT_TRUE(AreTouched(slab, kPerChunk, 2 * kPerChunk - 1));
+  slab.Free(1);
+  slab.Free(kPerChunk);
+  EXPECT_FALSE(AreTouched(slab, kPerChunk, kPerChunk)) << "the second chunk is empty and gave its memory back";
+  EXPECT_TRUE(slab[kPerChunk].IsFree());
+  ASSERT_EQ(slab.Allocate(), 1U);
+  await_next();
+  ASSERT_EQ(slab.Allocate(), kPerChunk);
+  EXPECT_TRUE(AreTouched(slab, kPerChunk, 2 * kPerChunk - 1));
 }
 
 TEST(SlabTest, AnObjectThatComesAndGoesKeepsItsMemory) {

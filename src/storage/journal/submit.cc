@@ -1,4 +1,5 @@
 // ShardStore: new jobs.
+#include "base/episode.h"
 #include "base/result.h"
 #include "storage/journal/shard_store.h"
 
@@ -19,9 +20,15 @@ void ShardStore::Submit(std::string_view name, std::span<const NewJob> jobs, Mom
 SubmitOutcome ShardStore::Refusal(size_t bytes) const {
   // A batch, the job that makes it too large, and the prologue before it have to fit into a segment.
   if (bytes > lane_->journal().segment_bytes() / 4) return SubmitOutcome::kOverCapacity;
-  if (!node_.MemoryLeft(bytes)) return SubmitOutcome::kOverCapacity;
+  if (!node_.MemoryLeft(bytes)) {
+    node_.NoteMemoryFull(lane_->journal().clock().IoNow());
+    return SubmitOutcome::kOverCapacity;
+  }
   if (!lane_->journal().has_room()) return SubmitOutcome::kStorageFull;
-  if (lane_->journal().pending_bytes() > kPendingMax) return SubmitOutcome::kOverloaded;
+  if (lane_->journal().pending_bytes() > kPendingMax) {
+    NoteOverload("jobs come faster than the disk takes them");
+    return SubmitOutcome::kOverloaded;
+  }
   return SubmitOutcome::kAccepted;
 }
 
@@ -48,7 +55,8 @@ Submitted ShardStore::SubmitOne(TopicNumber topic, const NewJob& job, Moment now
     if (const auto outcome = SubmitAgain(job, stored)) return answer(*outcome, stored);
   }
   const size_t bytes = CountedBytes(job);
-  if (const SubmitOutcome refusal = Refusal(bytes); refusal != SubmitOutcome::kAccepted) return {refusal, 0, {}};
+  const size_t past = job.restored ? sizeof(Details) + job.restored->reason.size() : 0;
+  if (const SubmitOutcome refusal = Refusal(bytes + past); refusal != SubmitOutcome::kAccepted) return {refusal, 0, {}};
   // The job that is replaced makes room for the new one.
   const bool swaps = stored != 0 && (tier_.at(stored).flags & kAdmitted) != 0;
   const size_t freed = swaps ? std::min(bytes, CountedBytes(tier_.BodyOf(tier_.at(stored)))) : 0;
@@ -65,10 +73,12 @@ Submitted ShardStore::SubmitOne(TopicNumber topic, const NewJob& job, Moment now
   std::string& out = lane_->Out();
   if (stored != 0) {
     if (swaps) ++figures.cancelled;
-    EncodeEnd(out, {topic, tier_.at(stored).uid, EntryType::kPurged});
+    figures.worst.Forget(tier_.at(stored).uid);
+    EncodeEnd(out, {topic, tier_.at(stored).uid, EntryType::kPurged}, now);
     EraseJob(stored);
   }
-  tier_.Schedule(index);
+  const bool dead = job.restored != nullptr && job.restored->dead;
+  dead ? tier_.MakeDead(index) : tier_.Schedule(index);
   WritePut(out, index, now);
   ++figures.accepted;
   return answer(SubmitOutcome::kAccepted, index);
@@ -94,7 +104,23 @@ Index ShardStore::MakeJob(TopicNumber topic, const NewJob& job, Moment now) {
   }
   const DueTime due = DueOf(job.timeline, job.delay, job.due, now);
   SetDue(hot, job.trigger == Trigger::kCount ? DueTime{due.timeline, kNever} : due);
+  if (job.restored) {
+    if (due.timeline == Timeline::kUtc && job.trigger != Trigger::kCount) SetDue(hot, {due.timeline, job.due});
+    Restore(index, *job.restored, now);
+  }
   return index;
+}
+
+void ShardStore::Restore(Index index, const Restored& past, Moment now) {
+  // Not before 1970: the journal would not read it again.
+  const auto steady = [now](Time utc) { return std::max(Time{}, utc == Time{} ? utc : utc - (now.utc - now.steady)); };
+  tier_.at(index).attempts = static_cast<uint16_t>(past.attempts);
+  if (!past.dead && past.reason.empty() && past.last_attempt == Time{}) return;
+  tier_.ChangeDetails(index, [&](Details& details) {
+    details.reason = past.reason;
+    details.last_attempt = steady(past.last_attempt);
+    if (past.dead) details.ended = past.died == Time{} ? now.steady : steady(past.died);
+  });
 }
 
 }  // namespace tocsin::journal

@@ -87,7 +87,7 @@ class Worker {
     const Moment now = clock_.Now();
     size_t claimed = 0;
     store_.Advance(now, 1'000, [](const Result<Advanced>&) {});
-    store_.Claim("jobs", 500, Millis(60'000), now, [&](Result<JobBatch> batch) {
+    store_.Claim("jobs", {500}, Millis(60'000), now, [&](Result<JobBatch> batch) {
       good_ = good_ && batch.has_value();
       if (!batch || batch->jobs.empty()) return;
       claimed = batch->jobs.size();

@@ -1,6 +1,7 @@
 // No call keeps the shard's thread for long, whatever the ready jobs look like: the loads that once did.
 #include <ctime>
 #include <iostream>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -72,7 +73,7 @@ class TurnsTest : public testing::Test {
   JobBatch Claim(Millis lease) {
     JobBatch batch;
     Turn([&] {
-      node_.store().Claim("t", kBatch, lease, Now(), [&](Result<JobBatch> claimed) { batch = std::move(*claimed); });
+      node_.store().Claim("t", {kBatch}, lease, Now(), [&](Result<JobBatch> claimed) { batch = std::move(*claimed); });
     });
     return batch;
   }
@@ -184,7 +185,7 @@ TEST_F(TurnsTest, AListingCopiesAFewJobsAtATime) {
   size_t listed = 0;
   std::string cursor;
   do {
-    node_.store().List("large", State::kScheduled, cursor, 10'000, Now(), [&](Result<Page> page) {
+    node_.store().List("large", OfState(State::kScheduled), cursor, {10'000}, Now(), [&](Result<Page> page) {
       ASSERT_TRUE(page);
       size_t bytes = 0;
       for (const JobView& job : page->jobs.jobs) bytes += job.payload.size();
@@ -194,6 +195,178 @@ TEST_F(TurnsTest, AListingCopiesAFewJobsAtATime) {
     });
   } while (!cursor.empty());
   EXPECT_EQ(listed, jobs.size());
+}
+
+// Over jobs of any size a search goes on in the next call before it takes long: the needle is one that string_view
+// would look for in quadratic time.
+TEST(LargeJobsTurnsTest, ASearchThroughLargePayloads) {
+  constexpr size_t kJobs = 20;
+  Options options = SimNode::SmallOptions();
+  options.segment_bytes = 8 << 20;
+  SimNode node(options);
+  ASSERT_TRUE(node.Open());
+  node.store().PutTopic(DefaultTopic("t"), [](const auto&) {});
+  const std::string needle = std::string(200, 'a') + "b";
+  std::string payload(1 << 20, 'a');
+  for (size_t i = 0; i < kJobs; ++i) {
+    // Every fourth has it, across the places where a search pauses and at the very end.
+    const std::string id = fmt::format("j{}", i);
+    payload.assign(1 << 20, 'a');
+    if (i % 4 == 0) payload[i % 8 == 0 ? (64 << 10) + 100 : payload.size() - 1] = 'b';
+    const NewJob job{.id = id, .delay = std::chrono::hours(1), .payload = payload};
+    node.store().Submit("t", {&job, 1}, node.clock().Now(), [](const auto& done) { ASSERT_TRUE(done); });
+    node.Pump();
+  }
+  std::chrono::nanoseconds longest{0};
+  const auto list = [&](const Selector& what) {
+    std::vector<std::string> found;
+    size_t looked = 0;
+    std::string cursor;
+    do {
+      const auto begun = CpuTime();
+      node.store().List("t", what, cursor, {1'000}, node.clock().Now(), [&](Result<Page> page) {
+        ASSERT_TRUE(page);
+        cursor = page->cursor;
+        looked += page->looked;
+        for (const JobView& job : page->jobs.jobs) found.emplace_back(job.own_id);
+      });
+      longest = std::max(longest, CpuTime() - begun);
+    } while (!cursor.empty());
+    EXPECT_EQ(looked, kJobs) << "each once";
+    return found;
+  };
+  EXPECT_EQ(list({.payload = needle}), (std::vector<std::string>{"j0", "j4", "j8", "j12", "j16"}));
+  EXPECT_EQ(list({.payload = "nowhere"}), std::vector<std::string>());
+  std::cout << fmt::format("longest turn: {} us\n", longest.count() / 1000);
+  EXPECT_LE(longest, kTurnMax);
+}
+
+TEST(LargeJobsTurnsTest, APayloadThatChangesInTheMiddleOfItsSearch) {
+  Options options = SimNode::SmallOptions();
+  options.segment_bytes = 8 << 20;
+  SimNode node(options);
+  ASSERT_TRUE(node.Open());
+  node.store().PutTopic(DefaultTopic("t"), [](const auto&) {});
+  const std::string before = std::string(600'000, 'x') + "needle";
+  const std::string after = "needle" + std::string(600'000, 'x');
+  const NewJob job{.id = "a", .delay = std::chrono::hours(1), .payload = before};
+  node.store().Submit("t", {&job, 1}, node.clock().Now(), [](const auto& done) { ASSERT_TRUE(done); });
+  node.Pump();
+  std::string cursor;
+  size_t found = 0;
+  for (int calls = 0; calls == 0 || !cursor.empty(); ++calls) {
+    ASSERT_LT(calls, 100);
+    node.store().List("t", {.payload = "needle"}, cursor, {10}, node.clock().Now(), [&](Result<Page> page) {
+      ASSERT_TRUE(page);
+      cursor = page->cursor;
+      found += page->jobs.jobs.size();
+    });
+    if (calls > 0) continue;
+    ASSERT_NE(cursor, "") << "it takes more than one call";
+    const Amendment change{.job = {"a", {}}, .kind = AmendKind::kPayload, .payload = after};
+    node.store().Amend("t", {&change, 1}, node.clock().Now(), [](const auto& done) { ASSERT_TRUE(done); });
+    node.Pump();
+  }
+  EXPECT_EQ(found, 1U) << "it matched all the time";
+}
+
+// Every kind of selector over many jobs that do not match it, and over jobs that all do.
+TEST_F(TurnsTest, ListingsByAnySelector) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 1000; ++i) ids.push_back(fmt::format("none-{}", i));
+  const Selector selectors[] = {
+      {},
+      OfState(State::kScheduled),
+      {.states = StateSet::Ready()},
+      {.ids = ids},
+      {.id_prefix = "none"},
+      {.key = "none"},
+      {.header = "none"},
+      {.payload = "none"},
+      {.reason = "none"},
+      {.holder = "none"},
+      {.due = {Now().utc + std::chrono::hours(1), std::nullopt}},
+      {.attempts_min = 1},
+  };
+  for (const Selector& what : selectors) {
+    std::string cursor;
+    size_t looked = 0;
+    do {
+      Turn([&] {
+        node_.store().List("t", what, cursor, {1'000}, Now(), [&](Result<Page> page) {
+          ASSERT_TRUE(page);
+          cursor = page->cursor;
+          looked += page->looked;
+        });
+      });
+    } while (!cursor.empty());
+    EXPECT_EQ(looked, kJobs);
+  }
+  EXPECT_LE(longest_, kTurnMax);
+}
+
+TEST_F(TurnsTest, AListingByManyIdsGetsOn) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 20'000; ++i) ids.push_back(fmt::format("none-{}", i));
+  ids.push_back(UidText(order_.back()));
+  std::string cursor;
+  size_t found = 0;
+  int calls = 0;
+  do {
+    ASSERT_LT(++calls, 50);
+    node_.store().List("t", {.ids = ids}, cursor, {1'000}, Now(), [&](Result<Page> page) {
+      ASSERT_TRUE(page);
+      cursor = page->cursor;
+      found += page->jobs.jobs.size();
+    });
+  } while (!cursor.empty());
+  EXPECT_EQ(found, 1U);
+}
+
+// The system takes 100 us to unmap a MiB: a call that ends many large jobs leaves that to the turns after it.
+TEST(LargeJobsTurnsTest, ACallThatEndsManyLargeJobs) {
+  constexpr size_t kJobs = 60;
+  constexpr uint64_t kTurnBytes = 9 << 20;
+  Options options = SimNode::SmallOptions();
+  options.segment_bytes = 8 << 20;
+  SimNode node(options);
+  ASSERT_TRUE(node.Open());
+  node.store().PutTopic(DefaultTopic("t"), [](const auto&) {});
+  const std::string payload(300'000, 'x');
+  const NewJob job{.payload = payload};
+  const auto now = [&] { return node.clock().Now(); };
+  for (size_t i = 0; i < kJobs; ++i) {
+    node.store().Submit("t", {&job, 1}, now(), [](const auto& done) { ASSERT_TRUE(done); });
+    node.Pump();
+  }
+  node.clock().Advance(Millis(1));
+  bool more = true;
+  const auto advance = [&] {
+    node.store().Advance(now(), 2000, [&](Result<Advanced> advanced) { more = advanced && advanced->more; });
+    node.Pump();
+  };
+  while (more) advance();
+  std::vector<Settlement> settlements;
+  for (bool left = true; left;) {
+    node.store().Claim("t", {kJobs}, Millis(100'000), now(), [&](Result<JobBatch> batch) {
+      EXPECT_LT(batch->jobs.size() * payload.size(), kClaimBytes + payload.size());
+      left = batch->more;
+      for (const JobView& each : batch->jobs) settlements.push_back({.token = each.token, .kind = SettleKind::kAck});
+    });
+  }
+  ASSERT_EQ(settlements.size(), kJobs);
+  const uint64_t full = node.node().memory_bytes();
+  node.store().Settle("t", settlements, now(), [](const auto& done) { ASSERT_TRUE(done); });
+  node.Pump();
+  EXPECT_GT(node.node().memory_bytes() + kTurnBytes, full);
+  more = true;
+  for (int turns = 0; more; ++turns) {
+    ASSERT_LT(turns, 100);
+    const uint64_t before = node.node().memory_bytes();
+    advance();
+    EXPECT_GT(node.node().memory_bytes() + kTurnBytes, before);
+  }
+  EXPECT_LT(node.node().memory_bytes(), full - kJobs * payload.size());
 }
 
 TEST_F(TurnsTest, DeliveriesThatAreReleasedWithoutEnd) {
@@ -262,6 +435,113 @@ TEST_F(TurnsTest, ABatchThatReplacesItsOwnJobs) {
   Turn([&] { node_.store().Submit("t", jobs, Now(), [](const auto& done) { ASSERT_TRUE(done); }); });
   EXPECT_EQ(node_.store().Topics()[0].scheduled, kJobs + ids.size());
   EXPECT_LE(longest_, kTurnMax);
+}
+
+// One sync may acknowledge thousands of calls, and each answer is encoded and sent.
+class ManyAnswersTest : public testing::Test {
+ protected:
+  static constexpr size_t kCalls = 1'000;
+  static constexpr size_t kTurnMax = 128;
+
+  ManyAnswersTest() {
+    EXPECT_TRUE(node_.Open());
+    node_.store().PutTopic(DefaultTopic("t"), [](const auto&) {});
+    node_.Pump();
+    for (size_t i = 0; i < kCalls; ++i) Submit();
+    EXPECT_TRUE(answered_.empty());
+  }
+
+  void Submit() {
+    const NewJob job{.delay = std::chrono::hours(1)};
+    node_.store().Submit("t", {&job, 1}, node_.clock().Now(), [this, call = calls_++](const auto& done) {
+      EXPECT_TRUE(done);
+      answered_.push_back(call);
+    });
+  }
+  void ExpectAllInOrder() {
+    std::vector<size_t> all(calls_);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(answered_, all);
+  }
+
+  SimNode node_;
+  std::vector<size_t> answered_;
+
+ private:
+  size_t calls_ = 0;
+};
+
+TEST_F(ManyAnswersTest, OfOneSyncAreSentInShortTurnsInTheOrderOfTheCalls) {
+  size_t longest = 0;
+  for (int turn = 0; node_.node().journal().Commit() || node_.loop().Waiting() > 0; ++turn) {
+    const size_t before = answered_.size();
+    node_.loop().RunOne();
+    longest = std::max(longest, answered_.size() - before);
+    if (turn < 5) Submit();  // is acknowledged while earlier answers wait for their turn
+  }
+  EXPECT_LE(longest, kTurnMax);
+  ExpectAllInOrder();
+}
+
+TEST_F(ManyAnswersTest, AreAllSentBeforeTheStoreIsClosed) {
+  while (node_.node().journal().Commit()) {
+  }
+  node_.loop().RunOne();
+  EXPECT_LT(answered_.size(), kCalls);
+  EXPECT_TRUE(node_.node().Close());
+  ExpectAllInOrder();
+  node_.loop().Forget();
+}
+
+// Each event is a word in a table: to free the tables of many jobs takes long.
+TEST(ManyEventsTest, JobsWithManyCountedEventsEndInShortTurns) {
+  constexpr size_t kJobs = 20;
+  constexpr size_t kEvents = 20'000;
+  constexpr uint64_t kTurnBytes = 2 << 20;
+  Options options = SimNode::SmallOptions();
+  options.segment_bytes = 8 << 20;
+  SimNode node(options);
+  ASSERT_TRUE(node.Open());
+  node.store().PutTopic(DefaultTopic("t"), [](const auto&) {});
+  const auto now = [&] { return node.clock().Now(); };
+  std::vector<std::string> ids;
+  for (size_t i = 0; i < kJobs; ++i) ids.push_back(fmt::format("job-{}", i));
+  for (const std::string& id : ids) {
+    const NewJob job{.id = id, .trigger = Trigger::kCount, .count = kCountMax};
+    node.store().Submit("t", {&job, 1}, now(), [](const auto& done) { ASSERT_TRUE(done); });
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < kEvents; ++i) names.push_back(std::to_string(i));
+  for (const std::string& id : ids) {
+    for (size_t from = 0; from < kEvents; from += 10'000) {
+      std::vector<CountEvent> events;
+      for (size_t i = from; i < from + 10'000; ++i) events.push_back({.job = {.id = id}, .event = names[i]});
+      node.store().Count("t", events, now(), [](const auto& done) {
+        ASSERT_TRUE(done);
+        for (const Counted& each : *done) ASSERT_EQ(each.outcome, CountOutcome::kCounted);
+      });
+      node.Pump();
+    }
+  }
+  const uint64_t full = node.node().memory_bytes();
+  ASSERT_GT(full, kJobs * kEvents * sizeof(uint64_t));
+  std::vector<Amendment> cancels;
+  for (const std::string& id : ids) cancels.push_back({.job = {.id = id}, .kind = AmendKind::kCancel});
+  node.store().Amend("t", cancels, now(), [](const auto& done) {
+    ASSERT_TRUE(done);
+    for (const Amended& each : *done) ASSERT_EQ(each.outcome, AmendOutcome::kDone);
+  });
+  node.Pump();
+  EXPECT_GT(node.node().memory_bytes() + kTurnBytes, full);
+  bool more = true;
+  for (int turns = 0; more; ++turns) {
+    ASSERT_LT(turns, 1'000);
+    const uint64_t before = node.node().memory_bytes();
+    node.store().Advance(now(), 2000, [&](Result<Advanced> advanced) { more = advanced && advanced->more; });
+    node.Pump();
+    EXPECT_GT(node.node().memory_bytes() + kTurnBytes, before);
+  }
+  EXPECT_LT(node.node().memory_bytes(), full - kJobs * kEvents * sizeof(uint64_t));
 }
 
 TEST(ManyTopicsTest, TheyAreMadeKeptAndDroppedInShortTurns) {

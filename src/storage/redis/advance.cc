@@ -6,13 +6,12 @@ namespace tocsin::redis {
 namespace {
 
 constexpr Millis kScanEvery{1'000};
-constexpr int64_t kSlotsAtOnce = 1000;  // of one group in one script; the next one goes on from there
-constexpr size_t kChoresMax = 500;      // jobs in one script
-constexpr auto kSlotPartsAndOwner = {Part::kMeta,  Part::kStore, Part::kJob,  Part::kNext, Part::kPrepare,
-                                     Part::kDead,  Part::kEnded, Part::kId,   Part::kNote, Part::kCount,
-                                     Part::kEvent, Part::kChore, Part::kOwner};
-// Slots whose figures a node reads again with every scan of all, because other nodes change them too.
-constexpr size_t kFiguresEachScan = 16;
+constexpr int64_t kCountTopicsEvery = 5;  // of those scans
+constexpr int64_t kSlotsAtOnce = 1000;    // of one group in one script; the next one goes on from there
+constexpr size_t kChoresMax = 500;        // jobs in one script
+constexpr auto kSlotPartsAndOwner = {Part::kMeta,  Part::kStore, Part::kJob,   Part::kNext, Part::kPrepare,
+                                     Part::kDead,  Part::kEnded, Part::kId,    Part::kNote, Part::kCount,
+                                     Part::kEvent, Part::kChore, Part::kClaim, Part::kOwner};
 
 }  // namespace
 
@@ -21,16 +20,19 @@ struct RedisStore::Advancing {
   Moment now;
   IoTime began{};
   Done<Advanced> done;
-  size_t budget = 0;
-  bool reports = false;   // it answers an Advance; otherwise it only scans
-  bool answered = false;  // perhaps before all parts were
+  size_t budget = 0;  // for chores; what is under way is taken off, and what of it was not needed put back
+  std::deque<std::pair<Group*, std::string>> waiting;  // slots with chores that found no budget left
+  bool reports = false;                                // it answers an Advance; otherwise it only scans, for a claim
+  std::string topic;                                   // of that claim
+  bool answered = false;                               // perhaps before all parts were
   bool more = false;
   size_t left = 1;
   std::optional<Error> error;
 };
 
-std::shared_ptr<RedisStore::Advancing> RedisStore::MakeAdvancing(Moment now, Done<Advanced> done) {
+std::shared_ptr<RedisStore::Advancing> RedisStore::MakeAdvancing(Moment now, Done<Advanced> done, std::string topic) {
   auto advancing = std::make_shared<Advancing>(now, clock_.IoNow(), std::move(done));
+  advancing->topic = std::move(topic);
   rounds_.insert(advancing);
   return advancing;
 }
@@ -41,18 +43,36 @@ void RedisStore::Advance(Moment now, size_t budget, Done<Advanced> done) {
   advancing->budget = budget;
   advancing->reports = true;
   const bool all = now.steady >= scan_all_at_;
-  if (all) scan_all_at_ = now.steady + kScanEvery;
-  for (const auto& group : groups_) {
-    if (!group || (!all && !group->Expects(RedisNow(*group, now)))) continue;
-    if (group->scans > 0 && group->Slow(advancing->began)) continue;  // its answer calls for another round
-    ScanGroup(*group, now, group->trouble ? nullptr : advancing, {});
-  }
-  if (options_.shard == 0 && (all || topics_stale_)) CheckTopics(advancing);
   if (all) {
-    RefreshFigures();
-    TakeGroups();
+    scan_all_at_ = now.steady + kScanEvery;
+    RefreshWants();
+    GiveAllTurns();
+    ForgetKeepers();
+    if (options_.shard == 0 && seconds_ % kCountTopicsEvery == 0) CountTopics();
   }
+  ScanGroups(advancing, all || tell_now_);
+  if (options_.shard == 0 && (all || topics_stale_)) CheckTopics(advancing);
+  if (all) TakeGroups();
   LeaveAdvance(advancing);
+}
+
+void RedisStore::ScanGroups(const std::shared_ptr<Advancing>& advancing, bool beats) {
+  for (Group* const group : LookedAt()) {
+    if (group->Watched(advancing->began)) continue;
+    const bool turn = std::exchange(group->turn, false);
+    const bool slow = group->Slow(advancing->began);
+    if (std::exchange(group->figures_turn, false) && !slow) RefreshFigures(*group, advancing->now.steady);
+    // Of a group that is another node's, only its owner is told what comes: look once after its last beat.
+    const bool alone = group->keeper && group->asked_at < group->keeper->beat_at;
+    if (!turn && !alone && !group->Expects(RedisNow(*group, advancing->now))) continue;
+    if (group->scans > 0 && slow) continue;  // its answer calls for another round
+    const bool beat = beats && !slow && group->Mine();
+    beats = beats && !beat;
+    ScanGroup(*group, advancing->now, group->trouble ? nullptr : advancing, {}, beat ? MakeBeat() : std::string());
+  }
+  // If all that were scanned are slow, the groups of other servers are looked after all the same.
+  const auto well = [&](const auto& group) { return group && group->Mine() && !group->Slow(advancing->began); };
+  if (beats && std::ranges::any_of(groups_, well)) Publish(BeatChannel(options_.prefix), MakeBeat());
 }
 
 void RedisStore::GiveUpWaiting() {
@@ -68,47 +88,66 @@ void RedisStore::GiveUpWaiting() {
   GiveUpClaims();
 }
 
-void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advancing>& advancing, From from) {
-  Command command = group.keys.Call(Lua<"scan">(), {Part::kNext, Part::kChore, Part::kOwner});
+void RedisStore::ScanGroup(Group& group, Moment now, const std::shared_ptr<Advancing>& advancing, From from,
+                           const std::string& beat) {
+  Command command = group.keys.Call(Lua<"scan">(), {Part::kNext, Part::kChore, Part::kOwner, Part::kTopics});
   AddNow(command, now);
   command.Add(kSlotsAtOnce).Add(from.last).Add(from.score);
+  if (!beat.empty()) command.Add(BeatChannel(options_.prefix)).Add(beat);
   group.stale = false;
+  group.look_ms = -1;
+  group.asked_at = clock_.IoNow();
   if (group.scans++ == 0) group.waits_since = clock_.IoNow();
   if (advancing) ++advancing->left;
-  Send(std::move(command), [this, &group, now, advancing, messages = group.messages](Result<Reply> reply) {
+  Send(std::move(command), [this, &group, now, advancing, messages = group.messages, beats = !beat.empty(),
+                            first = from.last.empty()](Result<Reply> reply) {
     --group.scans;
     group.waits_since = clock_.IoNow();
     if (!reply) {
       group.stale = true;
+      tell_all_ = tell_all_ || beats;  // nobody may have heard it
       return LeaveFailed(group.trouble, std::move(reply).error(), advancing);
     }
     group.trouble.reset();
     const int64_t told_ms = messages == group.messages ? -1 : group.next_ms;
-    Scanned(group, reply->root(), advancing);
+    Scanned(group, reply->root(), advancing, first);
     // A message, which has its own connection, may have overtaken an answer that does not know of its job yet.
     group.Due(told_ms);
     const ReplyView due = reply->root()[1];
     const std::string_view full = reply->root()[8].text();
-    if (!full.empty()) ScanGroup(group, now, advancing, {due[due.size() - 1].text(), full});
+    if (!full.empty()) ScanGroup(group, now, advancing, {due[due.size() - 2].text(), full});
     LeaveAdvance(advancing);
   });
 }
 
-void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared_ptr<Advancing>& advancing) {
-  LearnTime(group, reply[0].integer());
-  for (size_t i = 0; i < reply[1].size(); ++i) {
-    const auto [slots, slot] = FindSlot(reply[1][i].text());
-    if (slot != nullptr) MarkReady(*slots, *slot);
-  }
+void RedisStore::Scanned(Group& group, const ReplyView& reply, const std::shared_ptr<Advancing>& advancing,
+                         bool first) {
+  const int64_t now_ms = reply[0].integer();
+  if (first && reply[8].text().empty()) ForgetOldest(group);  // all that are due follow
+  LearnTime(group, now_ms);
   group.next_ms = reply[2].integer();
+  const bool watched = group.Watched(clock_.IoNow());
+  for (size_t i = 0; i + 1 < reply[1].size(); i += 2) {
+    const auto [slots, slot] = FindSlot(reply[1][i].text());
+    if (slot == nullptr || slot->group != group.number) continue;
+    LearnOldest(*slot, ParseMs(reply[1][i + 1].text()), now_ms);
+    if (advancing && advancing->topic == slots->topic.name) {
+      MarkReady(*slots, *slot);
+    } else if (!watched) {
+      FoundDue(group, *slots, *slot, ParseMs(reply[1][i + 1].text()), now_ms);
+    }
+  }
   group.chore_ms = reply[4].integer();
   group.seen_epoch = static_cast<uint64_t>(reply[5].integer());
   group.owner = reply[6].text();
   group.busy_slots = static_cast<size_t>(reply[7].integer());
-  if (!group.mine || group.epoch == 0) return;
+  if (!group.Mine()) return;
   // If there are chores, their answers tell of a new owner. If there are none, this has to: a node that its coordinator
-  // has lost would otherwise go on pushing beside the new owner.
-  if (reply[3].size() == 0 && group.seen_epoch > group.epoch) return LoseGroup(group);
+  // has lost would otherwise go on pushing beside the new owner. If a failover has lost this node's take, the new owner
+  // may have the same epoch.
+  const bool taken = group.seen_epoch > group.epoch || (!group.owner.empty() && group.owner != options_.node);
+  if (reply[3].size() == 0 && taken) return LoseGroup(group);
+  CompareTopics(group, static_cast<size_t>(reply[9].integer()));
   if (!advancing || advancing->answered || !advancing->reports) {
     group.stale = group.stale || reply[3].size() > 0;
     return;
@@ -120,8 +159,7 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
   const auto [slots, slot] = FindSlot(name);
   if (slot == nullptr) return;
   if (advancing->budget == 0) {
-    group.stale = true;
-    advancing->more = true;
+    advancing->waiting.emplace_back(&group, name);
     return;
   }
   const size_t most = std::min(advancing->budget, kChoresMax);
@@ -137,18 +175,30 @@ void RedisStore::DoChores(Group& group, std::string_view name, const std::shared
     }
     const ReplyView root = reply->root();
     const int64_t changed = root[1].integer();
+    // A slot costs at least the call.
+    advancing->budget += most - std::clamp<size_t>(static_cast<size_t>(std::max<int64_t>(changed, 1)), 1, most);
     if (changed < 0) {
       LoseGroup(group);
     } else {
       LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
       group.Chore(root[4].integer());
+      LearnFailed(name, root[5]);
       if (static_cast<size_t>(changed) >= most) {
         group.stale = true;
         advancing->more = true;
       }
     }
+    DoWaitingChores(advancing);
     LeaveAdvance(advancing);
   });
+}
+
+void RedisStore::DoWaitingChores(const std::shared_ptr<Advancing>& advancing) {
+  while (!advancing->answered && advancing->budget > 0 && !advancing->waiting.empty()) {
+    const auto [group, name] = std::move(advancing->waiting.front());
+    advancing->waiting.pop_front();
+    if (group->mine && group->epoch != 0) DoChores(*group, name, advancing);
+  }
 }
 
 void RedisStore::LeaveAdvance(const std::shared_ptr<Advancing>& advancing) {
@@ -170,6 +220,7 @@ void RedisStore::LeaveFailed(std::optional<Error>& trouble, Error error, const s
 
 void RedisStore::AnswerAdvance(std::shared_ptr<Advancing> advancing) {
   advancing->answered = true;
+  for (const auto& [group, name] : advancing->waiting) group->stale = advancing->more = true;
   rounds_.erase(advancing);
   Advanced advanced;
   if (!advancing->reports) {
@@ -185,16 +236,21 @@ void RedisStore::AnswerAdvance(std::shared_ptr<Advancing> advancing) {
   SetNext(advanced, advancing->now);
   advanced.more = advancing->more;
   advanced.trouble = Trouble();
-  advanced.cut_off = std::ranges::all_of(groups_, [](const auto& group) { return !group || group->trouble; });
+  advanced.cut_off = advanced.trouble && CutOff();
   advancing->done(std::move(advanced));
 }
 
 void RedisStore::SetNext(Advanced& advanced, Moment now) const {
   const IoTime io_now = clock_.IoNow();
-  for (const auto& group : groups_) {
-    if (!group || group->Slow(io_now)) continue;  // its answer will say
+  for (const Group* const group : looked_) {
+    if (group->Watched(io_now)) {
+      const auto beat_late = std::chrono::ceil<Millis>(group->WatchedUntil() - io_now);
+      if (!group->wanted.empty()) advanced.next_steady = std::min(advanced.next_steady, now.steady + beat_late);
+      continue;
+    }
+    if (group->Slow(io_now)) continue;  // its answer will say
     const int64_t redis_ms = RedisNow(*group, now);
-    for (const int64_t ms : {group->next_ms, group->mine ? group->chore_ms : -1}) {
+    for (const int64_t ms : {group->next_ms, group->mine ? group->chore_ms : -1, group->mine ? group->look_ms : -1}) {
       if (ms < 0) continue;
       const Millis wait(std::max<int64_t>(ms - redis_ms, 1));
       advanced.next_steady = std::min(advanced.next_steady, now.steady + wait);
@@ -203,9 +259,26 @@ void RedisStore::SetNext(Advanced& advanced, Moment now) const {
   }
 }
 
+bool RedisStore::CutOff() const {
+  const IoTime now = clock_.IoNow();
+  bool cut_off = false;
+  for (const Group* const group : looked_) {
+    if (group->Watched(now)) continue;
+    // One that was not asked lately, because it is not its turn, says nothing. Nor does one that may still answer:
+    // while all servers are away, another group is asked every second.
+    const bool lately = now - group->asked_at < 2 * kScanEvery;
+    if (group->Slow(now)) {
+      cut_off = cut_off || lately || group->scans > 0;
+    } else if (lately && group->scans == 0) {
+      return false;
+    }
+  }
+  return cut_off;
+}
+
 std::optional<Error> RedisStore::Trouble() const {
-  for (const auto& group : groups_) {
-    if (group && group->trouble) return group->trouble;
+  for (const Group* const group : looked_) {
+    if (group->trouble) return group->trouble;
   }
   return topics_trouble_;
 }
@@ -216,8 +289,14 @@ void RedisStore::CheckTopics(std::shared_ptr<Advancing> advancing) {
   topics_stale_ = false;  // later changes are seen by a message, and by the version
   if (topics_trouble_) advancing = nullptr;
   if (advancing) ++advancing->left;
-  Send(Command("GET", keys_.topics_version), [this, advancing](Result<Reply> reply) {
-    const int64_t version = reply ? ParseMs(reply->root().text()) : -1;
+  if (const auto [names, told] = TopicsTold(); !names.empty()) return ReadTold(names, told, advancing);
+  const auto waits_no_longer = [now = clock_.Now().steady](const auto& lost) { return lost.second <= now; };
+  if (std::ranges::any_of(lost_, waits_no_longer)) topics_version_ = kUnknownVersion;  // are they missing still?
+  Command command("MGET", keys_.topics_version);
+  command.Add(keys_.groups);
+  Send(std::move(command), [this, advancing](Result<Reply> reply) {
+    const int64_t version = reply ? ParseMs(reply->root()[0].text()) : -1;
+    if (reply) CheckGroups(reply->root()[1].text());
     if (reply && version != topics_version_) return ReadTopics(version, advancing);
     checking_topics_ = false;
     topics_stale_ = topics_stale_ || !reply;
@@ -225,6 +304,35 @@ void RedisStore::CheckTopics(std::shared_ptr<Advancing> advancing) {
     topics_trouble_.reset();
     LeaveAdvance(advancing);
   });
+}
+
+void RedisStore::CountTopics() {
+  Send(Command("HLEN", keys_.topics), [this](Result<Reply> reply) {
+    if (!reply) return;
+    const auto only_unreadable = [this](const std::string& name) { return FindTopic(name) == nullptr; };
+    const auto known = std::ssize(topics_) + static_cast<int64_t>(std::ranges::count_if(unreadable_, only_unreadable));
+    const bool fewer = reply->root().integer() < known;
+    // Once, it may be a topic that was dropped just now.
+    if (std::exchange(counted_fewer_, fewer) && fewer) TopicsAreStale();
+  });
+}
+
+void RedisStore::CheckGroups(std::string_view stored) {
+  const std::string number = options_.groups.Text();
+  if (stored == number) {
+    other_groups_ = false;
+    return;
+  }
+  if (stored.empty()) {  // lost: a node that starts must not choose another one
+    Command command("SET", keys_.groups);
+    command.Add(number).Add("NX");
+    return Send(std::move(command), [](const Result<Reply>&) {});
+  }
+  if (std::exchange(other_groups_, true)) return;
+  LogError(
+      "{} in Redis is {}, but this node has been working with {} groups: nodes that start now do not see its jobs. "
+      "Stop those, set the key to {}, and give all nodes the same redis.groups",
+      keys_.groups, stored, number, number);
 }
 
 void RedisStore::ReadTopics(int64_t version, const std::shared_ptr<Advancing>& advancing) {
@@ -235,89 +343,23 @@ void RedisStore::ReadTopics(int64_t version, const std::shared_ptr<Advancing>& a
       return LeaveFailed(topics_trouble_, std::move(reply).error(), advancing);
     }
     topics_trouble_.reset();
-    topics_version_ = version;  // a change since then has raised it again
-    TakeTopics(reply->root());
+    const int64_t since = std::exchange(topics_version_, version);  // a change since then has raised it again
+    TakeTopics(reply->root(), since);
     LeaveAdvance(advancing);
   });
 }
 
-void RedisStore::TakeTopics(const ReplyView& reply) {
-  topic_changes_.changed.clear();  // those that were not taken yet are found again below, as they are now
-  std::set<std::string_view> stored;
-  for (size_t i = 0; i + 1 < reply.size(); i += 2) {
-    const std::string_view name = reply[i].text();
-    stored.insert(name);
-    auto topic = DecodeTopic(name, reply[i + 1].text());
-    if (!topic) {
-      LogError("cannot read a topic that another node has written: {}", topic.error().message);
-      continue;
-    }
-    const TopicSlots* slots = FindTopic(name);
-    const bool same_life = slots != nullptr && slots->topic.birth == topic->birth;
-    if (same_life && slots->topic == *topic) continue;
-    // Created again, or set back by a failover that lost a change: what is known here is not its predecessor.
-    if (slots != nullptr && (!same_life || slots->topic.version >= topic->version)) {
-      topic_changes_.dropped.emplace_back(name);
-      ForgetTopic(name);
-    }
-    topic_changes_.changed.push_back(*std::move(topic));
-  }
-  std::vector<std::string> gone;
-  for (const auto& [name, slots] : topics_) {
-    if (!stored.contains(name)) gone.push_back(name);
-  }
-  for (std::string& name : gone) {
-    ForgetTopic(name);
-    topic_changes_.dropped.push_back(std::move(name));
-  }
-}
-
-void RedisStore::RefreshFigures() {
-  auto& [topic, number] = refresh_from_;
-  figures_share_ += kFiguresEachScan;
-  size_t most = figures_share_ / options_.shards;
-  figures_share_ %= options_.shards;
-  auto at = topics_.lower_bound(topic);
-  for (size_t ended = 0; most > 0 && ended < topics_.size();) {
-    if (at == topics_.end()) at = topics_.begin();
-    if (at->first != topic) refresh_from_ = {at->first, 0};
-    const auto slot = at->second.by_number.lower_bound(number);
-    if (slot == at->second.by_number.end()) {
-      number = 0;
-      ++at;
-      ++ended;
-      continue;
-    }
-    number = slot->first + 1;
-    --most;
-    // An error needs no report: the scan itself says that Redis is away.
-    ReadSlot(topic, slot->first, FiguresOf(*slot->second), [](const Result<void>&) {});
-  }
-}
-
-void RedisStore::OnMessage(std::string_view message) {
-  if (message == kMessageTopics) {
-    topics_stale_ = true;
-    if (options_.shard == 0 && changed_) changed_();
-    return;
-  }
-  const size_t space = message.find(' ');
-  if (space == std::string_view::npos) return;
-  const int64_t number = ParseMs(message.substr(0, space));
-  if (number < 0 || number >= int64_t{kGroups} || !groups_[static_cast<size_t>(number)]) return;
-  Group& group = *groups_[static_cast<size_t>(number)];
-  ++group.messages;
-  group.Due(ParseMs(message.substr(space + 1)));
-  if (changed_) changed_();
-}
-
 void RedisStore::OwnGroups(const std::vector<uint32_t>& groups) {
+  std::vector<bool> owned(tags_.size());
+  for (const uint32_t number : groups) owned[number] = true;
   for (const auto& group : groups_) {
     if (!group) continue;
-    const bool mine = std::ranges::find(groups, group->number) != groups.end();
-    if (!mine) group->epoch = 0;
-    group->mine = mine;
+    if (!owned[group->number]) group->epoch = 0;
+    group->mine = owned[group->number];
+    Listen(*group);
   }
+  looked_stale_ = true;
+  tell_now_ = true;
   TakeGroups();
 }
 
@@ -343,15 +385,24 @@ void RedisStore::TakeGroup(Group& group) {
     }
     take_failed_ = false;
     group.epoch = static_cast<uint64_t>(reply->root().integer());
+    group.seen_epoch = group.epoch;
+    group.owner = options_.node;
     group.stale = true;
+    tell_now_ = true;
+    group.wanted.clear();  // a later owner is told again what this node wants
+    Unkeep(group);
+    group.CompareSoon();
     if (changed_) changed_();
   });
 }
 
 void RedisStore::LoseGroup(Group& group) {
-  LogInfo("group {} was taken by another node", group.number);
+  LogDebug("group {} was taken by another node", group.number);  // the server logs how many were
   group.epoch = 0;
   group.mine = false;
+  looked_stale_ = true;
+  tell_now_ = true;
+  Listen(group);
   if (group_lost_) group_lost_();
 }
 

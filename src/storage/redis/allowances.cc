@@ -27,9 +27,7 @@ struct Allowances::Request {
   bool took_back = false;
 };
 
-SlotKeys Allowances::KeysOf(const StoredTopic& topic, uint32_t slot) const {
-  return {prefix_, GroupOf(topic.name, slot), fmt::format("{}/{}", topic.name, slot)};
-}
+SlotKeys Allowances::KeysOf(const StoredTopic& topic, uint32_t slot) const { return tags_.KeysOf(topic.name, slot); }
 
 Command Allowances::AtHome(const Script& script, const StoredTopic& topic) const {
   Command command = KeysOf(topic, 0).Call(script, {Part::kRoom});

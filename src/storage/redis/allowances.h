@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "clients/redis/client.h"
 #include "spi/store.h"
+#include "storage/redis/groups.h"
 #include "storage/redis/record.h"
 #include "storage/redis/scripts.h"
 
@@ -27,8 +28,9 @@ class Allowances {
   static constexpr int kAsksMax = 4;
   using Call = std::function<void(Command, std::move_only_function<void(Result<Reply>)>)>;
 
-  Allowances(std::string prefix, const Clock& clock, Call call)
-      : prefix_(std::move(prefix)), clock_(clock), call_(std::move(call)) {}
+  /// `tags` and `clock` outlive it.
+  Allowances(const GroupTags& tags, const Clock& clock, Call call)
+      : tags_(tags), clock_(clock), call_(std::move(call)) {}
 
   static bool Bounded(const Topic& topic) { return topic.capacity_jobs != 0 || topic.capacity_bytes != 0; }
   /// Whether its slots have allowances.
@@ -39,6 +41,11 @@ class Allowances {
   /// Jobs of the slot have ended: the next job that is refused elsewhere may use its room.
   void Freed(const Topic& topic, uint32_t slot) {
     if (Shared(topic)) returns_[topic.name].freed.insert(slot);
+  }
+  /// The topic is gone.
+  void Forget(std::string_view topic) {
+    const auto at = returns_.find(topic);
+    if (at != returns_.end() && !at->second.under_way) returns_.erase(at);
   }
 
  private:
@@ -68,10 +75,10 @@ class Allowances {
   void Lower(const StoredTopic& topic, uint32_t slot, std::optional<int64_t> serial, Answered answered);
   void TakeBackFrom(const StoredTopic& topic, uint32_t slot, Answered answered);
 
-  const std::string prefix_;
+  const GroupTags& tags_;
   const Clock& clock_;
   const Call call_;
-  std::map<std::string, Returns> returns_;  // by topic
+  std::map<std::string, Returns, std::less<>> returns_;  // by topic
 };
 
 }  // namespace tocsin::redis

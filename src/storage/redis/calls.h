@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <span>
 
+#include "model/names.h"
 #include "storage/redis/allowances.h"
 
 namespace tocsin::redis {
@@ -14,7 +16,7 @@ inline Error NoAnswer() { return {Code::kUnavailable, "Redis does not answer", {
 
 /// The member that a reference by server id means on this slot; empty if it is none.
 inline std::string MemberIn(const JobRef& job, uint32_t slot) {
-  const auto uid = ParseUid(job.id);
+  const auto uid = job.uid != 0 ? std::optional(job.uid) : ParseUid(job.id);
   return uid && SlotOf(*uid) == slot ? MemberOf(*uid >> kSlotBits) : std::string();
 }
 
@@ -41,26 +43,53 @@ inline int64_t ParseMs(std::string_view text) {
   return number;
 }
 
+/// Cuts off the first word of a message.
+inline std::string_view NextWord(std::string_view& text) {
+  const size_t end = text.find(' ');
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return word;
+}
+
 /// A due time that a script answered: -1 and 0 are never.
 inline Time DueOf(int64_t ms) { return ms <= 0 ? kNever : FromMs(ms); }
 
-/// Collects the answers of several slots to one call, in the order of the call, and answers when all have.
+/// Collects the answers of several slots to one call, in the order of the call, and answers when all have. If only a
+/// part of the items failed, each of them says so itself: an error for the call would hide what was done.
 template <class T>
 struct Gather {
   explicit Gather(size_t size, Done<std::vector<T>> the_done) : outcomes(size), done(std::move(the_done)) {}
 
   std::vector<T> outcomes;
   std::optional<Error> error;
-  size_t left = 1;  // parts under way, and one for the caller until it has sent all
+  size_t left = 1;    // parts under way, and one for the caller until it has sent all
+  size_t failed = 0;  // items
   Done<std::vector<T>> done;
 
-  void Fail(Error failed) {
-    if (!error) error = std::move(failed);
+  void Fail(Error why) {
+    if (!error) error = std::move(why);
     Leave();
+  }
+  /// The items at these places have failed.
+  void Fail(Error why, std::span<const uint32_t> places) {
+    Note(std::move(why), places);
+    Leave();
+  }
+  void Note(Error why, std::span<const uint32_t> places) {
+    for (const uint32_t at : places) {
+      if constexpr (requires { outcomes[at].outcome; }) {
+        outcomes[at] = {.outcome = FailedOutcome<decltype(T::outcome)>(why.code)};
+      } else {
+        outcomes[at] = FailedOutcome<T>(why.code);
+      }
+    }
+    failed += places.size();
+    // An unknown outcome counts for more than one that is known.
+    if (!error || NothingWasDone(error->code)) error = std::move(why);
   }
   void Leave() {
     if (--left > 0) return;
-    if (error) return done(std::unexpected(std::move(*error)));
+    if (error && (failed == 0 || failed == outcomes.size())) return done(std::unexpected(std::move(*error)));
     done(std::move(outcomes));
   }
 };
@@ -97,9 +126,10 @@ struct Portion {
 
   /// An empty one of the same call and slot.
   std::shared_ptr<Portion> Like() const { return std::make_shared<Portion>(topic, slot, now, gather, asks); }
-  void AddItems(Command& command) const {
+  /// The first `each` arguments of every item.
+  void AddItems(Command& command, size_t each = N) const {
     for (const auto& item : items) {
-      for (const std::string& argument : item) command.Add(argument);
+      for (const std::string& argument : std::span(item).first(each)) command.Add(argument);
     }
   }
   void Take(Portion& from, size_t i) {

@@ -16,6 +16,14 @@ class RedisHarness : public StoreHarness {
   void Crash() override { Open(); }
   bool supports_clock_steps() const override { return false; }
   bool keeps_leases() const override { return true; }
+  /// One script that stores jobs does not reach Redis; others of the same call do.
+  bool FailNextSync() override {
+    node_->client().fails = [failed = std::make_shared<bool>(false)](const Command& command) {
+      const bool submits = command.script() != nullptr && command.script()->name().starts_with("submit");
+      return submits && !std::exchange(*failed, true);
+    };
+    return true;
+  }
 
  protected:
   explicit RedisHarness(Options options) : options_(std::move(options)) {}

@@ -8,8 +8,7 @@
 namespace tocsin::redis {
 namespace {
 
-constexpr size_t kClaimBytesMax = 16 << 20;  // what one call gives back at most
-constexpr size_t kAskBytesMin = 16 << 10;    // of records, in one answer
+constexpr size_t kAskBytesMin = 16 << 10;  // of records, in one answer
 constexpr uint32_t kNoSlot = UINT32_MAX;
 // The lowest bit of a token's fence is set for a lease that is not its job's first. The scripts compare the rest.
 constexpr uint64_t kLater = 1;
@@ -45,7 +44,7 @@ void AddSettlement(Command& command, const Settlement& settlement, const Topic& 
   command.Add(static_cast<int64_t>(settlement.kind));
   if (settlement.kind == SettleKind::kExtend) {
     command.Add((settlement.lease > Millis(0) ? settlement.lease : topic.lease).count());
-  } else if (settlement.kind == SettleKind::kNack && settlement.delay) {
+  } else if (settlement.delay) {
     command.Add(settlement.delay->count());
   } else {
     command.Add("");
@@ -58,7 +57,8 @@ void AddSettlement(Command& command, const Settlement& settlement, const Topic& 
 /// A claim goes from slot to slot until it has enough.
 struct RedisStore::Claiming {
   std::string topic;
-  ClaimMax max = 0;
+  JobMax max;
+  std::string holder;
   Millis lease{0};
   Moment now;
   Done<JobBatch> done;
@@ -79,7 +79,7 @@ struct RedisStore::Claiming {
   /// nothing if there is none. The room is taken now, because the jobs are leased when the answer comes.
   Ask NextAsk(size_t each) const {
     Ask ask{.jobs = std::min(max.jobs - batch.jobs.size(), kScriptJobsMax)};
-    ask.bytes = max.room == nullptr ? kScriptBytesMax : std::min(2 * each * ask.jobs, kScriptBytesMax);
+    ask.bytes = max.room == nullptr ? kClaimBytes : std::min(2 * each * ask.jobs, kClaimBytes);
     const size_t least = std::max(first_bytes, kAskBytesMin);
     ask.bytes = std::max(ask.bytes, least);
     if (max.room == nullptr) return ask;
@@ -98,16 +98,17 @@ struct RedisStore::Claiming {
   }
 };
 
-void RedisStore::Claim(std::string_view topic, ClaimMax max, Millis lease, Moment now, Done<JobBatch> done) {
+void RedisStore::Claim(std::string_view topic, JobMax max, Millis lease, Moment now, Done<JobBatch> done) {
   if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
-  ClaimNext(std::make_shared<Claiming>(std::string(topic), max, lease, now, std::move(done)));
+  std::string holder(max.holder.substr(0, kHolderBytesMax));
+  ClaimNext(std::make_shared<Claiming>(std::string(topic), max, std::move(holder), lease, now, std::move(done)));
 }
 
 void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
   TopicSlots* slots = FindTopic(claiming->topic);
-  const bool enough = claiming->batch.jobs.size() >= claiming->max.jobs || claiming->bytes >= kClaimBytesMax;
+  const bool enough = claiming->batch.jobs.size() >= claiming->max.jobs || claiming->bytes >= kClaimBytes;
   if (slots == nullptr || slots->topic.paused || enough) {
-    claiming->batch.more = claiming->bytes >= kClaimBytesMax;
+    claiming->batch.more = claiming->bytes >= kClaimBytes;
     return claiming->End();
   }
   while (!slots->ready.empty()) {
@@ -126,14 +127,17 @@ void RedisStore::ClaimNext(std::shared_ptr<Claiming> claiming) {
     MarkEmpty(*slots, number);  // until a scan is answered
   }
   slots->reported = false;
-  if (!claiming->scanned && claiming->batch.jobs.empty()) return ScanThenClaim(std::move(claiming));
+  // Consumers that wait are told.
+  const bool waits = hungry_.contains(claiming->topic);
+  if (!waits && !claiming->scanned && claiming->batch.jobs.empty()) return ScanThenClaim(std::move(claiming));
   claiming->End();
 }
 
 void RedisStore::ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared_ptr<Claiming>& claiming) {
-  const Slot& slot = *slots.Find(number);
+  Slot& slot = *slots.Find(number);
   const Claiming::Ask ask = claiming->NextAsk(slots.record_bytes);
   if (ask.jobs == 0) {
+    ShareRest(slots, slot);  // consumers of another node may have room
     (claiming->batch.jobs.empty() ? claiming->batch.no_room : claiming->batch.more) = true;
     return claiming->End();
   }
@@ -143,6 +147,8 @@ void RedisStore::ClaimFrom(TopicSlots& slots, uint32_t number, const std::shared
   AddNow(command, claiming->now);
   const Millis lease = claiming->lease > Millis(0) ? claiming->lease : slots.topic.lease;
   command.Add(slot.name).Add(static_cast<int64_t>(ask.jobs)).Add(lease.count()).Add(static_cast<int64_t>(ask.bytes));
+  const Group& group = *groups_[slot.group];
+  command.Add(group.Mine() ? std::string_view() : group.channel).Add(int64_t{slot.group}).Add(claiming->holder);
   claiming->slot = number;
   claiming->asked_at = clock_.IoNow();
   claims_.insert(claiming);
@@ -161,8 +167,9 @@ void RedisStore::SlotAnswered(Claiming& claiming, uint32_t number, const Result<
     return;
   }
   const ReplyView root = reply->root();
-  LearnSlot(fmt::format("{}/{}", claiming.topic, number), root[0].integer(), root[1].integer(), root[2]);
-  if (Group& group = *groups_[GroupOf(claiming.topic, number)]; root[5].integer() > 0) group.Chore(root[5].integer());
+  LearnSlot(fmt::format("{}/{}", claiming.topic, number), root[0].integer(), root[1].integer(), root[2], true);
+  if (Group& group = *groups_[tags_.GroupOf(claiming.topic, number)]; root[5].integer() > 0)
+    group.Chore(root[5].integer());
   Claimed(claiming, number, root);
 }
 
@@ -170,8 +177,10 @@ void RedisStore::GiveUpClaims() {
   const IoTime now = clock_.IoNow();
   std::vector<std::shared_ptr<Claiming>> slow;
   for (const auto& claiming : claims_) {
-    const Group& group = *groups_[GroupOf(claiming->topic, claiming->slot)];
-    if (now - claiming->asked_at >= kSlowAfter && group.Slow(now)) slow.push_back(claiming);
+    const Group& group = *groups_[tags_.GroupOf(claiming->topic, claiming->slot)];
+    // If another node looks after the group, no scan of ours tells whether its server is slow.
+    const bool may_be = group.Slow(now) || group.Watched(now);
+    if (now - claiming->asked_at >= kSlowAfter && may_be) slow.push_back(claiming);
   }
   for (auto& claiming : slow) {
     claims_.erase(claiming);
@@ -227,6 +236,7 @@ void RedisStore::Claimed(Claiming& claiming, uint32_t slot, const ReplyView& rep
     view.state = State::kLeased;
     view.token = {slot, sequence, note.empty() ? first << 1 : later << 1 | kLater};
     view.lease_deadline = FromMs(reply[5].integer());
+    view.last_attempt = FromMs(reply[0].integer());
     claiming.batch.jobs.push_back(std::move(view));
   }
 }
@@ -239,10 +249,11 @@ void RedisStore::ScanThenClaim(std::shared_ptr<Claiming> claiming) {
   for (const auto& [number, slot] : slots.by_number) {
     if (Serves(slots, *slot)) groups.insert(slot->group);
   }
-  auto advancing = MakeAdvancing(claiming->now, [this, claiming](Result<Advanced> looked) {
-    if (looked->trouble && !claiming->error) claiming->error = std::move(looked->trouble);
+  const auto looked = [this, claiming](Result<Advanced> found) {
+    if (found->trouble && !claiming->error) claiming->error = std::move(found->trouble);
     ClaimNext(claiming);
-  });
+  };
+  auto advancing = MakeAdvancing(claiming->now, looked, claiming->topic);
   for (const uint32_t number : groups) {
     Group& group = *groups_[number];
     if (!group.Slow(clock_.IoNow())) {
@@ -318,9 +329,18 @@ Command RedisStore::SettleCall(const Slot& slot, const Topic& topic, const Settl
   return command;
 }
 
+void RedisStore::ForgetAcked(const Settling& settling, uint32_t number, std::span<const uint32_t> places) {
+  TopicSlots* const slots = FindTopic(settling.topic);
+  if (slots == nullptr) return;
+  for (const uint32_t at : places) {
+    if (settling.outcomes[at] != SettleOutcome::kOk) continue;
+    slots->worst.Forget(settling.settlements[at].token.handle << kSlotBits | number);
+  }
+}
+
 void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t number, std::vector<uint32_t> places) {
   const auto [slots, found] = FindSlot(settling->topic, number);
-  if (found == nullptr) return settling->Fail(NoSuchTopic(settling->topic).error());
+  if (found == nullptr) return settling->Fail(NoSuchTopic(settling->topic).error(), places);
   const Slot& slot = *found;
   const Topic& topic = slots->topic;
   const std::span<const Settlement> settlements = settling->settlements;
@@ -328,7 +348,7 @@ void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t 
   Command command = acks ? AckCall(slot, topic, *settling, places) : SettleCall(slot, topic, *settling, places);
   Send(std::move(command),
        [this, settling, acks, number, name = slot.name, places = std::move(places)](Result<Reply> reply) {
-         if (!reply) return settling->Fail(std::move(reply).error());
+         if (!reply) return settling->Fail(std::move(reply).error(), places);
          const ReplyView root = reply->root();
          const size_t looked = acks ? static_cast<size_t>(root[3].integer()) : root[1].size();
          for (size_t i = 0; i < looked; ++i) {
@@ -338,8 +358,10 @@ void RedisStore::SettlePart(const std::shared_ptr<Settling>& settling, uint32_t 
          }
          if (acks) {
            LearnFigures(name, root[2]);
+           ForgetAcked(*settling, number, {places.begin(), looked});
          } else {
            LearnSlot(name, root[0].integer(), root[2].integer(), root[3]);
+           LearnFailed(name, root[4]);
          }
          if (looked == places.size()) return settling->Leave();
          SettlePart(settling, number, {places.begin() + static_cast<ptrdiff_t>(looked), places.end()});

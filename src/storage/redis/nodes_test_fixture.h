@@ -55,13 +55,17 @@ class RedisNodes : public testing::Test {
     topic_.slots = 1;
   }
 
-  std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller,
-                                 uint64_t topics = 0) {
+  std::unique_ptr<TestNode> Node(const std::string& name, ClockSource clock = ClockSource::kCaller, uint64_t topics = 0,
+                                 uint32_t groups = kGroups) {
+    return std::make_unique<TestNode>(
+        io_, ClientOptions(), clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_, metrics_,
+        StoreOptions{.node = name, .groups = {.count = groups}, .clock = clock, .topics = topics});
+  }
+
+  virtual Options ClientOptions() const {
     Options options;
     options.endpoints = {{"127.0.0.1", Server().port()}};
-    return std::make_unique<TestNode>(io_, options,
-                                      clock == ClockSource::kCaller ? static_cast<Clock&>(clock_) : real_clock_,
-                                      metrics_, StoreOptions{.node = name, .clock = clock, .topics = topics});
+    return options;
   }
 
   template <class T>
@@ -71,6 +75,11 @@ class RedisNodes : public testing::Test {
     while (!answer) TOCSIN_CHECK(io_.run_one() > 0);
     node.Pump();
     return *std::move(answer);
+  }
+  /// Runs until nothing arrives any more: messages have no answer that one could wait for.
+  void Quiet() {
+    while (io_.run_one_for(std::chrono::milliseconds(30)) > 0) {
+    }
   }
   Result<void> Put(TestNode& node, const Topic& topic) {
     return Await<void>(node, [&](Done<void> done) { node.store().PutTopic(topic, std::move(done)); });
@@ -91,9 +100,10 @@ class RedisNodes : public testing::Test {
     EXPECT_TRUE(advanced) << advanced.error().message;
     return advanced ? *std::move(advanced) : Advanced{};
   }
-  std::vector<JobView> Claim(TestNode& node, size_t max = 100, Millis lease = std::chrono::seconds(30)) {
+  std::vector<JobView> Claim(TestNode& node, size_t max = 100, Millis lease = std::chrono::seconds(30),
+                             JobRoom* room = nullptr) {
     auto batch = Await<JobBatch>(
-        node, [&](auto done) { node.store().Claim("orders", max, lease, clock_.Now(), std::move(done)); });
+        node, [&](auto done) { node.store().Claim("orders", {max, room}, lease, clock_.Now(), std::move(done)); });
     EXPECT_TRUE(batch) << batch.error().message;
     batch_ = batch ? *std::move(batch) : JobBatch{};
     return batch_.jobs;

@@ -16,6 +16,12 @@
 
 namespace tocsin::redis {
 
+/// Of a slot of the topic "orders", if there are as many groups as usual.
+inline SlotKeys KeysOfOrders(uint32_t slot) {
+  static const GroupTags tags("tocsin", {});
+  return tags.KeysOf("orders", slot);
+}
+
 /// Counts what is under way, so that a test knows when everything has been answered. A test may have a server fail or
 /// hang for some commands.
 class CountingClient final : public Client {
@@ -32,6 +38,7 @@ class CountingClient final : public Client {
   size_t held() const { return held_.size(); }
   size_t pending() const { return *pending_; }
   size_t calls() const { return calls_; }
+  size_t ups() const { return ups_; }
   void Close() override { client_->Close(); }
   void Call(Command command, Answer answer) override {
     if (hangs && hangs(command)) return held_.emplace_back(std::move(command), std::move(answer)), void();
@@ -57,7 +64,15 @@ class CountingClient final : public Client {
   void Subscribe(std::string channel, Message message) override {
     client_->Subscribe(std::move(channel), std::move(message));
   }
-  void OnUp(std::move_only_function<void()> up) override { client_->OnUp(std::move(up)); }
+  void SubscribeShard(std::string channel, Message message) override {
+    client_->SubscribeShard(std::move(channel), std::move(message));
+  }
+  bool HasShards() const override { return client_->HasShards(); }
+  void Unsubscribe(std::string_view channel) override { client_->Unsubscribe(channel); }
+  void OnUp(std::move_only_function<void()> up) override {
+    ++ups_;
+    client_->OnUp(std::move(up));
+  }
   std::vector<ServerHealth> Health() const override { return client_->Health(); }
 
  private:
@@ -65,6 +80,7 @@ class CountingClient final : public Client {
   std::vector<std::pair<Command, Answer>> held_;
   std::shared_ptr<size_t> pending_ = std::make_shared<size_t>(0);
   size_t calls_ = 0;
+  size_t ups_ = 0;  // handlers
 };
 
 /// One node: its client and the store of its only shard.
@@ -93,7 +109,7 @@ class TestNode {
   }
   void OwnAll() {
     std::vector<uint32_t> all;
-    for (uint32_t group = 0; group < kGroups; ++group) all.push_back(group);
+    for (const GroupState& group : store_->Groups()) all.push_back(group.group);
     store_->OwnGroups(all);
     Pump();
   }

@@ -22,7 +22,7 @@ class RedisOutage : public RedisNodes {
   }
   /// All that goes to the slot's server hangs: here, to its group.
   static void Hang(TestNode& node, uint32_t slot) {
-    const SlotKeys keys("tocsin", GroupOf("orders", slot), fmt::format("orders/{}", slot));
+    const SlotKeys keys = KeysOfOrders(slot);
     node.client().hangs = [hash_slot = HashSlot(keys.Of(Part::kMeta))](const Command& command) {
       return command.hash_slot() == hash_slot;
     };
@@ -64,8 +64,9 @@ TEST_F(RedisOutage, AGroupThatFailsIsLookedAtBesideTheOthers) {
   const auto a = Node("a");
   ASSERT_TRUE(Put(*a, topic_));
   EXPECT_EQ(Submit(*a, Job({}, 5s, 1)), SubmitOutcome::kAccepted);
-  a->client().fails = [hash_slot = HashSlot(SlotKeys("tocsin", GroupOf("orders", 3), "").Of(Part::kNext))](
-                          const Command& command) { return command.hash_slot() == hash_slot; };
+  a->client().fails = [hash_slot = HashSlot(KeysOfOrders(3).Of(Part::kNext))](const Command& command) {
+    return command.hash_slot() == hash_slot;
+  };
   clock_.Advance(1s);
   const Advanced first = Advance(*a);
   EXPECT_TRUE(first.trouble);
@@ -86,16 +87,46 @@ TEST_F(RedisOutage, AGroupThatFailsIsLookedAtBesideTheOthers) {
   EXPECT_TRUE(Advance(*a).cut_off);
 }
 
+/// Every second an owner asks a group that it has not asked for long, and that has no error yet.
+TEST_F(RedisOutage, AnOwnerOfManyGroupsKnowsThatNoServerAnswers) {
+  const auto a = Node("a");
+  ASSERT_TRUE(Put(*a, topic_));
+  a->OwnAll();
+  for (int second = 0; second < 3; ++second) {
+    clock_.Advance(1s);
+    EXPECT_FALSE(Advance(*a).cut_off);
+  }
+  const auto all = [](const Command&) { return true; };
+  for (int second = 1; second <= 20; ++second) {
+    clock_.Advance(500ms);
+    a->client().fails = all;  // what hung has timed out
+    a->client().GoOn();
+    a->Pump();
+    a->client().fails = nullptr;
+    a->client().hangs = all;
+    std::optional<Advanced> told;
+    a->store().Advance(clock_.Now(), 1000, [&](Result<Advanced> result) { told = *std::move(result); });
+    clock_.Advance(500ms);
+    a->store().FinishAdvance();
+    ASSERT_TRUE(told);
+    EXPECT_TRUE(second <= 2 || told->cut_off) << "second " << second;
+  }
+  a->client().GoOn();
+  a->Pump();
+  clock_.Advance(1s);
+  EXPECT_FALSE(Advance(*a).cut_off);
+}
+
 TEST_F(RedisOutage, AClaimGoesPastASlotThatFails) {
   const auto a = Node("a");
   ASSERT_TRUE(Put(*a, topic_));
   for (uint32_t slot = 0; slot < 4; ++slot) Submit(*a, Job({}, 0ms, slot));
   a->client().fails = [](const Command& command) {
-    return command.hash_slot() == HashSlot(SlotKeys("tocsin", GroupOf("orders", 1), "").Of(Part::kNext));
+    return command.hash_slot() == HashSlot(KeysOfOrders(1).Of(Part::kNext));
   };
   EXPECT_EQ(Claim(*a).size(), 3U);
   const auto none =
-      Await<JobBatch>(*a, [&](auto done) { a->store().Claim("orders", 1, 1s, clock_.Now(), std::move(done)); });
+      Await<JobBatch>(*a, [&](auto done) { a->store().Claim("orders", {1}, 1s, clock_.Now(), std::move(done)); });
   ASSERT_FALSE(none) << "there may be jobs where nobody could look";
   EXPECT_EQ(none.error().code, Code::kUnavailable);
   a->client().fails = nullptr;
@@ -110,7 +141,7 @@ TEST_F(RedisOutage, AClaimIsNotHeldByASlotThatHangsAndWhatThatGivesLaterIsGivenB
   for (const uint32_t slot : {1U, 3U}) Submit(*a, Job({}, 0ms, slot));
   Hang(*a, 1);
   std::optional<JobBatch> claimed;
-  a->store().Claim("orders", 2, 30s, clock_.Now(), [&](Result<JobBatch> result) { claimed = *std::move(result); });
+  a->store().Claim("orders", {2}, 30s, clock_.Now(), [&](Result<JobBatch> result) { claimed = *std::move(result); });
   clock_.Advance(1s);
   a->store().Advance(clock_.Now(), 1000, [](const Result<Advanced>&) {});  // it finds that the server is slow
   a->Pump();
@@ -133,7 +164,7 @@ TEST_F(RedisOutage, WhoLooksFirstDoesNotWaitForASlowServer) {
   ASSERT_TRUE(Put(*a, topic_));
   Hang(*a, 1);
   std::optional<Result<JobBatch>> claimed;
-  a->store().Claim("orders", 2, 30s, clock_.Now(),
+  a->store().Claim("orders", {2}, 30s, clock_.Now(),
                    [&](Result<JobBatch> result) { claimed.emplace(std::move(result)); });
   a->Pump();
   EXPECT_FALSE(claimed);
@@ -142,7 +173,7 @@ TEST_F(RedisOutage, WhoLooksFirstDoesNotWaitForASlowServer) {
   ASSERT_TRUE(claimed);
   EXPECT_FALSE(*claimed);
   claimed.reset();
-  a->store().Claim("orders", 2, 30s, clock_.Now(),
+  a->store().Claim("orders", {2}, 30s, clock_.Now(),
                    [&](Result<JobBatch> result) { claimed.emplace(std::move(result)); });
   a->Pump();
   ASSERT_TRUE(claimed) << "it is known to be slow";
@@ -164,7 +195,7 @@ TEST_F(RedisOutage, AMasterOfAClusterThatStandsStillHoldsBackItsOwnSlotsAlone) {
   topic_.slots = 64;
   ASSERT_TRUE(Put(node, topic_));
   const auto master_of = [&](uint32_t slot) {
-    return *(*cluster)->MasterOf(HashSlot(SlotKeys("tocsin", GroupOf("orders", slot), "").Of(Part::kNext)));
+    return *(*cluster)->MasterOf(HashSlot(KeysOfOrders(slot).Of(Part::kNext)));
   };
   const uint16_t away = *(*cluster)->MasterOf(HashSlot("{tocsin}topics"));
   uint32_t healthy = 0;
@@ -191,7 +222,7 @@ TEST_F(RedisOutage, AMasterOfAClusterThatStandsStillHoldsBackItsOwnSlotsAlone) {
   }
   EXPECT_THAT(ready, Contains("orders"));
   std::optional<Result<JobBatch>> claimed;
-  node.store().Claim("orders", 1, 30s, real_clock_.Now(),
+  node.store().Claim("orders", {1}, 30s, real_clock_.Now(),
                      [&](Result<JobBatch> got) { claimed.emplace(std::move(got)); });
   while (!claimed) ASSERT_GT(io_.run_one_for(20s), 0U);
   ASSERT_TRUE(*claimed);

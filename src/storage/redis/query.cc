@@ -8,6 +8,7 @@ namespace {
 constexpr size_t kStepsMax = 100;  // commands for one page, even if they find few jobs
 constexpr size_t kPageBytesMax = 16 << 20;
 constexpr size_t kFirstAsked = 32;      // jobs, before their sizes are known
+constexpr size_t kAskedMax = 400;       // jobs, however few match
 constexpr uint64_t kSweepPartsMax = 5;  // zsets of a slot
 
 std::unexpected<Error> NoCursor() { return FailField(Code::kInvalidArgument, "cursor", "cursor is not one"); }
@@ -28,20 +29,14 @@ std::optional<std::array<uint64_t, N>> ParseNumbers(std::string_view text) {
   return numbers;
 }
 
-/// The zsets that hold jobs of a state; scheduled jobs that wait for a count alone are in the second one.
-std::vector<Part> PartsOf(State state) {
-  switch (state) {
-    case State::kScheduled:
-      return {Part::kStore, Part::kCount};
-    case State::kLeased:
-      return {Part::kPrepare};
-    case State::kDead:
-      return {Part::kDead};
-    case State::kDone:
-    case State::kCancelled:
-      return {Part::kEnded};
-  }
-  return {};
+/// The zsets that hold jobs of these states. Scheduled jobs that wait for a count alone are in kCount.
+std::vector<Part> PartsOf(StateSet states) {
+  std::vector<Part> parts;
+  if (states.MayHave(State::kScheduled)) parts = {Part::kStore, Part::kCount};
+  if (states.MayHave(State::kLeased)) parts.push_back(Part::kPrepare);
+  if (states.MayHave(State::kDead)) parts.push_back(Part::kDead);
+  if (states.MayHave(State::kDone) || states.MayHave(State::kCancelled)) parts.push_back(Part::kEnded);
+  return parts;
 }
 
 }  // namespace
@@ -50,32 +45,62 @@ std::vector<Part> PartsOf(State state) {
 /// a page.
 struct RedisStore::Listing {
   std::string topic;
-  State state = State::kScheduled;
-  size_t limit = 0;
+  Selector what;
+  std::vector<Part> parts;
+  JobMax max;
   Moment now;
   Done<Page> done;
   uint64_t slot = 0;
   uint64_t part = 0;
   uint64_t scan = 0;
-  uint64_t shown = 0;  // the sequence number of that job, plus 1
-  size_t steps = 0;
-  size_t looked = 0;            // jobs of this page, shown or not
-  size_t bytes = 0;             // of those
-  std::vector<uint64_t> found;  // by the scan at `scan`, and not shown yet
-  bool whole = true;            // those are all that it found
+  uint64_t shown = 0;           // the sequence number of that job, plus 1
+  size_t steps = 0;             // commands
+  size_t bytes = 0;             // of the jobs that were looked at
+  size_t copied = 0;            // of those in the page
+  std::vector<uint64_t> found;  // by the scan at `scan`, and not looked at yet
   uint64_t next_scan = 0;
+  size_t shown_before = 0;  // jobs of this page that earlier scans found
+  size_t count = 0;         // that the scan was asked for
+  size_t count_max = kAskedMax / 2;
   Page page;
 
+  std::vector<JobView>& Jobs() { return page.jobs.jobs; }
+  bool Full() { return Jobs().size() >= max.jobs; }
+  /// How many jobs to look at, so that those which match fill the page, if as many match as before.
+  size_t Likely() { return (max.jobs - Jobs().size()) * (page.looked + 1) / (Jobs().size() + 1); }
+  /// ZSCAN gives somewhat more than it is asked for, so ask for half of what fits, in jobs and in bytes, if the next
+  /// jobs are as large as those before.
+  int64_t Count() {
+    const size_t fitting = page.looked == 0 ? kFirstAsked : (kPageBytesMax - bytes) * page.looked / (bytes + 1);
+    count = shown > 0 ? 1 : std::clamp<size_t>(std::min(Likely(), fitting) / 2, 1, count_max);
+    return static_cast<int64_t>(count);
+  }
+  /// Whether what the scan found may be shown in parts. A scan for one gives one bucket of Redis' hash table, and gives
+  /// it again to the next page. A larger one may give other buckets then.
+  bool InParts() const { return count == 1; }
+
   std::string Cursor() const { return fmt::format("{}.{}.{}.{}", slot, part, scan, shown); }
+  /// The next page begins here.
+  void End() {
+    page.cursor = Cursor();
+    done(std::move(page));
+  }
+  /// Nothing that the scan found is shown.
+  void TakeBack() {
+    Jobs().resize(shown_before);
+    page.jobs.bytes.resize(shown_before);
+    found.clear();
+    shown = 0;
+  }
 };
 
-void RedisStore::List(std::string_view topic, State state, std::string_view cursor, size_t limit, Moment now,
+void RedisStore::List(std::string_view topic, const Selector& what, std::string_view cursor, JobMax max, Moment now,
                       Done<Page> done) {
   if (FindTopic(topic) == nullptr) return done(NoSuchTopic(topic));
-  auto listing = std::make_shared<Listing>(std::string(topic), state, limit, now, std::move(done));
+  auto listing = std::make_shared<Listing>(std::string(topic), what, PartsOf(what.states), max, now, std::move(done));
   if (!cursor.empty()) {
     const auto at = ParseNumbers<4>(cursor);
-    if (!at || (*at)[1] >= PartsOf(state).size()) return listing->done(NoCursor());
+    if (!at || (*at)[1] >= listing->parts.size()) return listing->done(NoCursor());
     std::tie(listing->slot, listing->part, listing->scan, listing->shown) = std::tuple_cat(*at);
   }
   ListNext(std::move(listing));
@@ -90,20 +115,9 @@ void RedisStore::ListNext(std::shared_ptr<Listing> listing) {
     listing->slot = at->first;
     listing->part = listing->scan = listing->shown = 0;
   }
-  const bool full = listing->page.jobs.jobs.size() >= listing->limit || listing->bytes >= kPageBytesMax;
-  if (full || ++listing->steps > kStepsMax) {
-    listing->page.cursor = listing->Cursor();
-    return listing->done(std::move(listing->page));
-  }
-  Command command = at->second->keys.Call("ZSCAN", PartsOf(listing->state)[listing->part]);
-  // ZSCAN gives somewhat more than it is asked for, so ask for half of what fits, in jobs and in bytes, if the next
-  // jobs are as large as those before.
-  const size_t room = listing->limit - listing->page.jobs.jobs.size();
-  const size_t fitting =
-      listing->looked == 0 ? kFirstAsked : (kPageBytesMax - listing->bytes) * listing->looked / (listing->bytes + 1);
-  command.Add(static_cast<int64_t>(listing->scan))
-      .Add("COUNT")
-      .Add(static_cast<int64_t>(std::max<size_t>(std::min(room, fitting) / 2, 1)));
+  if (listing->Full() || listing->bytes >= kPageBytesMax || ++listing->steps > kStepsMax) return listing->End();
+  Command command = at->second->keys.Call("ZSCAN", listing->parts[listing->part]);
+  command.Add(static_cast<int64_t>(listing->scan)).Add("COUNT").Add(listing->Count());
   Send(std::move(command), [this, listing](Result<Reply> reply) {
     if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
     ListFound(listing, reply->root());
@@ -120,58 +134,82 @@ void RedisStore::ListFound(std::shared_ptr<Listing> listing, const ReplyView& sc
   std::ranges::sort(found);
   const auto repeated = std::ranges::unique(found);
   found.erase(repeated.begin(), repeated.end());
-  const size_t room = listing->limit - listing->page.jobs.jobs.size();
-  listing->whole = found.size() <= room;
-  if (!listing->whole && room < listing->limit) {
-    // The next page begins here. Only what fits no page is shown in parts: if Redis resizes its hash table in between,
-    // some of it is shown twice.
-    listing->page.cursor = listing->Cursor();
-    return listing->done(std::move(listing->page));
-  }
-  if (!listing->whole) found.resize(room);
-  ListShow(std::move(listing));
+  listing->shown_before = listing->Jobs().size();
+  const bool too_many = found.size() > listing->Likely() && (listing->shown_before > 0 || !listing->InParts());
+  too_many ? ListLess(std::move(listing), false) : ListShow(std::move(listing));
 }
 
-/// Shows as much as one script reads.
+/// The page cannot have all that the scan found. If nothing is in it yet, a scan for less may find what fits. Only what
+/// fits no page is shown in parts: if Redis resizes its hash table in between, some of it is shown twice.
+void RedisStore::ListLess(std::shared_ptr<Listing> listing, bool no_room) {
+  if (listing->shown_before > 0) {
+    listing->TakeBack();
+    return listing->End();
+  }
+  if (listing->InParts()) {
+    listing->page.jobs.no_room = no_room && listing->Jobs().empty();
+    return listing->End();
+  }
+  listing->TakeBack();
+  listing->copied = listing->bytes = listing->steps = 0;  // a page ends only where it has moved on
+  listing->count_max = std::max<size_t>(listing->count / 4, 1);
+  ListNext(std::move(listing));
+}
+
+/// Looks at as much as one script reads.
 void RedisStore::ListShow(std::shared_ptr<Listing> listing) {
   const std::vector<uint64_t>& found = listing->found;
-  if (found.empty() && listing->whole) {
+  if (found.empty()) {
     listing->shown = 0;
     listing->scan = listing->next_scan;
-    if (listing->scan == 0 && ++listing->part == PartsOf(listing->state).size()) {
+    if (listing->scan == 0 && ++listing->part == listing->parts.size()) {
       ++listing->slot;
       listing->part = 0;
     }
+    return ListNext(std::move(listing));
   }
-  if (found.empty()) return ListNext(std::move(listing));
+  if (listing->bytes >= kPageBytesMax) return ListLess(std::move(listing), false);
+  if (listing->Full() && listing->shown_before == 0 && listing->InParts()) return listing->End();
   const auto [slots, slot] = FindSlot(listing->topic, static_cast<uint32_t>(listing->slot));
   if (slot == nullptr) return listing->done(NoSuchTopic(listing->topic));
-  Command command = slot->keys.Call(Lua<"find">(), {Part::kStore, Part::kJob, Part::kPrepare, Part::kDead, Part::kEnded,
-                                                    Part::kId, Part::kNote, Part::kCount});
-  AddNow(command, listing->now);
-  for (const uint64_t sequence : found) command.Add(MemberOf(sequence)).Add("");
+  Command command = FindCall(*slot, listing->now);
+  // A full page may still be the whole of what the scan found.
+  const size_t some = listing->Full() ? kAskedMax : std::clamp<size_t>(listing->Likely(), 1, kAskedMax);
+  for (size_t i = 0; i < std::min(some, found.size()); ++i) command.Add(MemberOf(found[i])).Add("");
+  ++listing->steps;
   Send(std::move(command), [this, listing](Result<Reply> reply) {
     if (!reply) return listing->done(std::unexpected(std::move(reply).error()));
-    const ReplyView list = reply->root()[1];
-    const size_t looked = list.size() / kFindFields;
-    for (size_t i = 0; i < looked; ++i) {
-      JobView view;
-      if (Status shown =
-              ShowFound(list, kFindFields * i, static_cast<uint32_t>(listing->slot), listing->page.jobs, view);
-          !shown) {
-        return listing->done(std::unexpected(std::move(shown).error()));
-      }
-      // A job that waits for either is in both zsets: show it with the first.
-      const bool again = listing->part == 1 && view.due != kNever;
-      ++listing->looked;
-      listing->bytes += view.payload.size();
-      if (view.uid == 0 || view.state != listing->state || again) continue;
-      listing->page.jobs.jobs.push_back(std::move(view));
-    }
-    listing->shown = listing->found[looked - 1] + 1;
-    listing->found.erase(listing->found.begin(), listing->found.begin() + static_cast<ptrdiff_t>(looked));
-    ListShow(listing);
+    ListLooked(listing, reply->root()[1]);
   });
+}
+
+void RedisStore::ListLooked(std::shared_ptr<Listing> listing, const ReplyView& list) {
+  const size_t looked = list.size() / kFindFields;
+  std::vector<uint64_t>& found = listing->found;
+  JobRoom* const room = listing->max.room;
+  for (size_t i = 0; i < looked; ++i) {
+    JobView view;
+    const auto slot = static_cast<uint32_t>(listing->slot);
+    if (Status shown = ShowFound(list, kFindFields * i, slot, view); !shown) {
+      return listing->done(std::unexpected(std::move(shown).error()));
+    }
+    const size_t bytes = FoundBytes(list, kFindFields * i);
+    ++listing->page.looked;
+    listing->bytes += bytes;
+    // A job that waits for either is in both zsets: show it with the first.
+    const bool again = listing->parts[listing->part] == Part::kCount && view.due != kNever;
+    if (view.uid == 0 || again || !Matches(listing->what, view, listing->now.utc)) continue;
+    const size_t jobs = listing->Jobs().size() + 1;
+    if (listing->Full() || (room != nullptr && !room->Reach(jobs, listing->copied + bytes))) {
+      if (i > 0) listing->shown = found[i - 1] + 1;
+      return ListLess(std::move(listing), true);
+    }
+    listing->copied += bytes;
+    Append(listing->page.jobs, std::move(view));
+  }
+  listing->shown = found[looked - 1] + 1;
+  found.erase(found.begin(), found.begin() + static_cast<ptrdiff_t>(looked));
+  ListShow(std::move(listing));
 }
 
 struct RedisStore::Sweeping {
@@ -203,6 +241,15 @@ void RedisStore::Sweep(std::string_view topic, SweepKind kind, std::string_view 
   SweepNext(std::move(sweeping));
 }
 
+/// A purge leaves jobs that are leased: they are named again when they fail again.
+void RedisStore::ForgetSwept(std::string_view topic, uint32_t number, SweepKind kind) {
+  TopicSlots* const slots = FindTopic(topic);
+  if (slots == nullptr) return;
+  const bool live = kind == SweepKind::kPurge || kind == SweepKind::kEmpty;
+  if (live) std::erase_if(slots->worst.live, [&](const FailedJob& each) { return SlotOf(each.uid) == number; });
+  if (SlotOf(slots->worst.dead.uid) == number) slots->worst.dead = {};
+}
+
 void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
   TopicSlots* slots = FindTopic(sweeping->topic);
   if (slots == nullptr) return sweeping->done(NoSuchTopic(sweeping->topic));
@@ -227,6 +274,7 @@ void RedisStore::SweepNext(std::shared_ptr<Sweeping> sweeping) {
     if (!reply) return sweeping->done(std::unexpected(std::move(reply).error()));
     const ReplyView root = reply->root();
     sweeping->swept.changed += static_cast<size_t>(root[1].integer());
+    if (root[1].integer() > 0) ForgetSwept(sweeping->topic, static_cast<uint32_t>(sweeping->slot), sweeping->kind);
     const bool more = root[5].integer() != 0;
     sweeping->began = more ? fmt::format("{}", root[2].integer()) : "";
     sweeping->part = more ? static_cast<uint64_t>(root[3].integer()) : 0;

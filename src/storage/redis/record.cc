@@ -1,6 +1,8 @@
 #include "storage/redis/record.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace tocsin::redis {
@@ -39,19 +41,41 @@ bool Cut(std::string_view& rest, size_t size, std::string_view& out) {
 
 // Headers: u16 name size | u32 value size | name | value, each.
 
-size_t HeadersSize(const NewJob& job) {
-  size_t size = 0;
-  for (const HeaderView& header : job.headers) size += 6 + header.name.size() + header.value.size();
+/// When a copy was created, as the value of kCreatedHeader; empty if it does not say it.
+std::string CreatedText(const NewJob& job) {
+  const bool known = job.restored && job.restored->created != Time{};
+  return known ? fmt::format("{}", ToMs(job.restored->created)) : std::string();
+}
+
+size_t SizeOf(const HeaderView& header) { return 6 + header.name.size() + header.value.size(); }
+
+size_t HeadersSize(const NewJob& job, std::string_view created) {
+  size_t size = created.empty() ? 0 : SizeOf({kCreatedHeader, created});
+  for (const HeaderView& header : job.headers) size += SizeOf(header);
   return size;
 }
 
-void PutHeaders(std::string& out, const NewJob& job) {
-  for (const HeaderView& header : job.headers) {
-    PutBig(out, header.name.size(), 2);
-    PutBig(out, header.value.size(), 4);
-    out += header.name;
-    out += header.value;
-  }
+void PutHeader(std::string& out, const HeaderView& header) {
+  PutBig(out, header.name.size(), 2);
+  PutBig(out, header.value.size(), 4);
+  out += header.name;
+  out += header.value;
+}
+
+void PutHeaders(std::string& out, const NewJob& job, std::string_view created) {
+  if (!created.empty()) PutHeader(out, {kCreatedHeader, created});
+  for (const HeaderView& header : job.headers) PutHeader(out, header);
+}
+
+/// False if it is another header.
+bool ReadCreated(const HeaderView& header, JobView& view) {
+  if (header.name != kCreatedHeader) return false;
+  int64_t ms = 0;
+  const char* const end = header.value.data() + header.value.size();
+  const auto [stop, error] = std::from_chars(header.value.data(), end, ms);
+  if (error != std::errc() || stop != end) return false;
+  view.created = FromMs(ms);
+  return true;
 }
 
 bool ReadHeaders(std::string_view bytes, JobView& view) {
@@ -60,7 +84,7 @@ bool ReadHeaders(std::string_view bytes, JobView& view) {
     HeaderView header;
     if (!Cut(bytes, 6, sizes)) return false;
     if (!Cut(bytes, Big(sizes, 0, 2), header.name) || !Cut(bytes, Big(sizes, 2, 4), header.value)) return false;
-    view.headers.push_back(header);
+    if (!ReadCreated(header, view)) view.headers.push_back(header);
   }
   return true;
 }
@@ -69,7 +93,53 @@ Time DueIn(uint64_t sequence, std::string_view record) {
   const uint64_t due = Field(record, record_at::kDue, record_at::kVersion);
   if (due == 0) return kNever;
   if (due < kDelayed) return FromMs(static_cast<int64_t>(due));
-  return FromMs(kYear2020Ms + static_cast<int64_t>(sequence / kSequencesPerMs + (due - kDelayed)));
+  return TimeOf(sequence) + Millis(due - kDelayed);
+}
+
+/// A note without its head, in parts.
+struct NoteEnd {
+  std::string_view reason;
+  std::string_view holder;
+  Time last_attempt{};
+  Time since{};
+  uint32_t extensions = 0;
+};
+
+NoteEnd EndOf(std::string_view note) {
+  NoteEnd end{.reason = note.substr(note_at::kReason)};
+  if (end.reason.size() < tail_at::kEnd || static_cast<uint8_t>(end.reason.back()) != kTailMark) return end;
+  const std::string_view tail = end.reason.substr(end.reason.size() - tail_at::kEnd);
+  const size_t holder = Field(tail, tail_at::kHolderSize, tail_at::kMark);
+  if (end.reason.size() < tail_at::kEnd + holder) return end;  // a reason that ends like a tail
+  end.reason.remove_suffix(tail_at::kEnd);
+  end.holder = end.reason.substr(end.reason.size() - holder);
+  end.reason.remove_suffix(holder);
+  end.last_attempt = FromMs(static_cast<int64_t>(Field(tail, tail_at::kLastAttempt, tail_at::kSince)));
+  end.since = FromMs(static_cast<int64_t>(Field(tail, tail_at::kSince, tail_at::kExtensions)));
+  end.extensions = static_cast<uint32_t>(Field(tail, tail_at::kExtensions, tail_at::kHolderSize));
+  return end;
+}
+
+/// When a lease began that was not extended, and who has it: its claim tells. The fence of a later lease tells the time
+/// too.
+void ShowClaim(std::string_view claim, std::string_view note, JobView& view) {
+  constexpr int kWordsBefore = 2;  // jobs and bytes
+  for (int i = 0; i < kWordsBefore; ++i) {
+    const size_t end = claim.find(' ');
+    claim.remove_prefix(end == std::string_view::npos ? claim.size() : end + 1);
+  }
+  int64_t began = 0;
+  const char* const end = claim.data() + claim.size();
+  const auto [stop, error] = std::from_chars(claim.data(), end, began);
+  if (error == std::errc() && stop != end) {
+    view.leased = FromMs(began);
+    view.holder = std::string_view(stop + 1, end);
+  } else if (!note.empty()) {
+    const uint64_t flags = Field(note, note_at::kFlags, note_at::kReason);
+    const uint64_t fence = Field(note, note_at::kFence, note_at::kAttempts);
+    const bool first = (flags & std::to_underlying(NoteFlag::kFirstLease)) != 0;
+    if (!first && fence != 0) view.leased = TimeOf(fence);
+  }
 }
 
 void PutDelivery(std::string& out, const Delivery& delivery) {
@@ -145,7 +215,7 @@ std::optional<uint64_t> SequenceOf(std::string_view member) {
 
 std::string IdField(const JobRef& job) {
   std::string field;
-  if (job.id.empty()) return field;
+  if (job.id.empty() || job.uid != 0) return field;
   PutBig(field, job.key.size(), 2);
   field += job.key;
   field += job.id;
@@ -156,7 +226,8 @@ void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::stri
   out.clear();
   uint64_t count = 0;
   if (job.trigger != Trigger::kTime) count = job.count != 0 ? job.count : topic.count_limit;
-  const size_t headers = HeadersSize(job);
+  const std::string created = CreatedText(job);
+  const size_t headers = HeadersSize(job, created);
   out.reserve(record_at::kKey + job.key.size() + job.id.size() + headers + job.payload.size());
   const auto due = static_cast<uint64_t>(when);
   PutBig(out, when < kAbsoluteMin ? kDelayed + due : due, record_at::kVersion - record_at::kDue);
@@ -171,13 +242,31 @@ void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::stri
   PutBig(out, headers, record_at::kKey - record_at::kHeadersSize);
   out += job.key;
   out += job.id;
-  PutHeaders(out, job);
+  PutHeaders(out, job, created);
   out += job.payload;
+}
+
+std::string EncodeNote(const Restored& past) {
+  std::string note;
+  const bool tried = past.attempts > 0 || past.last_attempt != Time{} || !past.reason.empty();
+  if (!tried && !past.dead) return note;
+  PutBig(note, 0, note_at::kAttempts - note_at::kFence);
+  PutBig(note, past.attempts, note_at::kFlags - note_at::kAttempts);
+  PutBig(note, 0, note_at::kReason - note_at::kFlags);
+  note += past.reason;
+  // A reason that may be taken for a tail gets a tail.
+  const bool ends_as_tail = !past.reason.empty() && static_cast<uint8_t>(past.reason.back()) == kTailMark;
+  if (past.last_attempt == Time{} && !ends_as_tail) return note;
+  PutBig(note, static_cast<uint64_t>(ToMs(past.last_attempt)), tail_at::kSince - tail_at::kLastAttempt);
+  note.append(tail_at::kMark - tail_at::kSince, '\0');
+  PutBig(note, kTailMark, tail_at::kEnd - tail_at::kMark);
+  return note;
 }
 
 Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view note, JobView& view) {
   if (record.size() < record_at::kKey) return Torn("record");
   view.due = DueIn(sequence, record);
+  view.created = TimeOf(sequence);
   const uint64_t version = Field(record, record_at::kVersion, record_at::kTrigger);
   if (version != kVersion) {
     return Fail(Code::kUnsupportedFormat, "a job in Redis has format {}, this program reads {}", version, kVersion);
@@ -197,15 +286,47 @@ Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view no
   view.attempt = static_cast<uint32_t>(Field(note, note_at::kAttempts, note_at::kFlags));
   const uint64_t flags = Field(note, note_at::kFlags, note_at::kReason);
   if ((flags & std::to_underlying(NoteFlag::kWaitsForEither)) != 0) view.trigger = Trigger::kEither;
-  view.reason = note.substr(note_at::kReason);
+  const NoteEnd end = EndOf(note);
+  view.reason = end.reason;
+  view.last_attempt = end.last_attempt;
   return {};
 }
+
+void ShowState(const StoredState& stored, std::string_view note, JobView& view) {
+  const NoteEnd end = note.empty() ? NoteEnd() : EndOf(note);
+  view.state = stored.state;
+  switch (stored.state) {
+    case State::kScheduled:
+      return;
+    case State::kLeased:
+      ++view.attempt;
+      view.lease_deadline = stored.at;
+      view.extensions = end.extensions;
+      view.leased = end.since;
+      view.holder = end.holder;
+      if (end.extensions == 0) ShowClaim(stored.claim, note, view);
+      view.last_attempt = view.leased;
+      return;
+    case State::kDead:
+      view.died = stored.at;
+      return;
+    case State::kDone:
+      ++view.attempt;
+      [[fallthrough]];
+    case State::kCancelled:
+      view.finished = end.since;
+      return;
+  }
+}
+
+Time TimeOf(uint64_t sequence) { return FromMs(kYear2020Ms + static_cast<int64_t>(sequence / kSequencesPerMs)); }
 
 std::string EncodeTopic(const Topic& topic, std::span<const TopicSetting> settings) {
   std::string out;
   PutBig(out, topic.version, 8);  // first, and slots second: a script compares them
   for (const TopicSetting& setting : settings.first(kFirstSettings)) PutBig(out, setting.get(topic), 8);
-  if (const auto more = settings.subspan(kFirstSettings); !more.empty()) {
+  const auto kept = settings.first(SettingsToKeep(topic, settings, kFirstSettings));
+  if (const auto more = kept.subspan(kFirstSettings); !more.empty()) {
     PutBig(out, kSettingsSection, 1);
     PutBig(out, more.size(), 1);
     for (const TopicSetting& setting : more) PutBig(out, setting.get(topic), 8);
@@ -219,6 +340,21 @@ std::string EncodeBirth(uint64_t birth) {
   PutBig(out, birth, 8);
   return out;
 }
+
+uint64_t BirthIn(std::string_view stored) {
+  return stored.size() < kTopicNumberBytes ? 0 : Big(stored, stored.size() - kTopicNumberBytes, kTopicNumberBytes);
+}
+
+uint64_t VersionIn(std::string_view stored) {
+  return stored.size() < kTopicNumberBytes ? 0 : Big(stored, 0, kTopicNumberBytes);
+}
+
+uint32_t SlotsIn(std::string_view stored) {
+  if (stored.size() < kTopicSlotsAt + kTopicNumberBytes) return 0;
+  return static_cast<uint32_t>(std::min<uint64_t>(Big(stored, kTopicSlotsAt, kTopicNumberBytes), kSlotsMax));
+}
+
+std::string_view SettingsIn(std::string_view stored) { return stored.substr(0, stored.size() - kTopicNumberBytes); }
 
 Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text, std::span<const TopicSetting> settings) {
   StoredTopic topic;

@@ -6,7 +6,13 @@
 //           u16 key size | u16 id size | u32 size of the headers | key | id | headers (see record.cc) | payload
 //   due     ms since 1970, 0 for never; from 2^52 on a delay, which counts from the time in the job's sequence number:
 //           so the record of a job that is given a delay is stored as it was sent, and the clock is Redis' own
-//   note    u56 fence, 0 for none | u16 attempts used up | u8 flags | reason
+//   note    u56 fence, 0 for none | u16 attempts used up | u8 flags | reason | tail, if there is more to tell
+//   tail    holder | u48 when the last failed attempt began | u48 when an extended lease began, or an ended job ended |
+//           u16 extensions | u8 size of the holder | u8 255
+// A copy that brought along when it was created has that in a header, kCreatedHeader: no job of a client has one of
+// this name. Programs before it show and deliver it as a header like the others.
+// The times of a tail are ms since 1970, 0 if unknown. Programs before it read a note with a tail as one with a longer
+// reason, and every note that they write is whole without one: nodes of both may run together.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +49,19 @@ constexpr size_t kFlags = kAttempts + 2;
 constexpr size_t kReason = kFlags + 1;
 }  // namespace note_at
 
+/// Where the fields of a tail begin, behind the holder.
+namespace tail_at {
+constexpr size_t kLastAttempt = 0;
+constexpr size_t kSince = kLastAttempt + 6;
+constexpr size_t kExtensions = kSince + 6;
+constexpr size_t kHolderSize = kExtensions + 2;
+constexpr size_t kMark = kHolderSize + 1;
+constexpr size_t kEnd = kMark + 1;
+}  // namespace tail_at
+constexpr uint8_t kTailMark = 255;
+constexpr std::string_view kCreatedHeader = "tocsin-created-ms";
+constexpr uint32_t kExtensionsMax = 65'535;  // more are not counted
+
 /// Of a note. The scripts compare and cut them off by size, so the order counts.
 enum class NoteFlag : uint8_t {
   kDone = 1,
@@ -73,8 +92,26 @@ constexpr int64_t kAbsoluteMin = 1'000'000'000'000;
 /// `when` is a moment or a delay, in ms.
 void EncodeRecord(const NewJob& job, const Topic& topic, int64_t when, std::string& out);
 
-/// Fills the view from a record and a note; its views point into both. kCorrupt if they are not whole.
+/// The note of a copy; empty if it needs none. Every dead job has one.
+std::string EncodeNote(const Restored& past);
+
+/// Fills the view from a record and a note; its views point into both. kCorrupt if they are not whole. A state other
+/// than kScheduled needs ShowState too.
 Status DecodeJob(uint64_t sequence, std::string_view record, std::string_view note, JobView& view);
+
+/// What Redis has of a job's state.
+struct StoredState {
+  State state = State::kScheduled;
+  Time at{};               // when the lease ends, the job died, or an ended job is forgotten
+  std::string_view claim;  // the entry of the claim that leased it; empty if there is none
+};
+
+/// The times and the holder that the state has; after DecodeJob with the same note. The holder points into the note or
+/// the claim.
+void ShowState(const StoredState& stored, std::string_view note, JobView& view);
+
+/// When a sequence number was given.
+Time TimeOf(uint64_t sequence);
 
 /// A topic as Redis has it. Its birth tells it from one of the same name that was dropped before: later ones are
 /// larger.
@@ -94,6 +131,12 @@ constexpr size_t kTopicSlotsAt = kTopicNumberBytes;
 /// that is the last 8 bytes of what Redis has, put there by the scripts.
 std::string EncodeTopic(const Topic& topic, std::span<const TopicSetting> settings = TopicSettings());
 std::string EncodeBirth(uint64_t birth);
+/// Parts of what Redis has of a topic, which is as long as a birth at least. They are read also if a later program
+/// wrote it.
+uint64_t BirthIn(std::string_view stored);
+uint64_t VersionIn(std::string_view stored);
+uint32_t SlotsIn(std::string_view stored);
+std::string_view SettingsIn(std::string_view stored);
 /// kUnsupportedFormat for what this program does not know: a later one wrote it.
 Result<StoredTopic> DecodeTopic(std::string_view name, std::string_view text,
                                 std::span<const TopicSetting> settings = TopicSettings());

@@ -65,6 +65,90 @@ TEST(RedisRecord, ANoteTellsTheAttemptsTheReasonAndANewTrigger) {
   EXPECT_EQ(view.trigger, Trigger::kEither);
 }
 
+/// A tail as the scripts write it: last attempt 1'800'000'000'001, since 1'800'000'000'002, 3 extensions.
+std::string Tail(std::string_view holder) {
+  constexpr std::string_view kNumbers("\x01\xA3\x18\x5C\x50\x01\x01\xA3\x18\x5C\x50\x02\x00\x03", 14);
+  return std::string(holder) + std::string(kNumbers) + static_cast<char>(holder.size()) + '\xFF';
+}
+constexpr std::string_view kNoteHead("\0\0\0\0\0\0\0\0\3\0", 10);
+
+JobView Shown(std::string_view record, std::string_view note, const StoredState& stored) {
+  JobView view;
+  EXPECT_TRUE(DecodeJob(1, record, note, view));
+  ShowState(stored, note, view);
+  return view;
+}
+
+TEST(RedisRecord, TheTailOfANoteTellsTimesAndTheHolder) {
+  const std::string record = Stored(Asked());
+  const std::string note = std::string(kNoteHead) + "why" + Tail("ann");
+  JobView view = Shown(record, note, {.state = State::kScheduled});
+  EXPECT_EQ(view.reason, "why");
+  EXPECT_EQ(view.last_attempt, FromMs(kDue + 1));
+  EXPECT_EQ(view.attempt, 3U);
+  view = Shown(record, note, {.state = State::kLeased, .at = FromMs(kDue + 9), .claim = "1 20 1700000000000 bob"});
+  EXPECT_EQ(std::tuple(view.holder, view.leased, view.last_attempt, view.extensions, view.attempt),
+            std::tuple("ann", FromMs(kDue + 2), FromMs(kDue + 2), 3U, 4U))
+      << "an extended lease has left its claim";
+  EXPECT_EQ(view.lease_deadline, FromMs(kDue + 9));
+  view = Shown(record, note, {.state = State::kDead, .at = FromMs(kDue + 9)});
+  EXPECT_EQ(std::tuple(view.died, view.last_attempt, view.attempt), std::tuple(FromMs(kDue + 9), FromMs(kDue + 1), 3U));
+  EXPECT_EQ(std::tuple(view.holder, view.leased, view.finished), std::tuple("", Time{}, Time{}));
+  view = Shown(record, note, {.state = State::kDone, .at = FromMs(kDue + 9)});
+  EXPECT_EQ(std::tuple(view.finished, view.last_attempt, view.attempt),
+            std::tuple(FromMs(kDue + 2), FromMs(kDue + 1), 4U));
+}
+
+TEST(RedisRecord, ALeaseThatWasNotExtendedIsToldByItsClaim) {
+  const std::string record = Stored(Asked());
+  const auto leased = [&](std::string_view note, std::string_view claim) {
+    return Shown(record, note, {.state = State::kLeased, .at = FromMs(kDue + 9), .claim = claim});
+  };
+  const std::string claim = fmt::format("16 2000 {} a b", kDue);
+  for (const std::string& note : {std::string(), std::string(kNoteHead)}) {
+    const JobView view = leased(note, claim);
+    EXPECT_EQ(std::tuple(view.holder, view.leased, view.last_attempt), std::tuple("a b", FromMs(kDue), FromMs(kDue)));
+  }
+  EXPECT_EQ(leased("", fmt::format("1 2 {} ", kDue)).leased, FromMs(kDue));
+  EXPECT_EQ(leased("", fmt::format("1 2 {} ", kDue)).holder, "");
+}
+
+TEST(RedisRecord, ACopyKeepsItsPast) {
+  NewJob job = Asked();
+  job.restored = std::make_shared<Restored>(Restored{
+      .dead = true, .attempts = 3, .reason = "why", .created = FromMs(kDue - 5), .last_attempt = FromMs(kDue - 3)});
+  const std::string record = Stored(job);
+  std::string note = EncodeNote(*job.restored);
+  const JobView view = Shown(record, note, {.state = State::kDead, .at = FromMs(kDue - 1)});
+  EXPECT_EQ(std::tuple(view.created, view.last_attempt, view.died),
+            std::tuple(FromMs(kDue - 5), FromMs(kDue - 3), FromMs(kDue - 1)));
+  EXPECT_EQ(std::tuple(view.attempt, view.reason, view.payload),
+            std::tuple(3U, "why", std::string_view("pay\0load", 8)));
+  EXPECT_EQ(view.headers.size(), 2U) << "the one that tells when it was created is not shown";
+  job.restored->last_attempt = {};
+  job.restored->reason = "ends as a tail does\xFF";
+  note = EncodeNote(*job.restored);
+  EXPECT_EQ(Shown(record, note, {.state = State::kDead}).reason, job.restored->reason);
+  EXPECT_EQ(EncodeNote({.created = FromMs(kDue)}), "") << "a job without a past needs none";
+  EXPECT_NE(EncodeNote({.dead = true}), "") << "scripts rely on that of a dead letter";
+}
+
+TEST(RedisRecord, Invariant18_WhatTheProgramBeforeWroteIsRead) {
+  const std::string record = Stored(Asked());
+  for (const std::string_view claim : {"", "16 2000", "16", " "}) {
+    const JobView view = Shown(record, "", {.state = State::kLeased, .at = FromMs(kDue), .claim = claim});
+    EXPECT_EQ(std::tuple(view.holder, view.leased, view.attempt), std::tuple("", Time{}, 1U)) << claim;
+  }
+  const std::string fence = MemberOf(static_cast<uint64_t>(kDue - kYear2020Ms) * kSequencesPerMs + 7);
+  const std::string later = fence + std::string(kNoteHead.substr(7)) + "why";
+  EXPECT_EQ(Shown(record, later, {.state = State::kLeased}).leased, FromMs(kDue)) << "the fence of a later lease";
+  // Reasons that end as a tail does, and are none.
+  for (const std::string& reason :
+       {std::string("\xFF"), std::string(20, '\xFF'), "why" + std::string(15, '\xFE') + '\xFF'}) {
+    EXPECT_EQ(Shown(record, std::string(kNoteHead) + reason, {}).reason, reason);
+  }
+}
+
 TEST(RedisRecord, WhatIsNotWholeIsRefused) {
   const std::string record = Stored(Asked());
   const size_t before_payload = record.size() - 8;

@@ -10,6 +10,9 @@ namespace tocsin::redis {
 namespace {
 
 constexpr std::string_view kInclude = "--@include ";
+/// Scripts whose effects are answered to clients (redis.wait_replicas). A claim that a failover loses is made again.
+constexpr std::string_view kReplicated[] = {"submit", "submit_plain", "ack",        "settle",    "amend",    "count",
+                                            "sweep",  "put_topic",    "drop_topic", "drop_slot", "open_slot"};
 
 std::string Number(auto value) { return fmt::format("{}", value); }
 /// Of an enum, as a script answers it.
@@ -24,6 +27,20 @@ std::string Format(std::initializer_list<size_t> places) {
   std::string format = "'>";
   for (const size_t* at = places.begin(); at + 1 != places.end(); ++at) format += fmt::format("I{}", at[1] - at[0]);
   return format + '\'';
+}
+
+/// A table of tables: kind -> state -> outcome.
+std::string UnchangedOutcomes() {
+  std::string kinds;
+  for (auto kind = AmendKind::kCancel; kind <= AmendKind::kRevoke; kind = AmendKind(std::to_underlying(kind) + 1)) {
+    std::string states;
+    for (auto state = State::kScheduled; state <= State::kCancelled; state = State(std::to_underlying(state) + 1)) {
+      const auto outcome = UnchangedOutcome(kind, state);
+      if (outcome) states += fmt::format("[{}]={},", Ordinal(state), Ordinal(*outcome));
+    }
+    kinds += fmt::format("[{}]={{{}}},", Argument(kind), states);
+  }
+  return fmt::format("{{{}}}", kinds);
 }
 
 using Constants = std::map<std::string_view, std::string>;
@@ -69,18 +86,31 @@ Constants MakeConstants() {
       {"NOTE_CANCELLED", Ordinal(NoteFlag::kCancelled)},
       {"NOTE_EITHER", Ordinal(NoteFlag::kWaitsForEither)},
       {"NOTE_FIRST_LEASE", Ordinal(NoteFlag::kFirstLease)},
+      {"TAIL_BYTES", Number(tail_at::kEnd)},
+      {"TAIL_FORMAT", Format({tail_at::kLastAttempt, tail_at::kSince, tail_at::kExtensions, tail_at::kHolderSize,
+                              tail_at::kMark, tail_at::kEnd})},
+      {"TAIL_MARK", Number(kTailMark)},
+      {"EXTENSIONS_MAX", Number(kExtensionsMax)},
       // Topics.
       {"TOPIC_NUMBER_BYTES", Number(kTopicNumberBytes)},
       {"TOPIC_NUMBER_FORMAT", Format({0, kTopicNumberBytes})},
       {"TOPIC_SLOTS_AT", Place(kTopicSlotsAt)},
       {"BIRTH_BYTES", Number(kTopicNumberBytes)},
+      {"DROP_PROOF_SECONDS", Number(kDropProofSeconds)},
+      {"PUT_LOOK", Argument(PutMode::kLook)},
+      {"PUT_RESTORE", Argument(PutMode::kRestore)},
+      {"PUT_REFUSED", Ordinal(PutOutcome::kRefused)},
+      {"PUT_STORED", Ordinal(PutOutcome::kStored)},
+      {"PUT_BACK", Ordinal(PutOutcome::kBack)},
+      {"PUT_UNKNOWN", Ordinal(PutOutcome::kUnknown)},
+      {"PUT_DROPPED", Ordinal(PutOutcome::kDropped)},
+      {"PUT_FULL", Ordinal(PutOutcome::kFull)},
       {"BACK_OFF_DOUBLINGS_MAX", Number(back_off::kDoublingsMax)},
       {"BACK_OFF_PRIME", Number(back_off::kPrime)},
       {"BACK_OFF_SEED_FACTOR", Number(back_off::kSeedFactor)},
       {"BACK_OFF_ATTEMPT_FACTOR", Number(back_off::kAttemptFactor)},
       {"BACK_OFF_JITTER_PART", Number(back_off::kJitterPart)},
       // Arguments for one item of a call.
-      {"SUBMIT_ITEM", Number(kSubmitItem)},
       {"SETTLE_ITEM", Number(kSettleItem)},
       {"AMEND_ITEM", Number(kAmendItem)},
       {"COUNT_ITEM", Number(kCountItem)},
@@ -109,10 +139,15 @@ Constants MakeConstants() {
       {"KIND_CANCEL", Argument(AmendKind::kCancel)},
       {"KIND_PAYLOAD", Argument(AmendKind::kPayload)},
       {"KIND_FIRE", Argument(AmendKind::kFire)},
+      {"KIND_REDRIVE", Argument(AmendKind::kRedrive)},
+      {"KIND_REMOVE", Argument(AmendKind::kRemove)},
+      {"KIND_ATTEMPTS", Argument(AmendKind::kAttempts)},
+      {"KIND_REVOKE", Argument(AmendKind::kRevoke)},
+      {"REVOKED_REASON", Quoted(kRevokedReason)},
+      {"UNCHANGED_OUTCOMES", UnchangedOutcomes()},
       {"AMEND_DONE", Ordinal(AmendOutcome::kDone)},
-      {"AMEND_IN_FLIGHT", Ordinal(AmendOutcome::kInFlight)},
-      {"AMEND_FINISHED", Ordinal(AmendOutcome::kFinished)},
       {"AMEND_UNKNOWN", Ordinal(AmendOutcome::kUnknown)},
+      {"AMEND_CHANGED", Ordinal(AmendOutcome::kChanged)},
       {"AMEND_OVER_CAPACITY", Ordinal(AmendOutcome::kOverCapacity)},
       {"COUNT_COUNTED", Ordinal(CountOutcome::kCounted)},
       {"COUNT_FIRED", Ordinal(CountOutcome::kFired)},
@@ -173,7 +208,8 @@ std::string Replaced(std::string_view source) {
 Script LoadScript(std::string_view name) {
   std::string source;
   AppendFile(source, name);
-  return {std::string(name), fmt::format("-- tocsin {}\n", name) + Replaced(source)};
+  const bool replicated = std::ranges::find(kReplicated, name) != std::end(kReplicated);
+  return {std::string(name), fmt::format("-- tocsin {}\n", name) + Replaced(source), replicated};
 }
 
 }  // namespace tocsin::redis

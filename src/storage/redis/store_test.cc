@@ -33,8 +33,21 @@ TEST_F(RedisNodes, AJobOfOneNodeIsClaimedAndSettledThroughAnother) {
 }
 
 // The script does not know how large the first job is before it has read it: the store asks again.
+// WAIT (redis.wait_replicas) waits for what a connection wrote last: the first call may have gone through another one.
+TEST_F(RedisNodes, ADuplicateIsWrittenSoThatReplicasCanBeAwaited) {
+  const auto a = Node("a");
+  ASSERT_TRUE(Put(*a, topic_));
+  ASSERT_EQ(Submit(*a, Job("x", std::chrono::hours(1))), SubmitOutcome::kAccepted);
+  const auto changes = [] {
+    return std::stoll(real::InfoField(Server().Ask({"INFO", "persistence"})->text, "rdb_changes_since_last_save"));
+  };
+  const int64_t before = changes();
+  ASSERT_EQ(Submit(*a, Job("x", std::chrono::hours(1))), SubmitOutcome::kDuplicate);
+  EXPECT_GT(changes(), before);
+}
+
 TEST_F(RedisNodes, AClaimOfLargeJobsStaysWithinItsRoom) {
-  struct Room final : ClaimRoom {
+  struct Room final : JobRoom {
     bool Reach(size_t /*jobs*/, size_t bytes) override {
       most = std::max(most, bytes <= bytes_max ? bytes : 0);
       return bytes <= bytes_max;
@@ -126,16 +139,14 @@ TEST_F(RedisNodes, AClaimAckedAsAWholeOrInPartsLeavesNothingBehind) {
     const TopicFigures figures = node->store().Topics()[0];
     EXPECT_EQ(std::tuple(figures.leased, figures.scheduled, figures.bytes), std::tuple(0U, 1U, bytes)) << alone;
   }
-  // What the second claim has left behind goes with the next large one.
-  for (int i = 0; i < 16; ++i) Submit(*node, Job(""));
-  std::vector<Token> tokens;
-  for (const JobView& job : Claim(*node)) tokens.push_back(job.token);
-  EXPECT_THAT(Settle(*node, tokens), Each(SettleOutcome::kOk));
-  const std::string slot = fmt::format("{{tocsin.{}}}orders/0:", GroupOf("orders", 0));
-  for (const std::string_view part : {"prepare", "note", "claim"}) {
-    const auto held = Server().Ask({"EXISTS", fmt::format("{}{}", slot, part)});
+  // What the second claim has left behind goes when its lease would have ended.
+  node->OwnAll();
+  clock_.Advance(30s);
+  Advance(*node);
+  for (const Part part : {Part::kPrepare, Part::kNote, Part::kClaim}) {
+    const auto held = Server().Ask({"EXISTS", KeysOfOrders(0).Of(part)});
     ASSERT_TRUE(held);
-    EXPECT_EQ(held->integer, 0) << part;
+    EXPECT_EQ(held->integer, 0) << KeysOfOrders(0).Of(part);
   }
 }
 
@@ -145,7 +156,7 @@ TEST_F(RedisNodes, ADelayIsKeptThroughALeaseAndWhereTheClockWentBack) {
   ASSERT_TRUE(Put(*node, topic_));
   for (const bool went_back : {false, true}) {
     if (went_back) {
-      const std::string meta = fmt::format("{{tocsin.{}}}orders/0:meta", GroupOf("orders", 0));
+      const std::string meta = KeysOfOrders(0).Of(Part::kMeta);
       ASSERT_TRUE(Server().Ask({"HINCRBY", meta, "seq", fmt::format("{}", 60'000 * 4096)}));
     }
     const Time due = clock_.Now().utc + 5s;
@@ -181,11 +192,13 @@ TEST_F(RedisNodes, Invariant06_AFirstLeaseExtendedOrLostKeepsOrLosesItsToken) {
   EXPECT_EQ(std::tuple(figures.acked, figures.leased, figures.bytes), std::tuple(2U, 0U, 0U));
 }
 
-TEST_F(RedisNodes, ANodeThatSleepsLongerIsWokenByAnEarlierJob) {
+TEST_F(RedisNodes, AnOwnerThatSleepsLongerIsWokenByAnEarlierJob) {
   const auto a = Node("a");
   const auto b = Node("b");
   ASSERT_TRUE(Put(*a, topic_));
   ASSERT_TRUE(Put(*b, topic_));
+  b->OwnAll();
+  Quiet();
   EXPECT_EQ(Submit(*a, Job("far", 1h)), SubmitOutcome::kAccepted);
   EXPECT_LE(Advance(*b).next_utc, clock_.Now().utc + 1h);
   bool news = false;
@@ -246,12 +259,40 @@ TEST_F(RedisNodes, AnOwnerLearnsWithoutChoresThatAnotherTookItsGroups) {
   b->OwnAll();  // a does not know
   clock_.Advance(1s);
   Advance(*a);
-  EXPECT_TRUE(refused);
-  EXPECT_FALSE(a->store().Groups()[0].mine);
+  EXPECT_TRUE(refused) << "the scan of a group with slots is refused";
+  // Groups without slots are rarely scanned: it hears of those in the beats of the new owner.
+  const auto owns_any = [&] { return std::ranges::any_of(a->store().Groups(), &GroupState::mine); };
+  ASSERT_TRUE(real::WaitFor(Millis(20'000), [&] {
+    clock_.Advance(1s);
+    Advance(*b);
+    io_.run_one_for(10ms);
+    return !owns_any();
+  }));
   a->OwnAll();  // as its coordinator says now
   clock_.Advance(1s);
   Advance(*a);
-  EXPECT_TRUE(a->store().Groups()[0].mine) << "it has taken them anew";
+  EXPECT_TRUE(a->store().Groups()[0].mine) << "it has taken them again";
+}
+
+TEST_F(RedisNodes, AnOwnerLearnsWithoutChoresThatAnotherHasItsGroupWithTheSameEpoch) {
+  const auto a = Node("a");
+  ASSERT_TRUE(Put(*a, topic_));
+  a->OwnAll();
+  Advance(*a);
+  // What a failover that lost a's take, and another node's take after it, would leave.
+  ASSERT_TRUE(Server().Ask({"HSET", KeysOfOrders(0).Of(Part::kOwner), "node", "b"}));
+  bool refused = false;
+  a->store().OnGroupLost([&] { refused = true; });
+  clock_.Advance(1s);
+  Advance(*a);
+  EXPECT_TRUE(refused);
+  EXPECT_FALSE(a->store().Groups()[GroupOf("orders", 0, kGroups)].mine);
+}
+
+TEST_F(RedisNodes, AStoreThatIsOpenedAgainListensOnce) {
+  const auto a = Node("a");
+  ASSERT_TRUE(Await<void>(*a, [&](Done<void> done) { a->store().Open(std::move(done)); }));
+  EXPECT_EQ(a->client().ups(), 1U);
 }
 
 TEST_F(RedisNodes, Invariant08_TheSameEpochInAnotherNodesHandsIsRefused) {
@@ -261,7 +302,7 @@ TEST_F(RedisNodes, Invariant08_TheSameEpochInAnotherNodesHandsIsRefused) {
   EXPECT_EQ(Submit(*a, Job("x")), SubmitOutcome::kAccepted);
   ASSERT_EQ(Claim(*a, 1, 10s).size(), 1U);
   // What a failover that lost a's take, and another node's take after it, would leave.
-  const SlotKeys keys("tocsin", GroupOf("orders", 0), "orders/0");
+  const SlotKeys keys = KeysOfOrders(0);
   ASSERT_TRUE(Server().Ask({"HSET", keys.Of(Part::kOwner), "node", "b"}));
   bool refused = false;
   a->store().OnGroupLost([&] { refused = true; });
@@ -286,7 +327,7 @@ TEST_F(RedisNodes, ANodeThatOwnsNothingStillDeliversWhatIsDue) {
 TEST_F(RedisNodes, ASlotOfAPushedTopicIsClaimedByItsOwnerAlone) {
   topic_.slots = 8;
   std::vector<uint32_t> some;
-  for (const uint32_t slot : {0U, 1U, 2U}) some.push_back(GroupOf("orders", slot));
+  for (const uint32_t slot : {0U, 1U, 2U}) some.push_back(GroupOf("orders", slot, kGroups));
   std::vector<uint32_t> rest;
   for (uint32_t group = 0; group < kGroups; ++group) {
     if (std::ranges::find(some, group) == some.end()) rest.push_back(group);
@@ -314,7 +355,7 @@ TEST_F(RedisNodes, ASlotOfAPushedTopicIsClaimedByItsOwnerAlone) {
   ASSERT_TRUE(Put(*b, topic_));
   const auto groups_of = [](const std::vector<JobView>& jobs) {
     std::vector<uint32_t> groups;
-    for (const JobView& job : jobs) groups.push_back(GroupOf("orders", job.token.slot));
+    for (const JobView& job : jobs) groups.push_back(GroupOf("orders", job.token.slot, kGroups));
     return groups;
   };
   const auto first = groups_of(Claim(*a));
@@ -435,7 +476,7 @@ TEST_F(RedisNodes, AThousandIdleSlotsCostFewCommands) {
     clock_.Advance(1s);
     Advance(*a);
   }
-  EXPECT_LE(a->client().calls() - before, 10 * 95U);
+  EXPECT_LE(a->client().calls() - before, 10 * 100U);
 }
 
 TEST_F(RedisNodes, WithRedisOwnClockNothingIsEarly) {
@@ -449,8 +490,8 @@ TEST_F(RedisNodes, WithRedisOwnClockNothingIsEarly) {
   size_t claimed = 0;
   while (claimed == 0) {
     ASSERT_TRUE(Await<Advanced>(*a, [&](auto done) { a->store().Advance(real_clock_.Now(), 100, std::move(done)); }));
-    const auto batch =
-        Await<JobBatch>(*a, [&](auto done) { a->store().Claim("orders", 1, 1s, real_clock_.Now(), std::move(done)); });
+    const auto batch = Await<JobBatch>(
+        *a, [&](auto done) { a->store().Claim("orders", {1}, 1s, real_clock_.Now(), std::move(done)); });
     ASSERT_TRUE(batch);
     claimed = batch->jobs.size();
     ASSERT_LT(std::chrono::steady_clock::now() - began, 20s);

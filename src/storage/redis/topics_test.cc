@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "storage/redis/allowances.h"
-#include "storage/redis/nodes_test_fixture.h"
-#include "storage/redis/scripts.h"
+#include "storage/redis/topics_test_fixture.h"
 
 namespace tocsin::redis {
 namespace {
@@ -12,40 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-class RedisTopics : public RedisNodes {
- protected:
-  Result<void> Drop(TestNode& node) {
-    return Await<void>(node, [&](Done<void> done) { node.store().DropTopic("orders", std::move(done)); });
-  }
-  Result<std::vector<Submitted>> TrySubmit(TestNode& node, const NewJob& job) {
-    return Await<std::vector<Submitted>>(
-        node, [&](auto done) { node.store().Submit("orders", {&job, 1}, clock_.Now(), std::move(done)); });
-  }
-  /// A topic of this version and so many slots, where all have a job but for the last.
-  void Fill(TestNode& node, uint64_t version, uint32_t slots) {
-    topic_.version = version;
-    topic_.slots = slots;
-    ASSERT_TRUE(Put(node, topic_));
-    for (uint32_t slot = 0; slot + 1 < slots; ++slot) {
-      ASSERT_EQ(Submit(node, Job(fmt::format("old{}", slot), 0ms, slot)), SubmitOutcome::kAccepted);
-    }
-  }
-  static SlotKeys KeysOf(uint32_t slot) { return {"tocsin", GroupOf("orders", slot), fmt::format("orders/{}", slot)}; }
-  /// Jobs that are stored anywhere.
-  size_t Stored() {
-    size_t jobs = 0;
-    for (uint32_t slot = 0; slot < 64; ++slot) {
-      jobs += static_cast<size_t>(Server().Ask({"HLEN", KeysOf(slot).Of(Part::kJob)})->integer);
-    }
-    return jobs;
-  }
-  static std::function<bool(const Command&)> Calls(std::string_view script, uint32_t slot) {
-    return [script, hash_slot = HashSlot(KeysOf(slot).Of(Part::kMeta))](const Command& command) {
-      return command.script() != nullptr && command.script()->name() == script && command.hash_slot() == hash_slot;
-    };
-  }
-};
 
 TEST_F(RedisTopics, ThereAreSoManyOverAllNodes) {
   const auto a = Node("a", ClockSource::kCaller, 3);
@@ -89,7 +54,8 @@ TEST_F(RedisTopics, RoomThatIsAskedForInAnEarlierLifeDoesNotHarmTheLaterOne) {
   ASSERT_TRUE(Drop(*a));
   topic_.version = 1;
   ASSERT_TRUE(Put(*a, topic_));
-  Allowances late("tocsin", clock_,
+  const GroupTags tags("tocsin", {});
+  Allowances late(tags, clock_,
                   [&](Command command, auto answer) { a->client().Call(std::move(command), std::move(answer)); });
   const auto room = Await<bool>(*a, [&](auto done) { late.Ask(*old, 2, 1, 10, std::move(done)); });
   ASSERT_TRUE(room);
@@ -187,16 +153,6 @@ TEST_F(RedisTopics, ANodeThatHasNotHeardOfTheDropStoresNothing) {
   EXPECT_EQ(Stored(), 0U);
 }
 
-TEST_F(RedisTopics, ASlotWhoseOpeningAFailoverLostIsOpenedAgain) {
-  const auto a = Node("a");
-  Fill(*a, 1, 4);
-  ASSERT_TRUE(Server().Ask({"DEL", KeysOf(1).Of(Part::kMeta), KeysOf(1).Of(Part::kStore), KeysOf(1).Of(Part::kJob)}));
-  EXPECT_FALSE(TrySubmit(*a, Job({}, 0ms, 1)));
-  a->Pump();
-  EXPECT_EQ(Submit(*a, Job({}, 0ms, 1)), SubmitOutcome::kAccepted);
-  EXPECT_EQ(Submit(*a, Job({}, 0ms, 2)), SubmitOutcome::kAccepted);
-}
-
 TEST_F(RedisTopics, ADropThatFailsHalfwayCanBeRepeated) {
   const auto a = Node("a");
   Fill(*a, 1, 8);
@@ -223,8 +179,9 @@ TEST_F(RedisTopics, WhatAFailedDropLeftIsNotDeliveredByATopicOfTheSameName) {
   EXPECT_EQ(b->store().Topics()[0].scheduled, 0U);
   EXPECT_EQ(Submit(*b, Job("x", 0ms, 3)), SubmitOutcome::kAccepted);
   // What the failed drop sent may arrive now.
-  Command late = KeysOf(3).Call(Lua<"drop_slot">(), {Part::kNext, Part::kChore, Part::kMeta, Part::kStore, Part::kJob});
-  late.Add("orders/3").Add(int64_t{1});
+  Command late =
+      KeysOf(3).Call(Lua<"drop_slot">(), {Part::kTopics, Part::kNext, Part::kChore, Part::kMeta, Part::kJob});
+  late.Add("orders/3").Add(int64_t{1}).Add("");
   ASSERT_TRUE(Await<Reply>(*a, [&](auto done) { b->client().Call(std::move(late), std::move(done)); }));
   EXPECT_EQ(Claim(*b).size(), 1U);
 }
@@ -274,26 +231,152 @@ TEST_F(RedisTopics, WhatOthersDidIsToldAlsoWhereAScanFails) {
   EXPECT_FALSE(Advance(*b).trouble);
 }
 
-TEST_F(RedisTopics, AfterAFailoverThatLostAChangeTheTopicIsAsRedisHasIt) {
+TEST_F(RedisTopics, ADropIsADropToANodeThatKnewTheTopic) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  Fill(*a, 1, 4);
+  ASSERT_TRUE(Put(*b, topic_));
+  b->OwnAll();
+  Advance(*b);
+  ASSERT_TRUE(Drop(*a));
+  clock_.Advance(10s);
+  EXPECT_THAT(ChangesSeenBy(*b).dropped, ElementsAre("orders"));
+  EXPECT_EQ(Server().Ask({"HLEN", "{tocsin}topics"})->integer, 0);
+  EXPECT_GT(Server().Ask({"TTL", "{tocsin}dropped:orders"})->integer, 3600);
+}
+
+TEST_F(RedisTopics, WhatAFailedDropLeftIsRemovedByTheOwnerOfItsGroup) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  Fill(*a, 1, 8);
+  a->client().fails = Calls("drop_slot", 3);
+  EXPECT_FALSE(Drop(*a));
+  EXPECT_EQ(Stored(), 1U);
+  b->OwnAll();
+  Advance(*b);
+  EXPECT_EQ(Stored(), 0U);
+}
+
+TEST_F(RedisTopics, ANodeStartsAlthoughATopicHasSettingsOfALaterVersion) {
+  Fill(*Node("a"), 1, 4);
+  ASSERT_TRUE(Server().Ask({"HSET", "{tocsin}topics", "later", "settings that this version does not know"}));
+  const auto b = Node("b");
+  EXPECT_EQ(b->store().Topics().size(), 1U);
+  EXPECT_EQ(Submit(*b, Job({}, 0ms, 3)), SubmitOutcome::kAccepted);
+  Topic later = DefaultTopic("later");
+  later.version = 1;
+  const auto made = Put(*b, later);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::kUnsupportedFormat);
+}
+
+TEST_F(RedisTopics, ChangesAreReadWithoutAllOtherTopics) {
   const auto a = Node("a");
   const auto b = Node("b");
   ASSERT_TRUE(Put(*a, topic_));
+  Quiet();
+  ASSERT_THAT(ChangesSeenBy(*b).changed, ElementsAre(topic_));
   ASSERT_TRUE(Put(*b, topic_));
-  const auto before = Server().Ask({"HGET", "{tocsin}topics", "orders"});
-  Topic lost = topic_;
-  lost.version = 1;
-  lost.paused = true;
-  ASSERT_TRUE(Put(*b, lost));
-  Advance(*b);
-  // The new master does not have it; and its number is the one that b has seen, for all that b knows.
-  ASSERT_TRUE(Server().Ask({"HSET", "{tocsin}topics", "orders", before->text}));
-  int news = 0;
-  b->store().OnChanged([&] { ++news; });
-  ASSERT_TRUE(Server().Ask({"CLIENT", "KILL", "TYPE", "pubsub"}));
-  while (news == 0) ASSERT_GT(io_.run_one_for(10s), 0U);
+  ASSERT_TRUE(Server().Ask({"CONFIG", "RESETSTAT"}));
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(Put(*a, DefaultTopic(fmt::format("t{}", i))));
+  Quiet();
+  EXPECT_EQ(ChangesSeenBy(*b).changed.size(), 200U);
+  ASSERT_TRUE(Drop(*a));
+  Quiet();
+  EXPECT_THAT(ChangesSeenBy(*b).dropped, ElementsAre("orders"));
+  const auto stats = Server().Ask({"INFO", "commandstats"});
+  EXPECT_FALSE(stats->text.contains("cmdstat_hgetall"));
+  // One message is missing: it reads all.
+  ASSERT_TRUE(Server().Ask({"INCR", "{tocsin}topics:version"}));
+  topic_.version = 1;
+  ASSERT_TRUE(Put(*a, topic_));
+  Quiet();
   const TopicChanges changes = ChangesSeenBy(*b);
-  EXPECT_THAT(changes.dropped, ElementsAre("orders"));
-  EXPECT_THAT(changes.changed, ElementsAre(topic_));
+  EXPECT_THAT(changes.changed, testing::Contains(topic_));
+  const auto after = Server().Ask({"INFO", "commandstats"});
+  EXPECT_TRUE(after->text.contains("cmdstat_hgetall"));
+}
+
+TEST_F(RedisTopics, AChangeThatIsHeardOfCostsOneRead) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  b->OwnAll();
+  Advance(*b);
+  topic_.slots = 64;
+  // The subscriptions of b may have come up just now, and then it looks at all.
+  ASSERT_TRUE(Put(*a, DefaultTopic("first")));
+  Quiet();
+  Hear(*b);
+  Advance(*b);
+  for (const bool paused : {false, true}) {
+    ++topic_.version;
+    topic_.paused = paused;
+    ASSERT_TRUE(Put(*a, topic_));
+    Quiet();
+    const auto scans = Counted(*b, "scan");
+    const size_t before = b->client().calls();
+    Hear(*b);
+    Advance(*b);
+    EXPECT_EQ(b->client().calls() - before - *scans, 1U) << "HMGET";
+    EXPECT_LE(*scans, paused ? 0U : kGroups) << "of groups, once, for the slots that are new to it";
+  }
+  EXPECT_EQ(b->store().FindFigures("orders")->topic, topic_);
+  EXPECT_EQ(Submit(*b, Job("x", 0ms, 63)), SubmitOutcome::kAccepted);
+  EXPECT_EQ(b->store().FindFigures("orders")->accepted, 1U);
+}
+
+TEST_F(RedisTopics, ASlotThatItsMakerHasNotOpenedYetTakesJobsOfOthers) {
+  const auto a = Node("a");
+  const auto b = Node("b");
+  topic_.slots = 4;
+  a->client().hangs = Calls("open_slot", 2);
+  bool answered = false;
+  a->store().PutTopic(topic_, [&](const Result<void>&) { answered = true; });
+  while (a->client().held() == 0) ASSERT_GT(io_.run_one(), 0U);
+  Quiet();
+  Advance(*b);
+  Hear(*b);
+  EXPECT_EQ(Submit(*b, Job("x", 0ms, 2)), SubmitOutcome::kAccepted);
+  EXPECT_EQ(Submit(*b, Job({}, 0ms, 2)), SubmitOutcome::kAccepted);
+  a->client().GoOn();
+  while (!answered) ASSERT_GT(io_.run_one(), 0U);
+  EXPECT_EQ(Claim(*b).size(), 2U);
+}
+
+TEST_F(RedisTopics, SlotsThatADeadNodeDidNotOpenAreOpenedByTheOwnerOfTheirGroup) {
+  const auto b = Node("b");
+  topic_.slots = 4;
+  b->OwnAll();
+  Advance(*b);
+  {
+    const auto a = Node("a");
+    a->client().fails = [](const Command& command) { return command.script() == &Lua<"open_slot">(); };
+    EXPECT_FALSE(Put(*a, topic_));
+  }
+  Quiet();
+  Hear(*b);
+  for (int second = 0; second < 10; ++second) {
+    clock_.Advance(1s);
+    Advance(*b);
+  }
+  for (uint32_t slot = 0; slot < 4; ++slot) {
+    EXPECT_EQ(Server().Ask({"HEXISTS", KeysOf(slot).Of(Part::kMeta), "birth"})->integer, 1) << slot;
+    EXPECT_EQ(Server().Ask({"HEXISTS", KeysOf(slot).Of(Part::kTopics), "orders"})->integer, 1) << slot;
+  }
+}
+
+TEST_F(RedisTopics, ACopyOfAGroupThatMissedAChangeIsMendedByItsNextOwner) {
+  const auto a = Node("a");
+  Fill(*a, 1, 4);
+  a->client().fails = [](const Command& command) { return command.script() == &Lua<"open_slot">(); };
+  topic_.version = 2;
+  topic_.paused = true;
+  EXPECT_FALSE(Put(*a, topic_));
+  const auto b = Node("b");
+  b->OwnAll();
+  Advance(*b);
+  const auto stored = Server().Ask({"HGET", "{tocsin}topics", "orders"});
+  EXPECT_EQ(Server().Ask({"HGET", KeysOf(2).Of(Part::kTopics), "orders"})->text, stored->text);
 }
 
 TEST_F(RedisTopics, ATopicOfAThousandIdleSlotsCostsFewCommands) {
@@ -307,35 +390,19 @@ TEST_F(RedisTopics, ATopicOfAThousandIdleSlotsCostsFewCommands) {
     clock_.Advance(1s);
     Advance(*a);
   }
-  EXPECT_LE(a->client().calls() - before, 10 * 95U);
+  EXPECT_LE(a->client().calls() - before, 10 * 100U);
 }
 
-TEST_F(RedisTopics, FiguresThatOtherNodesChangeAreReadInTurn) {
+TEST_F(RedisTopics, FiguresThatOtherNodesChangeAreReadIfNobodyOwnsTheGroup) {
   const auto a = Node("a");
   const auto b = Node("b");
   topic_.slots = 64;
   ASSERT_TRUE(Put(*a, topic_));
   ASSERT_TRUE(Put(*b, topic_));
   for (uint32_t slot = 0; slot < 64; ++slot) Submit(*a, Job({}, 1h, slot));
-  for (int second = 0; second < 4; ++second) {
-    clock_.Advance(1s);
-    Advance(*b);
-  }
+  clock_.Advance(1s);
+  Advance(*b);
   EXPECT_EQ(b->store().Topics()[0].scheduled, 64U);
-}
-
-TEST_F(RedisTopics, ASlotWhoseRoomAFailoverLostIsRegisteredAgain) {
-  const auto a = Node("a");
-  topic_.capacity_jobs = 4;
-  Fill(*a, 1, 2);
-  const std::string room = KeysOf(0).Of(Part::kRoom);
-  const auto era = Server().Ask({"HGET", room, "era"});
-  ASSERT_TRUE(Server().Ask({"HDEL", room, "j1", "b1", "s1"}));
-  Command mark = KeysOf(0).Call(Lua<"next_serial">(), {Part::kRoom});
-  mark.Add(era->text).Add(int64_t{1});
-  const auto marked = Await<Reply>(*a, [&](auto done) { a->client().Call(std::move(mark), std::move(done)); });
-  ASSERT_TRUE(marked);
-  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(Submit(*a, Job({}, 1h, 1)), SubmitOutcome::kAccepted);
 }
 
 }  // namespace

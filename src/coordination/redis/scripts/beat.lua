@@ -36,9 +36,9 @@ call('ZREM', lease, '')
 cut_long_leases()
 remove_expired()
 local held = call('ZSCORE', lease, self)
-if joins == '1' then
+if joins == '1' or (held and call('HGET', record, self) ~= self_record) then
   call('HSET', record, self, self_record)
-  changed = changed or not held
+  changed = true
   held = true
 end
 if held then call('ZADD', lease, digits(now + session), self) end

@@ -145,7 +145,7 @@ Status Info(Call& call) {
   const bool conservation = Wants(call, "conservation");
   // What all topics hold is for those who may see all topics.
   const auth::Grant* const grant = call.session.grant();
-  const bool sees_all = server.tokens() == nullptr || (grant != nullptr && grant->AllowsAll(auth::Scope::kAdmin));
+  const bool sees_all = server.tokens() == nullptr || (grant != nullptr && grant->AllowsAll(auth::Scope::kObserve));
   if (!sees_all || !(totals || lateness || conservation)) {
     Reply(call).Text(text);
     return {};

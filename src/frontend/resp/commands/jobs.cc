@@ -4,7 +4,8 @@
 #include "api/syntax.h"
 #include "core/validate.h"
 #include "frontend/resp/commands/commands.h"
-#include "frontend/shared/handlers.h"
+#include "frontend/shared/audit.h"
+#include "frontend/shared/restore_access.h"
 #include "frontend/shared/views.h"
 
 namespace tocsin::resp {
@@ -77,12 +78,19 @@ Status Settle(Call& call, SettleKind kind) {
 
 class RespReply final : public shared::Reply {
  public:
-  explicit RespReply(Answer answer) : answer_(std::move(answer)), out_(answer_.writer()) {}
+  explicit RespReply(Answer answer) : answer_(std::move(answer)), room_(answer_.NewRoom()), out_(answer_.writer()) {}
 
   std::shared_ptr<net::Connection> connection() const override { return answer_.connection(); }
+  JobRoom& room() override { return room_; }
   Status MakeRoom(size_t bytes) override {
+    answer_.TakeRoom(room_);
     TOCSIN_TRY(answer_.MakeRoom(bytes));
-    if (bytes != kAnyLarge) out_.Reserve(bytes);  // a large text must not be copied while it grows
+    out_.Reserve(bytes);  // a large text must not be copied while it grows
+    return {};
+  }
+  Status MakeRoomForWhole(size_t bytes) override {
+    TOCSIN_TRY(answer_.MakeRoomForWhole(bytes));
+    out_.Reserve(bytes);
     return {};
   }
   void Fail(const Error& error) override { answer_.Fail(error); }
@@ -94,18 +102,26 @@ class RespReply final : public shared::Reply {
     out_.Simple("OK");
     answer_.Done();
   }
+  void Became(std::string_view outcome) override {
+    out_.Simple(outcome);
+    answer_.Done();
+  }
   shared::ValueWriter& Begin() override { return out_; }
   shared::ValueWriter& BeginSingle(std::string_view /*name*/) override { return out_; }
-  shared::ValueWriter& BeginPage(std::string_view cursor, size_t jobs) override {
+  shared::ValueWriter& BeginPage(std::string_view /*name*/, std::string_view cursor, size_t items) override {
     out_.Array(2);
     cursor.empty() ? out_.Null() : out_.Text(cursor);
-    out_.Array(jobs);
+    out_.Array(items);
     return out_;
   }
-  void Send(bool /*created*/) override { answer_.Done(); }
+  void Send(bool /*created*/) override {
+    answer_.Done();
+    answer_.GiveBackRoom();
+  }
 
  private:
   Answer answer_;
+  shared::AnswerRoom room_;
   Writer out_;
 };
 
@@ -115,6 +131,7 @@ Status JobSubmit(Call& call) {
   api::Arguments arguments;
   TOCSIN_TRY(Read(call, arguments));
   TOCSIN_TRY(FinishJob(Wire::kResp, arguments));
+  TOCSIN_TRY(shared::CheckRestores(call.session.grant(), call.topic(), {&arguments.job, 1}));
   const Context& context = ContextOf(call);
   TOCSIN_TRY(Validate(arguments.job, context.service.limits(), context.clock.Now()));
   SubmitRun& run = call.session.pipeline().Open<SubmitRun>(call, 1);
@@ -169,6 +186,40 @@ Status JobAck(Call& call) { return Settle(call, SettleKind::kAck); }
 Status JobNack(Call& call) { return Settle(call, SettleKind::kNack); }
 Status JobExtend(Call& call) { return Settle(call, SettleKind::kExtend); }
 
+/// The reply to a reserve, while it is made.
+struct Delivery {
+  Answer answer;
+  std::shared_ptr<Session> session;
+  std::string topic;
+  std::shared_ptr<shared::AnswerRoom> room;  // for the jobs and the reply
+  JobBatch jobs;
+  size_t bytes;  // of the reply, at most
+  std::string text = {};
+  size_t next = 0;
+};
+
+void Deliver(const std::shared_ptr<Delivery>& delivery) {
+  Answer& answer = delivery->answer;
+  Session& session = *delivery->session;
+  Server& server = session.server();
+  const JobBatch& jobs = delivery->jobs;
+  if (!answer.Wanted()) {
+    server.context().service.Release(server.loop(), LeasesOf(delivery->topic, jobs));
+    return answer.Done();
+  }
+  Writer writer = answer.WriterTo(delivery->text);
+  if (!WriteDelivered(writer, jobs, delivery->next)) {
+    return server.loop().Post(session.Handler([delivery] { Deliver(delivery); }));
+  }
+  session.Unpark();
+  if (!jobs.jobs.empty()) {  // otherwise a claim that was cancelled may still be using the room
+    session.TakeRoom(*delivery->room, delivery->bytes);
+    answer.HandOut(LeasesOf(delivery->topic, jobs));
+  }
+  answer.Put(std::move(delivery->text));
+  answer.Done();
+}
+
 Status JobReserve(Call& call) {
   api::Arguments arguments;
   TOCSIN_TRY(Read(call, arguments));
@@ -177,29 +228,25 @@ Status JobReserve(Call& call) {
     Reply(call).Array(0);
     return {};
   }
-  const auto room = call.session.NewRoom();
+  const auto room = call.session.NewSharedRoom();
   ReserveRequest request{.topic = std::string(call.topic()),
                          .max = static_cast<size_t>(arguments.max.value_or(1)),
                          .wait = Millis(arguments.wait_ms.value_or(0)),
                          .lease = Millis(arguments.lease_ms.value_or(0)),
+                         .consumer = std::string(arguments.consumer),
                          .room = room};
+  if (request.consumer.empty()) request.consumer = call.session.name();
+  if (request.consumer.empty()) request.consumer = call.session.Peer();
   auto deliver = [session = call.session.Share(), topic = request.topic, room](Answer& answer,
                                                                                Result<JobBatch> result) {
     session->Unpark();
     if (!result) return answer.Fail(result.error());
-    Server& server = session->server();
-    Leases leases = LeasesOf(topic, *result);
-    Writer writer = answer.writer();
-    if (!answer.Wanted()) {
-      server.context().service.Release(server.loop(), leases);
-    } else if (!leases.tokens.empty()) {  // otherwise a claim that was cancelled may still be using the room
-      const size_t bytes = shared::BytesMax(*result);
-      session->TakeRoom(*room, bytes);
-      answer.HandOut(std::move(leases));
-      if (bytes > net::Budget::kSmallBytes) writer.Reserve(bytes);  // a large text must not be copied while it grows
-    }
-    WriteDelivered(writer, *result);
-    answer.Done();
+    const size_t bytes = shared::BytesMax(*result);
+    const auto delivery =
+        std::make_shared<Delivery>(std::move(answer), session, topic, room, std::move(*result), bytes);
+    // A large text must not be copied while it grows.
+    if (bytes > net::Budget::kSmallBytes) delivery->text.reserve(bytes);
+    Deliver(delivery);
   };
   Server& server = call.session.server();
   const ReserveId id = server.context().service.Reserve(
@@ -218,6 +265,8 @@ Status RunShared(Call& call) {
                       .virtual_clock = context.virtual_clock,
                       .node = context.node,
                       .prefix = grant != nullptr ? grant->prefix : std::string(),
+                      .sees_payloads = grant == nullptr || SeesPayloads(*grant, verb.access),
+                      .sees_whole_urls = grant == nullptr || grant->scopes.Has(auth::Scope::kAdmin),
                       .bytes = call.session.bytes()};
   if (verb.HasTopic()) shared.topic = call.topic();
   const Values rest = call.args.subspan(verb.HasTopic() ? 1 : 0);
@@ -227,6 +276,7 @@ Status RunShared(Call& call) {
     TOCSIN_TRY(ReadArguments(rest, verb, shared.arguments));
   }
   shared.reply = std::make_unique<RespReply>(call.session.pipeline().Hold(call));
+  AddAudit(shared, verb, grant, call.session, "resp");
   shared::HandlerOf(verb.id)(std::move(shared));
   return {};
 }

@@ -3,10 +3,12 @@
 -- record is read. Answers the outcomes as in SettleOutcome, none if all are done, and for how many they are.
 --@include common
 --@include records
+--@include ending
 local meta, store, job, prepare, dead, ended, id, note, chore, claim = unpack(KEYS)
 local slot, retention = ARGV[2], num(ARGV[3])
--- `gone`: the members of all acked jobs; `unread`: those whose records have to be read still.
-local outcomes, gone, unread, known, bytes, answered = {}, {}, {}, {}, 0, 0
+-- `gone`: the members of all acked jobs; `began`: when their leases did, if they are retained; `unread`: those whose
+-- records have to be read still.
+local outcomes, gone, began, unread, known, bytes, answered = {}, {}, {}, {}, {}, 0, 0
 local some_noted, some_ids = has_notes(note, dead, ended), call('EXISTS', id) == 1
 local large = JOBS_MAX * (call('HGET', meta, 'longest') or SCRIPT_BYTES_MAX) > SCRIPT_BYTES_MAX
 
@@ -15,8 +17,13 @@ local function append(list, more)
   for k = 1, #more do list[last + k] = more[k] end
 end
 
+local function leave(members, at)
+  append(gone, members)
+  for k = retention > 0 and #began + 1 or #gone + 1, #gone do began[k] = at end
+end
+
 local function settle_whole(fence, all)
-  local jobs, size = string.match(call('HGET', claim, fence) or '', '^(%d+) (%d+)$')
+  local jobs, size, at = read_claim(call('HGET', claim, fence))
   if num(jobs) ~= #all / MEMBER_BYTES then return false end
   local leased = call('ZRANGEBYSCORE', prepare, fence, fence)
   if table.concat(leased) ~= all then return false end
@@ -24,8 +31,14 @@ local function settle_whole(fence, all)
   call('ZREMRANGEBYSCORE', prepare, fence, fence)
   for k = answered + 1, answered + #leased do outcomes[k] = SETTLE_OK end
   bytes, bytes_read, answered = bytes + size, bytes_read + size, answered + #leased
-  append(gone, leased)
+  leave(leased, num(at) or 0)
   return true
+end
+
+local function began_at(kind, fence)
+  if kind ~= LEASE_FIRST then return time_in(fence) end
+  local _, _, at = read_claim(call('HGET', claim, fence))
+  return num(at) or 0
 end
 
 -- As many as may be read.
@@ -62,7 +75,7 @@ local function settle_each(kind, fence, members)
   if #mine == 0 then return end
   -- At once, so that a token that comes again in another run is no longer good.
   call('ZREM', prepare, unpack(mine))
-  append(gone, mine)
+  leave(mine, retention > 0 and began_at(kind, fence))
   append(unread, mine)
 end
 
@@ -70,7 +83,8 @@ local function retain_all()
   local kept, ends, until_then = {}, {}, digits(now + retention)
   for i = 1, #gone do
     local n = read_note(known[gone[i]])
-    n.fence, n.flags = 0, NOTE_DONE
+    n.last = n.extensions > 0 and n.since or began[i]
+    end_note(n, NOTE_DONE)
     kept[2 * i - 1], kept[2 * i], ends[2 * i - 1], ends[2 * i] = gone[i], note_text(n), until_then, gone[i]
   end
   in_chunks('HSET', note, kept)

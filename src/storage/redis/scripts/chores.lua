@@ -6,21 +6,24 @@
 --@include ending
 --@include counting
 --@include slot
+--@include leases
 local slot_number, epoch, budget, base, most = num(ARGV[5]), ARGV[6], num(ARGV[7]), num(ARGV[8]), num(ARGV[9])
-local holder = call('HMGET', KEYS[13], 'epoch', 'node')
-if holder[1] ~= epoch or holder[2] ~= ARGV[10] then return {now, -1} end
+local owner = call('HMGET', KEYS[14], 'epoch', 'node')
+if owner[1] ~= epoch or owner[2] ~= ARGV[10] then return {now, -1} end
 --@include retry
 allow_when_full()
 local changed, died = 0, 0
 
 local function roll_back_leases()
-  for _, m in ipairs(call('ZRANGEBYSCORE', prepare, '-inf', '(' .. lease_until(now + 1, 0), 'LIMIT', 0, budget)) do
+  local leases = call('ZRANGEBYSCORE', prepare, '-inf', '(' .. lease_until(now + 1, 0), 'WITHSCORES', 'LIMIT', 0, budget)
+  for i = 1, #leases, 2 do
     if read_enough() then break end
     changed = changed + 1
+    local m, score = leases[i], leases[i + 1]
     local rec = record_of(job, m)
     if not rec then
       call('ZREM', prepare, m)
-    elseif not retry(m, read_note(call('HGET', note, m)), rec, nil, 'lease expired') then
+    elseif not retry(m, score, read_note(call('HGET', note, m)), rec, nil, 'lease expired') then
       died = died + 1
     end
   end
@@ -53,6 +56,8 @@ end
 roll_back_leases()
 forget_retained()
 local lease = head(prepare)
+if not lease then call('UNLINK', claim) end
 local at = remove_events() and now or math.min(lease and time_in(lease) or math.huge, head(ended) or math.huge)
 if at < math.huge then call('ZADD', chore, at, slot) else call('ZREM', chore, slot) end
-return {now, changed, update_head(), figures(meta, store, prepare, dead, ended, job), at < math.huge and at or -1}
+return {now, changed, update_head(), figures(meta, store, prepare, dead, ended, job), at < math.huge and at or -1,
+  failures()}

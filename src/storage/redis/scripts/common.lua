@@ -49,11 +49,17 @@ local function first_after(key, time)
   return first[2] and num(first[2])
 end
 
--- Whether other nodes have to be told that a slot's first job is earlier than before. They know what was due already,
--- and sleep until the first job of the group that was not.
+-- A channel that begins with a hash tag is sharded, unless the server is one before Redis 7 (channels.h).
+local function publish(channel, message)
+  if sub(channel, 1, 1) == '{' and type(redis.pcall('SPUBLISH', channel, message)) == 'number' then return end
+  call('PUBLISH', channel, message)
+end
+
+-- Whether the owner of the group has to be told of a slot's first job, which was another one before. It knows what was
+-- due already, and sleeps until the first job that it knows of and that was not.
 local function wakes(next, least, old)
-  if least >= old or old <= now then return false end
-  return least <= now or least < (first_after(next, now) or math.huge)
+  if least <= now then return old > now end
+  return (least < old or old <= now) and least < (first_after(next, now) or math.huge)
 end
 
 -- The longest record that the slot has held since it was empty says how many of them may be read at once. An emptied

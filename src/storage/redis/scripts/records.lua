@@ -27,11 +27,31 @@ local function id_of(rec)
 end
 
 local function read_note(text)
-  if not text then return {fence = 0, tries = 0, flags = 0, reason = ''} end
-  local fence, tries, flags = upack(NOTE_FORMAT, text)
-  return {fence = fence, tries = tries, flags = flags, reason = sub(text, NOTE_HEAD + 1)}
+  local n = {fence = 0, tries = 0, flags = 0, reason = '', last = 0, since = 0, extensions = 0, holder = ''}
+  if not text then return n end
+  n.fence, n.tries, n.flags = upack(NOTE_FORMAT, text)
+  local reason_end = #text
+  if reason_end >= NOTE_HEAD + TAIL_BYTES and string.byte(text, -1) == TAIL_MARK then
+    local last, since, extensions, size = upack(TAIL_FORMAT, text, reason_end - TAIL_BYTES + 1)
+    local holder_end = reason_end - TAIL_BYTES
+    if holder_end - size >= NOTE_HEAD then
+      n.last, n.since, n.extensions, n.holder = last, since, extensions, sub(text, holder_end - size + 1, holder_end)
+      reason_end = holder_end - size
+    end
+  end
+  n.reason = sub(text, NOTE_HEAD + 1, reason_end)
+  return n
 end
-local function note_text(n) return pack(NOTE_FORMAT, n.fence, n.tries, n.flags) .. n.reason end
+local function note_text(n)
+  local text = pack(NOTE_FORMAT, n.fence, n.tries, n.flags) .. n.reason
+  -- A reason that may be taken for a tail gets a tail.
+  if n.last + n.since + n.extensions == 0 and string.byte(text, -1) ~= TAIL_MARK then return text end
+  return text .. n.holder .. pack(TAIL_FORMAT, n.last, n.since, n.extensions, #n.holder, TAIL_MARK)
+end
+
+-- Of an entry of claims: how many jobs, their bytes, when it was made, and for whom. Before, programs wrote only the
+-- first two.
+local function read_claim(text) return string.match(text or '', '^(%d+) (%d+) ?(%d*) ?(.*)$') end
 
 -- Whether some scheduled or leased job has a note.
 local function has_notes(note, dead, ended)

@@ -31,7 +31,7 @@ local old = num(call('ZSCORE', next, slot) or math.huge)
 if least < old then
   local tell = wakes(next, least, old)
   call('ZADD', next, least, slot)
-  if tell then call('PUBLISH', channel, group .. ' ' .. least) end
+  if tell then publish(channel, group .. ' ' .. least) end
 end
 local held = figures(meta, store, prepare, dead, ended, job)
 note_length(meta, known_longest, longest, held[1] == n)

@@ -6,24 +6,13 @@
 --@include ending
 --@include counting
 --@include slot
+--@include sweeping
 local kind, limit, began, part, scan = ARGV[5], num(ARGV[6]), num(ARGV[7]), num(ARGV[8]), ARGV[9]
 began = began or (kind == SWEEP_REDRIVE and call('ZCARD', dead)) or num(call('HGET', meta, 'seq') or 0)
 allow_when_full()
-local changed, purged, bytes, looked = 0, 0, 0, 0
+local changed, looked = 0, 0
 
 local function full() return changed >= limit or read_enough() end
-
-local function erase(m)
-  local rec = record_of(job, m)
-  local retained = call('ZREM', ended, m) == 1
-  if rec and not retained then bytes, purged = bytes + size_of(rec), purged + 1 end
-  call('ZREM', store, m)
-  call('ZREM', prepare, m)
-  call('ZREM', dead, m)
-  stop_counting(count, event, m, chore, slot)
-  forget(job, note, id, m, rec)
-  changed = changed + 1
-end
 
 -- Whether all of the page was looked at. A member may be in it twice; one of `count` below 0 no longer waits.
 local function erase_page(key, page)
@@ -32,22 +21,18 @@ local function erase_page(key, page)
     looked = looked + 1
     if score and num(score) >= 0 and upack(MEMBER_FORMAT, m) <= began then
       if full() then return false end
-      erase(m)
+      erase(m, record_of(job, m))
+      changed = changed + 1
     end
   end
   return true
 end
 
 -- Whether there is more to do.
-local function redrive()
+local function redrive_some()
   for _, m in ipairs(call('ZRANGE', dead, 0, math.min(limit, began) - 1)) do
     if read_enough() then break end
-    local n = read_note(call('HGET', note, m))
-    n.tries = 0
-    call('HSET', note, m, note_text(n))
-    call('HSET', job, m, with_due(record_of(job, m), now))
-    call('ZREM', dead, m)
-    call('ZADD', store, now, m)
+    redrive(m, record_of(job, m))
     changed = changed + 1
   end
   add(meta, 'red', changed)
@@ -63,14 +48,14 @@ local function purge(sets)
     scan = page[1]
     if scan == '0' then part = part + 1 end
   end
-  add(meta, 'bytes', -bytes)
+  add(meta, 'bytes', -freed)
   add(meta, 'pur', purged)
   return part < #sets
 end
 
 local more
 if kind == SWEEP_REDRIVE then
-  more = redrive()
+  more = redrive_some()
 elseif kind == SWEEP_PURGE_DEAD then
   more = purge({dead})
 elseif kind == SWEEP_PURGE then
