@@ -231,6 +231,16 @@ def test_the_keyboard_reaches_everything(tab):
     tab.sees("60 jobs match")
 
 
+def test_a_page_that_arrives_leaves_the_focus_to_a_search(tab):
+    show(tab, "overview")
+    tab.in_page("location.hash = '#/topics'; document.getElementById('search').focus()")
+    tab.sees("Topics", "h1")
+    assert tab.in_page("return document.activeElement.id") == "search"
+    tab.in_page("document.activeElement.blur(); location.hash = '#/dead'")
+    tab.sees("Dead letters", "h1")
+    assert tab.in_page("return document.activeElement.tagName") == "H1"
+
+
 def test_a_dialog_keeps_the_focus_and_gives_it_back(tab):
     from selenium.webdriver.common.keys import Keys
 

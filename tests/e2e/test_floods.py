@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import turns
 from conftest import DEADLINE_S, now_ms
 from flood_sender import Flood
 from resp_wire import Error, Wire, pack
@@ -19,7 +20,6 @@ MIB = 1 << 20
 JOBS = 200
 EVERY_MS = 10
 WITHIN_MS = 10
-TRIES = 3  # what else the machine does makes jobs late, too
 
 
 def lateness_p99(server, flood=lambda: None):
@@ -43,12 +43,15 @@ def lateness_p99(server, flood=lambda: None):
 
 
 def assert_holds_up_nobody(server, flooded_p99):
-    """`flooded_p99()`: as lateness_p99, beside a flood."""
-    tries = []
-    while not tries or (len(tries) < TRIES and tries[-1][1] > tries[-1][0] + WITHIN_MS):
-        tries.append((lateness_p99(server), flooded_p99()))
-        print("p99 {:.1f} ms idle, {:.1f} ms flooded".format(*tries[-1]))
-    idle, flooded = tries[-1]
+    """`flooded_p99()`: as lateness_p99, beside a flood. What else the machine does makes jobs late and turns long, too: so a
+    bad try is repeated, and the last one counts. The turns of that one are judged at the end (turns.note)."""
+    tries, good = [], False
+    while not good and len(tries) < turns.TRIES:
+        before = turns.mark(server)
+        idle, flooded = lateness_p99(server), flooded_p99()
+        tries.append((idle, flooded))
+        print(f"p99 {idle:.1f} ms idle, {flooded:.1f} ms flooded")
+        good = flooded <= idle + WITHIN_MS and turns.read(server)["computed"] == before
     assert flooded <= idle + WITHIN_MS, tries
 
 

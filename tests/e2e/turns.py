@@ -31,32 +31,38 @@ def read(server):
     return found
 
 
+def mark(server):
+    """Long turns count from here. Returns how many there were before."""
+    server.long_turns_before = read(server)["computed"]
+    return server.long_turns_before
+
+
 def until_short(server, load):
     """Runs the load again if one of its turns was long. Only the last try counts."""
     tries = []
     while len(tries) < TRIES and (not tries or tries[-1] > 0):
-        server.long_turns_before = read(server)["computed"]
+        before = mark(server)
         load()
-        tries.append(read(server)["computed"] - server.long_turns_before)
+        tries.append(read(server)["computed"] - before)
     assert tries[-1] == 0, f"turns over 5 ms of CPU time, in each try: {tries}"
 
 
 def note(item, servers):
     """Adds a row for a test that is a load, and checks its longest turn."""
-    mark = item.get_closest_marker("turns")
+    load_mark = item.get_closest_marker("turns")
     running = [server for server in servers if server.process.poll() is None]
-    if mark is None or not running:
+    if load_mark is None or not running:
         return
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     shown = [f"{value} shards" if name == "shards" else name if value is True else value
              for name, value in parameters.items() if value is not False]
-    load = ", ".join([mark.args[0], *shown])
+    load = ", ".join([load_mark.args[0], *shown])
     for server in running:
         figures = read(server)
         item.config.stash.setdefault(ROWS, []).append((load, figures))
         long_turns = figures["computed"] - getattr(server, "long_turns_before", 0)
-        assert long_turns <= mark.kwargs.get("long_turns", 0), f"{long_turns} turns took over 5 ms of CPU time: {figures}"
-        assert figures["cpu"] <= mark.kwargs.get("cpu_max_s", CPU_MAX_S), f"a turn took {figures['cpu']} s of CPU time"
+        assert long_turns <= load_mark.kwargs.get("long_turns", 0), f"{long_turns} turns took over 5 ms of CPU time: {figures}"
+        assert figures["cpu"] <= load_mark.kwargs.get("cpu_max_s", CPU_MAX_S), f"a turn took {figures['cpu']} s of CPU time"
 
 
 def report(terminal):

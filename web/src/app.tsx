@@ -1,6 +1,6 @@
 // Which page is shown, and the keys that lead to them.
 import type {ComponentChildren} from "preact";
-import {useEffect, useRef, useState} from "preact/hooks";
+import {useEffect, useLayoutEffect, useRef, useState} from "preact/hooks";
 import {go, parseHash, type Route} from "./lib/route";
 import {visible} from "./lib/text";
 import {live} from "./live/live";
@@ -100,10 +100,12 @@ function Ready() {
   const [first = ""] = route.path;
   const place = route.path.join("/");
   const arrived = useRef(false);  // the first page leaves the focus where the browser put it
-  useEffect(() => {
+  // Before the page is painted: focus that moves later would take it from whoever presses `/` as soon as the page is seen.
+  useLayoutEffect(() => {
     document.title = place === "" ? "Tocsin" : `${visible(route.path.join(" / "))} – Tocsin`;
     window.scrollTo(0, 0);
-    if (arrived.current) document.querySelector<HTMLElement>("main h1")?.focus({preventScroll: true});
+    const searching = document.activeElement?.id === "search";
+    if (arrived.current && !searching) document.querySelector<HTMLElement>("main h1")?.focus({preventScroll: true});
     arrived.current = true;
   }, [place]);
   return (
