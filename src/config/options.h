@@ -20,7 +20,8 @@ using ConfigMember = std::variant<std::string Config::*, Address Config::*, Addr
                                   uint64_t Config::*, Millis Config::*, Durability Config::*, ClockKind Config::*,
                                   LogLevel Config::*, LogFormat Config::*, bool Config::*, StoreKind Config::*,
                                   RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*,
-                                  KafkaSecurity Config::*, KafkaMechanism Config::*, KafkaCompression Config::*>;
+                                  KafkaSecurity Config::*, KafkaMechanism Config::*, KafkaCompression Config::*,
+                                  DoorTls Config::*, TlsClientAuth Config::*>;
 
 /// What a std::string may hold.
 enum class TextKind : uint8_t {

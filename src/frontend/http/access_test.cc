@@ -34,7 +34,7 @@ class AccessTest : public testing::Test {
   }
 
   std::string Check(Access needed, const std::string& token, std::string_view topic = "t") const {
-    const auto grant = CheckAccess(tokens_.get(), needed, "Bearer " + token, topic);
+    const auto grant = CheckAccess(tokens_.get(), needed, {"Bearer " + token}, topic);
     if (grant) return "";
     EXPECT_EQ(grant.error().code, Code::kForbidden);
     EXPECT_THAT(grant.error().message, Not(HasSubstr(token.substr(0, 16))));
@@ -56,7 +56,7 @@ class AccessTest : public testing::Test {
 
 TEST_F(AccessTest, WithoutAuthenticationEverybodyMayDoEverything) {
   for (const Access needed : kAll) {
-    const auto grant = CheckAccess(nullptr, needed, "", "t");
+    const auto grant = CheckAccess(nullptr, needed, {}, "t");
     ASSERT_TRUE(grant);
     EXPECT_EQ(*grant, nullptr);
   }
@@ -67,7 +67,7 @@ TEST_F(AccessTest, WithoutAKnownTokenOnlyWhatIsOpen) {
   for (const std::string& header : {std::string(), std::string("Bearer"), std::string("Bearer "), unknown,
                                     "Basic " + admin_, admin_, "Bearer " + admin_ + "x", "Bearer " + admin_ + " "}) {
     for (const Access needed : kAll) {
-      const auto grant = CheckAccess(tokens_.get(), needed, header, "t");
+      const auto grant = CheckAccess(tokens_.get(), needed, {header}, "t");
       if (needed == Access::kOpen) {
         EXPECT_TRUE(grant);
         continue;
@@ -97,7 +97,7 @@ TEST_F(AccessTest, APrefixLeavesItsOwnTopicsAndNotTheNode) {
     EXPECT_EQ(Allowed(needed, narrow_, "shop.orders"), !of_node);
     EXPECT_EQ(Allowed(needed, narrow_, "bank.orders"), needed == Access::kOpen || needed == Access::kListTopics);
   }
-  EXPECT_EQ((*CheckAccess(tokens_.get(), Access::kListTopics, "bearer  " + narrow_, ""))->prefix, "shop.");
+  EXPECT_EQ((*CheckAccess(tokens_.get(), Access::kListTopics, {"bearer  " + narrow_}, ""))->prefix, "shop.");
 }
 
 TEST_F(AccessTest, ARefusalSaysWhatWouldBeNeeded) {
