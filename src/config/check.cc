@@ -74,7 +74,12 @@ Status CheckServerTls(const Config& config) {
   if (config.http_tls == DoorTls::kOff && config.resp_tls == DoorTls::kOff) {
     return Refuse("tls.certificate", "is set, but has no effect with http.tls = off and resp.tls = off");
   }
-  if (!config.tls_client_ca.empty()) return {};
+  if (!config.tls_client_ca.empty()) {
+    const bool pointless = config.tls_client_auth == TlsClientAuth::kOptional && config.auth_token_file.empty();
+    if (!pointless) return {};
+    return Refuse("tls.client_auth",
+                  "is optional, but auth.token_file is not set: clients without a certificate could do everything");
+  }
   return CheckUnused(config, {"tls.client_auth"}, "is set, but tls.client_ca is not: clients show no certificates");
 }
 
