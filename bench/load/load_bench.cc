@@ -57,12 +57,10 @@ T Number(std::string_view name, std::string_view text) {
 }
 
 void Set(Options& options, std::string_view name, std::string_view value) {
-  const std::pair<std::string_view, std::string Options::*> texts[] = {{"--driver", &Options::driver},
-                                                                       {"--workload", &Options::workload},
-                                                                       {"--address", &Options::address},
-                                                                       {"--mode", &Options::mode},
-                                                                       {"--ca", &Options::ca},
-                                                                       {"--folder", &Options::folder}};
+  const std::pair<std::string_view, std::string Options::*> texts[] = {
+      {"--driver", &Options::driver},   {"--workload", &Options::workload},
+      {"--address", &Options::address}, {"--mode", &Options::mode},
+      {"--ca", &Options::ca},           {"--folder", &Options::folder}};
   const std::pair<std::string_view, size_t Options::*> sizes[] = {
       {"--jobs", &Options::jobs},       {"--rate", &Options::rate},
       {"--payload", &Options::payload}, {"--pending", &Options::pending},

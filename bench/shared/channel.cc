@@ -44,7 +44,8 @@ void Channel::Shake(const Endpoint& endpoint, const std::string& ca) {
     if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
       Die("no TLS with {}:{}: {}", endpoint.host, endpoint.port, ERR_reason_error_string(ERR_peek_last_error()));
     }
-    pollfd polled{.fd = fd_, .events = static_cast<short>(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT), .revents = 0};
+    pollfd polled{
+        .fd = fd_, .events = static_cast<short>(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT), .revents = 0};
     poll(&polled, 1, -1);
   }
 }

@@ -223,11 +223,10 @@ std::string TokensText(const std::vector<TokenRecord>& records) {
   const bool plain = std::ranges::all_of(records, &std::string::empty, &TokenRecord::certificate);
   std::string text = fmt::format("{}\n{}\n", kComment, plain ? kFormat : kFormatWithCertificates);
   for (const TokenRecord& record : records) {
-    text += fmt::format("{}\t{}\t{}*\t{}\t{}\t{}\n", record.id, record.grant.scopes.Text(), record.grant.prefix,
-                        record.created,
-                        record.certificate.empty() ? DigestText(record.digest)
-                                                   : std::string(kCertificate) + record.certificate,
-                        record.grant.name);
+    text += fmt::format(
+        "{}\t{}\t{}*\t{}\t{}\t{}\n", record.id, record.grant.scopes.Text(), record.grant.prefix, record.created,
+        record.certificate.empty() ? DigestText(record.digest) : std::string(kCertificate) + record.certificate,
+        record.grant.name);
   }
   return text;
 }
@@ -270,13 +269,15 @@ Result<std::string> CreateToken(const std::string& path, const Grant& grant, Tim
 Result<std::string> CreateCertificate(const std::string& path, const Grant& grant, const std::string& subject,
                                       Time now) {
   TOCSIN_TRY(CheckSubject(subject));
-  TOCSIN_ASSIGN(const std::string made, Add(path, grant, now, [&](const auto& records, TokenRecord& record, const auto&) -> Status {
-    if (std::ranges::find(records, subject, &TokenRecord::certificate) != records.end()) {
-      return FailField(Code::kConflict, "certificate", "{} has the certificate {} already", path, subject);
-    }
-    record.certificate = subject;
-    return {};
-  }));
+  TOCSIN_ASSIGN(const std::string made,
+                Add(path, grant, now, [&](const auto& records, TokenRecord& record, const auto&) -> Status {
+                  if (std::ranges::find(records, subject, &TokenRecord::certificate) != records.end()) {
+                    return FailField(Code::kConflict, "certificate", "{} has the certificate {} already", path,
+                                     subject);
+                  }
+                  record.certificate = subject;
+                  return {};
+                }));
   return std::string(SplitToken(made)->id);
 }
 

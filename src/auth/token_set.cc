@@ -30,9 +30,10 @@ const Grant* TokenSet::FindCertificate(std::string_view subject) const {
 }
 
 std::string UnknownCertificate(std::string_view subject) {
-  return fmt::format("the server has no line for the certificate {} (tocsin token create --certificate makes one), and "
-                     "the call has no access token",
-                     Shown(subject));
+  return fmt::format(
+      "the server has no line for the certificate {} (tocsin token create --certificate makes one), and "
+      "the call has no access token",
+      Shown(subject));
 }
 
 Result<std::shared_ptr<const TokenSet>> TokenWatch::Poll() {

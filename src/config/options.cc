@@ -125,18 +125,22 @@ constexpr std::array kOptions{
     Switch(kAuth, "auth.allow_unauthenticated", &Config::auth_allow_unauthenticated,
            "Lets other machines reach http.listen and resp.listen without auth.token_file: whoever reaches them may do "
            "everything. Only if something else, such as a firewall, protects them."),
-    Plain(kTls, "tls.certificate", &Config::tls_certificate, "",
-          "The certificate of the server for http.listen and resp.listen, in PEM, with those that lead to its authority "
-          "behind it. Both then speak TLS 1.2 and 1.3. Read again when it or tls.key changes, and on SIGHUP. Empty: no "
-          "TLS."),
-    Plain(kTls, "tls.key", &Config::tls_key, "", "The key of tls.certificate, in PEM, without a passphrase; mode 0600."),
-    Plain(kTls, "tls.client_ca", &Config::tls_client_ca, "",
-          "The authorities of clients, in PEM: clients are asked for a certificate of one of them. With auth.token_file "
-          "its subject may take the place of an access token (`tocsin token create --certificate`). Empty: clients are "
-          "not asked."),
-    Choice(kTls, "tls.client_auth", &Config::tls_client_auth, "required", kTlsClientAuths,
-           "With tls.client_ca. required: a client without a certificate cannot connect. optional: it can, and needs an "
-           "access token."),
+    Plain(
+        kTls, "tls.certificate", &Config::tls_certificate, "",
+        "The certificate of the server for http.listen and resp.listen, in PEM, with those that lead to its authority "
+        "behind it. Both then speak TLS 1.2 and 1.3. Read again when it or tls.key changes, and on SIGHUP. Empty: no "
+        "TLS."),
+    Plain(kTls, "tls.key", &Config::tls_key, "",
+          "The key of tls.certificate, in PEM, without a passphrase; mode 0600."),
+    Plain(
+        kTls, "tls.client_ca", &Config::tls_client_ca, "",
+        "The authorities of clients, in PEM: clients are asked for a certificate of one of them. With auth.token_file "
+        "its subject may take the place of an access token (`tocsin token create --certificate`). Empty: clients are "
+        "not asked."),
+    Choice(
+        kTls, "tls.client_auth", &Config::tls_client_auth, "required", kTlsClientAuths,
+        "With tls.client_ca. required: a client without a certificate cannot connect. optional: it can, and needs an "
+        "access token."),
     Choice(kTls, "http.tls", &Config::http_tls, "auto", kDoorTls,
            "auto: http.listen speaks TLS if tls.certificate is set. off: it never does, for example behind a proxy."),
     Choice(kTls, "resp.tls", &Config::resp_tls, "auto", kDoorTls, "The same for resp.listen."),

@@ -6,8 +6,8 @@
 // Ownership: the Door owns a connection until it is closed; after that, what is still under way for it (a read, a
 // write, an answer).
 //
-// TLS: if its Door speaks it, a connection is started after the handshake, which connection_tls.cc does. Sessions read and
-// write through the functions below; on a connection without TLS these are the socket's own.
+// TLS: if its Door speaks it, a connection is started after the handshake, which connection_tls.cc does. Sessions read
+// and write through the functions below; on a connection without TLS these are the socket's own.
 //
 // Invariant: no exception leaves a connection. Whatever enters one (Asio, a posted task, its Door, an answer to one of
 // its calls) does so through Guard or Handler. An exception ends that connection alone, also one of OnClose.
@@ -162,9 +162,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   template <class F>
   void AwaitReadable(F work) {
     if (tls_ && tls_->HasUnread()) {
-      return boost::asio::post(socket_.get_executor(), Handler([work = std::move(work)]() mutable {
-                                 work(boost::system::error_code());
-                               }));
+      return boost::asio::post(socket_.get_executor(),
+                               Handler([work = std::move(work)]() mutable { work(boost::system::error_code()); }));
     }
     if (tls_) HoldTls();
     socket_.async_wait(Socket::wait_read, Handler(std::move(work)));
@@ -296,8 +295,8 @@ class Door {
   bool draining_ = false;
   Task drained_;
 
-  std::shared_ptr<const ServerTls> tls_;                // null: clear text
-  std::deque<std::weak_ptr<Connection>> handshakes_;    // that wait for room
+  std::shared_ptr<const ServerTls> tls_;              // null: clear text
+  std::deque<std::weak_ptr<Connection>> handshakes_;  // that wait for room
   // Signing takes up to some milliseconds, and due jobs wait for the loop's thread.
   Worker helper_{"tocsin-tls"};
 };

@@ -57,8 +57,8 @@ void Connection::OnHello(const error_code& error) {
   const size_t size = static_cast<size_t>(head[3]) << 8 | head[4];
   if (head[1] != 3 || size > kHelloMax) return FailHandshake("failed", "this is no TLS handshake");
   int here = 0;
-  const bool whole = ::ioctl(socket_.native_handle(), FIONREAD, &here) == 0 &&
-                     static_cast<size_t>(here) >= kRecordHead + size;
+  const bool whole =
+      ::ioctl(socket_.native_handle(), FIONREAD, &here) == 0 && static_cast<size_t>(here) >= kRecordHead + size;
   whole ? BeginHandshake() : AwaitBytes(kRecordHead + size);
 }
 
@@ -91,8 +91,9 @@ void Connection::BeginHandshake() {
 void Connection::StepHandshake() {
   helped_ = true;
   const auto step = std::make_shared<TlsTransport::Step>(TlsTransport::Step::kFailed);
-  door_.helper_.Run(door_.loop(), [tls = tls_.get(), step] { *step = tls->Handshake(); },
-                    Handler([this, step](const Status&) { OnHandshake(*step); }));
+  door_.helper_.Run(
+      door_.loop(), [tls = tls_.get(), step] { *step = tls->Handshake(); },
+      Handler([this, step](const Status&) { OnHandshake(*step); }));
 }
 
 void Connection::OnHandshake(TlsTransport::Step step) {

@@ -38,9 +38,7 @@ int NoPassphrase(char*, int, int, void* asked) {
 }
 
 /// Null at the end of the file, and if what follows is no certificate: then the error stays in the queue.
-Owned<X509> ReadCertificate(BIO* bytes) {
-  return Owned<X509>(PEM_read_bio_X509(bytes, nullptr, nullptr, nullptr));
-}
+Owned<X509> ReadCertificate(BIO* bytes) { return Owned<X509>(PEM_read_bio_X509(bytes, nullptr, nullptr, nullptr)); }
 
 /// Whether the last read failed only because no more PEM follows; empties the queue.
 bool IsEnd() {
@@ -96,8 +94,8 @@ Status ServerTls::Load(const Options& options, Time now) {
   SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
   // Requests and replies have lengths, so an end without close_notify cannot cut one short unnoticed.
   SSL_CTX_set_options(context_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_mode(context_, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_mode(context_,
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(context_, 1);  // a record's header and body in one read
   SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
   if (SSL_CTX_set_cipher_list(context_, kSuitesOfTls12) != 1) {
@@ -143,8 +141,8 @@ Status ServerTls::LoadKey(const PemFile& file, const PemFile& certificate) {
   if (!key) return Bad(file, fmt::format("has no private key in PEM: {}", TakeTlsError()));
   if (X509_check_private_key(SSL_CTX_get0_certificate(context_), key.get()) != 1) {
     ERR_clear_error();
-    return Bad(file, fmt::format("is not the key of the first certificate in {} ({})", certificate.path,
-                                 certificate.option));
+    return Bad(file,
+               fmt::format("is not the key of the first certificate in {} ({})", certificate.path, certificate.option));
   }
   if (SSL_CTX_use_PrivateKey(context_, key.get()) != 1) {
     return Bad(file, fmt::format("cannot be used: {}", TakeTlsError()));

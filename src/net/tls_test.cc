@@ -435,9 +435,9 @@ TEST(ServerTls, RefusesWhatCannotBeUsedAndNamesTheFile) {
             "tls.key: tls.key: k.pem is not the key of the first certificate in c.pem (tls.certificate)");
   EXPECT_THAT(error_of(OptionsOf({"hello", good.key})), HasSubstr("c.pem has no certificate in PEM"));
   EXPECT_THAT(error_of(OptionsOf({good.certificate, "hello"})), HasSubstr("k.pem has no private key in PEM"));
-  EXPECT_THAT(error_of(OptionsOf({good.certificate + "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n",
-                                  good.key})),
-              HasSubstr("c.pem has something that is no certificate"));
+  EXPECT_THAT(
+      error_of(OptionsOf({good.certificate + "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", good.key})),
+      HasSubstr("c.pem has something that is no certificate"));
   ServerTls::Options options = OptionsOf(good);
   options.client_ca = {"tls.client_ca", "ca.pem", "hello"};
   EXPECT_EQ(error_of(options), "tls.client_ca: tls.client_ca: ca.pem has no certificate in PEM");

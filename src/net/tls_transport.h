@@ -1,7 +1,7 @@
 // TlsTransport: the TLS of one connection: bytes to and from its socket, which it does not own.
 //
-// It belongs to its connection, on whose loop everything runs, except for Handshake: a helper's thread may run that, and
-// meanwhile nobody else touches the transport or closes the socket. The socket does not block.
+// It belongs to its connection, on whose loop everything runs, except for Handshake: a helper's thread may run that,
+// and meanwhile nobody else touches the transport or closes the socket. The socket does not block.
 //
 // Memory: between two records OpenSSL keeps no buffer (SSL_MODE_RELEASE_BUFFERS). What a handshake takes, and the
 // buffer of a record that waits for its client, is charged (Hold).
@@ -73,7 +73,7 @@ class TlsTransport {
   unsigned long problem_ = 0;  // OpenSSL's number; 0: the client has gone
   std::string subject_;
   std::atomic<bool> abandoned_ = false;
-  bool waits_ = true;    // the last read found nothing
+  bool waits_ = false;   // the last read found nothing
   bool unsent_ = false;  // a record waits for the socket
   bool broken_ = false;  // nothing more can be sent
   bool done_ = false;    // the handshake

@@ -17,7 +17,7 @@ void LogStart(const Config& config);
 struct ReadyFacts {
   std::string http;  // host:port
   std::string resp;
-  std::string_view tls;  // the doors that speak it; empty: none
+  std::string_view tls;                    // the doors that speak it; empty: none
   std::optional<uint64_t> jobs_recovered;  // nothing: the store outlives the server
   Millis took{0};                          // since the start
 };

@@ -147,9 +147,10 @@ void TlsGuard::Reload() {
 void WarnOfClearText(const Config& config, bool http_loopback, bool resp_loopback) {
   const auto warn = [&](std::string_view door, const std::string& host, bool loopback, DoorTls tls) {
     if (loopback || !config.tls_certificate.empty() || tls == DoorTls::kOff) return;
-    LogWarn("{0}.listen is on {1}, which other machines can reach, without TLS: access tokens and jobs travel in clear "
-            "text. Set tls.certificate and tls.key, or {0}.tls = off if something else protects them",
-            door, host);
+    LogWarn(
+        "{0}.listen is on {1}, which other machines can reach, without TLS: access tokens and jobs travel in clear "
+        "text. Set tls.certificate and tls.key, or {0}.tls = off if something else protects them",
+        door, host);
   };
   warn("http", config.http_listen.host, http_loopback, config.http_tls);
   warn("resp", config.resp_listen.host, resp_loopback, config.resp_tls);

@@ -114,11 +114,8 @@ Result<std::shared_ptr<asio::ssl::context>> LoadTls(const TlsFlags& flags, bool 
     return Fail(Code::kInvalidArgument, "{} is missing: a certificate and its key are given together",
                 flags.cert.empty() ? "--cert" : "--cert-key");
   }
-  auto context = net::MakeTlsContext({.on = true,
-                                      .ca_file = flags.ca,
-                                      .cert_file = flags.cert,
-                                      .key_file = flags.key,
-                                      .verify = !flags.insecure});
+  auto context = net::MakeTlsContext(
+      {.on = true, .ca_file = flags.ca, .cert_file = flags.cert, .key_file = flags.key, .verify = !flags.insecure});
   if (context) return std::shared_ptr(*std::move(context));
   const std::string& field = context.error().field;
   const std::string_view flag = field == "tls.ca_file" ? "--ca" : field == "tls.cert_file" ? "--cert" : "--cert-key";
@@ -258,7 +255,7 @@ class HttpClient::Connection {
   }
 
   asio::io_context io_{1};
-  std::optional<beast::tcp_stream> stream_;                       // while connected
+  std::optional<beast::tcp_stream> stream_;                   // while connected
   std::optional<asio::ssl::stream<beast::tcp_stream&>> tls_;  // the same, with TLS
   beast::flat_buffer buffer_;
   std::atomic<bool> aborted_ = false;

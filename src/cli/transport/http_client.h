@@ -31,7 +31,7 @@ struct TlsFlags {
 struct Endpoint {
   std::string host;  // without the brackets of IPv6
   uint16_t port = 80;
-  std::string url;  // as it was written, without a slash at its end
+  std::string url;                                      // as it was written, without a slash at its end
   std::shared_ptr<boost::asio::ssl::context> tls = {};  // null: clear text. Threads may share it
 };
 /// Loads the files of `flags`. An error names the flag.

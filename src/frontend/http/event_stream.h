@@ -20,7 +20,10 @@ class EventStream final : public Stream, public std::enable_shared_from_this<Eve
 
   /// `caller`: whose stream it is.
   EventStream(net::AsioLoop& loop, Credentials caller, bool whole_urls)
-      : loop_(loop), bearer_(std::move(caller.authorization)), certificate_(caller.certificate), whole_urls_(whole_urls) {}
+      : loop_(loop),
+        bearer_(std::move(caller.authorization)),
+        certificate_(caller.certificate),
+        whole_urls_(whole_urls) {}
 
   /// Once, before anything else.
   Status Open(EventHub& hub, EventInterest interest, std::string_view last_id);

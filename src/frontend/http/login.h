@@ -18,8 +18,8 @@ struct Call;
 std::string CookieName(std::string_view host);
 /// "Bearer TOKEN", as in Authorization, if the header Cookie has the cookie of this host; otherwise empty.
 std::string BearerInCookie(std::string_view cookies, std::string_view host);
-/// The header line that sets the cookie, or removes it if `token` is empty. `secure`: the browser is to send it over TLS
-/// alone.
+/// The header line that sets the cookie, or removes it if `token` is empty. `secure`: the browser is to send it over
+/// TLS alone.
 std::string SetCookieLine(std::string_view token, std::string_view host, bool secure);
 
 Status BeginSession(Call& call);

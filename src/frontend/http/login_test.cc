@@ -25,8 +25,7 @@ TEST(Login, FindsItsCookieAmongOthers) {
 TEST(Login, TheCookieIsForScriptsAndOtherSitesOutOfReach) {
   EXPECT_EQ(SetCookieLine("abc", "a:7420", false),
             "Set-Cookie: tocsin_7420=abc; Path=/; HttpOnly; SameSite=Strict\r\n");
-  EXPECT_EQ(SetCookieLine("abc", "a", true),
-            "Set-Cookie: tocsin=abc; Path=/; HttpOnly; SameSite=Strict; Secure\r\n");
+  EXPECT_EQ(SetCookieLine("abc", "a", true), "Set-Cookie: tocsin=abc; Path=/; HttpOnly; SameSite=Strict; Secure\r\n");
   EXPECT_EQ(SetCookieLine("", "a", false), "Set-Cookie: tocsin=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n");
 }
 

@@ -406,7 +406,8 @@ Status Session::CheckCaller() {
     if (grant.error().code == Code::kForbidden) {
       shared::AuditRefusal(match_.route->verb, topic, shared::CallerOf(GrantOf(*tokens_, shown), *this, "http"),
                            grant.error(), now);
-    } else if (!shown.authorization.empty() || match_.route->access != Access::kKnown) {  // a browser only asks who it is
+    } else if (!shown.authorization.empty() || match_.route->access != Access::kKnown) {
+      // Not for a browser that only asks who it is.
       shared::LogRefusedLogin(*this, "http", grant.error(), now);
     }
     return std::unexpected(grant.error());

@@ -230,8 +230,7 @@ void Session::Receive() {
     return Refuse(server_.NoRoom());
   }
   error_code error;
-  const size_t bytes =
-      ReadSome(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, ReadMax())), error);
+  const size_t bytes = ReadSome(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, ReadMax())), error);
   if (error == boost::asio::error::would_block) {
     KeepRest();
     return WaitToRead();
