@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 namespace tocsin::net {
 
@@ -60,6 +61,11 @@ class TestCertificates {
     X509_set_subject_name(made.get(), NameOf(name).get());
     X509_set_issuer_name(made.get(), name_.get());
     X509_set_pubkey(made.get(), key);
+    const bool authority = key == key_.get();
+    X509_EXTENSION* const constraints =
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, authority ? "critical,CA:TRUE" : "CA:FALSE");
+    X509_add_ext(made.get(), constraints, -1);
+    X509_EXTENSION_free(constraints);
     X509_sign(made.get(), key_.get(), EVP_sha256());
     return made;
   }

@@ -79,6 +79,24 @@ TEST_F(AccessTest, WithoutAKnownTokenOnlyWhatIsOpen) {
   }
 }
 
+TEST_F(AccessTest, ACertificateIsACallerUnlessTheCallHasAToken) {
+  auth::TokenRecord record{.id = "abcdefgh", .certificate = "CN=worker"};
+  record.grant.scopes.Add(Scope::kConsume);
+  auto records = tokens_->records();
+  records.push_back(std::move(record));
+  const auth::TokenSet tokens(std::move(records));
+  const auto check = [&](const std::string& authorization, std::string_view certificate, Access needed) {
+    const auto grant = CheckAccess(&tokens, needed, {authorization, certificate}, "t");
+    return grant ? "" : std::string(RowOf(grant.error().code).name);
+  };
+  EXPECT_EQ(check("", "CN=worker", Access::kConsume), "");
+  EXPECT_EQ(check("", "CN=worker", Access::kSubmit), "forbidden");
+  EXPECT_EQ(check("", "CN=other", Access::kConsume), "unauthenticated");
+  EXPECT_EQ(check("Bearer " + submit_, "CN=worker", Access::kSubmit), "");
+  EXPECT_EQ(check("Bearer " + submit_, "CN=worker", Access::kConsume), "forbidden");
+  EXPECT_EQ(check("Bearer " + submit_ + "x", "CN=worker", Access::kConsume), "unauthenticated");
+}
+
 TEST_F(AccessTest, EachScopeReachesItsOwnCalls) {
   for (const Access needed : kAll) {
     EXPECT_TRUE(Allowed(needed, admin_));
