@@ -71,6 +71,12 @@ std::optional<std::string> ExplainTls(const Problem& problem) {
     return fmt::format("its certificate is refused: {}{}", X509_verify_cert_error_string(problem.check),
                        HelpFor(problem.check));
   }
+  const bool closed = problem.code == asio::error::eof || problem.code == asio::error::connection_reset ||
+                      problem.code == asio::ssl::error::stream_truncated;
+  if (closed && !problem.sent) {
+    return "it closed the connection during the TLS handshake: does that port speak TLS? If not, begin --server with "
+           "http://";
+  }
   const std::string message = problem.code.message();
   if (message.contains("wrong version number")) return "it does not speak TLS there: begin --server with http://";
   if (message.contains("certificate required") || message.contains("handshake failure")) {
@@ -294,7 +300,7 @@ Result<HttpAnswer> HttpClient::Call(std::string_view method, std::string_view ta
   if (answer) return *std::move(answer);
   if (connection_->aborted()) return Fail(Code::kShuttingDown, "interrupted");
   auto error = Explain(endpoint_, answer.error(), limit);
-  if (!kept && IsDrop(answer.error().code))
+  if (!kept && !endpoint_.tls && IsDrop(answer.error().code))
     error.error().message += "; is this the RESP port? --server takes the HTTP one";
   return error;
 }
