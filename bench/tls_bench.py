@@ -8,6 +8,7 @@ connection takes of the server's memory, with TLS and without.
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import socket
@@ -33,7 +34,8 @@ class Server:
         flags = ["--tls-certificate", tls[0], "--tls-key", tls[1]] if tls else []
         self.process = subprocess.Popen(
             [binaries / "tocsind", "--data-dir", folder, "--shards", "1", "--http-listen", "127.0.0.1:0", "--resp-listen",
-             "127.0.0.1:0", *flags], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+             "127.0.0.1:0", *flags], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+            env={name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")})
         for line in self.process.stderr:
             if ready := re.search(r" ready http=(\S+) resp=(\S+)", line):
                 self.http, self.resp = ready.groups()

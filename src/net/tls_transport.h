@@ -23,7 +23,7 @@ namespace tocsin::net {
 
 class TlsTransport {
  public:
-  static constexpr size_t kHandshakeBytes = 64 << 10;
+  static constexpr size_t kHandshakeBytes = 48 << 10;
   static constexpr size_t kRecordBytes = 18 << 10;  // the buffer of a record that is not complete, or not sent
   static constexpr size_t kReadMax = 64 << 10;      // in one call: decrypting takes time
   static constexpr size_t kWriteMax = 256 << 10;
