@@ -100,7 +100,7 @@ void Connection::OnHandshake(TlsTransport::Step step) {
   helped_ = false;
   if (!open()) return CloseSocket();
   const auto go_on = [this](const error_code& error) {
-    if (!open()) return;
+    if (!open() || lingering()) return;
     error ? Close() : StepHandshake();
   };
   switch (step) {

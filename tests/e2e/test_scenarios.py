@@ -8,7 +8,7 @@ from doors import DOORS, Refused
 from resp_doors import RESP_DOORS
 
 PLAIN_DOORS = DOORS | RESP_DOORS
-ALL_DOORS = [*PLAIN_DOORS, "httpx tls", "redis-py tls"]
+ALL_DOORS = [*PLAIN_DOORS, "httpx-tls", "redis-py-tls"]
 MINUTE = 60_000
 DAY = 86_400_000
 
@@ -34,7 +34,7 @@ def clocked_tls(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=ALL_DOORS)
 def door(request):
-    name = request.param.removesuffix(" tls")
+    name = request.param.removesuffix("-tls")
     one = PLAIN_DOORS[name](request.getfixturevalue("clocked" if name == request.param else "clocked_tls"))
     yield one
     one.close()
