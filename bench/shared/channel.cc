@@ -75,6 +75,7 @@ ssize_t Channel::Receive(char* into, size_t size) {
     if (result != 1 && got == 0) return ErrorOf(result);
     if (result != 1) break;
     got += bytes;
+    if (SSL_has_pending(ssl_) == 0) break;
   }
   return static_cast<ssize_t>(got);
 }

@@ -94,6 +94,8 @@ size_t TlsTransport::Read(asio::mutable_buffer into, error_code& error) {
     const int result = SSL_read_ex(ssl_, static_cast<char*>(into.data()) + count, most - count, &bytes);
     if (result == 1) {
       count += bytes;
+      // A short record is most often the last: save the read that would find nothing.
+      if (bytes < kRecordMax / 2 && SSL_has_pending(ssl_) == 0) break;
       continue;
     }
     error = ErrorOf(result);
