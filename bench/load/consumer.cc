@@ -9,10 +9,11 @@ constexpr size_t kSettlesUnderWay = 4;
 
 }  // namespace
 
-Consumer::Consumer(Poller& poller, const Endpoint& endpoint, Protocol& protocol, Ledger& ledger,
+Consumer::Consumer(Poller& poller, const Endpoint& endpoint, const std::string& ca, Protocol& protocol, Ledger& ledger,
                    const Settings& settings)
-    : ledger_(ledger), settings_(settings), lane_(poller, endpoint, protocol, *this) {
-  if (!settings_.single && !protocol.tuning().settles_in_place) settling_.emplace(poller, endpoint, protocol, *this);
+    : ledger_(ledger), settings_(settings), lane_(poller, endpoint, ca, protocol, *this) {
+  if (!settings_.single && !protocol.tuning().settles_in_place)
+    settling_.emplace(poller, endpoint, ca, protocol, *this);
 }
 
 void Consumer::Delivered(std::string_view token, std::string_view payload) {

@@ -18,7 +18,8 @@ class Consumer final : public Lane::Owner {
     Nanos poll{};  // 0: reserves wait
   };
 
-  Consumer(Poller& poller, const Endpoint& endpoint, Protocol& protocol, Ledger& ledger, const Settings& settings);
+  Consumer(Poller& poller, const Endpoint& endpoint, const std::string& ca, Protocol& protocol, Ledger& ledger,
+           const Settings& settings);
 
   void Start() { Reserve(); }
   /// When it wants to ask again; Instant::max() if it waits for the server.

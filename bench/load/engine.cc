@@ -41,14 +41,14 @@ Engine::Engine(const Options& options, Protocol& protocol, const std::vector<End
   const Tuning& tuning = protocol.tuning();
   for (const Endpoint& endpoint : endpoints) protocol.Prepare(endpoint);
   for (size_t i = 0; i < ConnectionsOf(options, tuning); ++i) {
-    producers_.push_back(std::make_unique<Lane>(poller_, endpoints[i % endpoints.size()], protocol, *this));
+    producers_.push_back(std::make_unique<Lane>(poller_, endpoints[i % endpoints.size()], options.ca, protocol, *this));
   }
   if (tuning.pushes) return;
   const size_t consumers = Or(options.consumers, options.single() ? kSingleConnections : tuning.consumers);
   const Consumer::Settings settings = SettingsOf(options, tuning, consumers);
   for (size_t i = 0; i < consumers; ++i) {
     const Endpoint& endpoint = endpoints[i % endpoints.size()];
-    consumers_.push_back(std::make_unique<Consumer>(poller_, endpoint, protocol, ledger, settings));
+    consumers_.push_back(std::make_unique<Consumer>(poller_, endpoint, options.ca, protocol, ledger, settings));
   }
 }
 

@@ -2,9 +2,6 @@
 
 #include <cstring>
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "shared/times.h"
 
 namespace tocsin::bench {
@@ -14,12 +11,10 @@ constexpr size_t kReadBytes = 256 << 10;
 
 }  // namespace
 
-Lane::Lane(Poller& poller, const Endpoint& endpoint, Protocol& protocol, Owner& owner)
-    : poller_(poller), protocol_(protocol), owner_(owner), fd_(Connect(endpoint)), in_(2 * kReadBytes) {
-  poller_.Add(fd_, *this);
+Lane::Lane(Poller& poller, const Endpoint& endpoint, const std::string& ca, Protocol& protocol, Owner& owner)
+    : poller_(poller), protocol_(protocol), owner_(owner), channel_(endpoint, ca), in_(2 * kReadBytes) {
+  poller_.Add(channel_.fd(), *this);
 }
-
-Lane::~Lane() { close(fd_); }
 
 void Lane::Submit(const Jobs& jobs, Instant since) {
   Request request = protocol_.Submit(out_, jobs);
@@ -48,17 +43,17 @@ void Lane::Push(Request request, Instant since) {
 
 void Lane::Flush() {
   while (sent_ < out_.size()) {
-    const ssize_t sent = send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    const ssize_t sent = channel_.Send(out_.data() + sent_, out_.size() - sent_);
     if (sent < 0 && errno != EAGAIN) Die("the server closed a connection: {}", std::strerror(errno));
     if (sent < 0) {
-      if (!std::exchange(blocked_, true)) poller_.WantWrite(fd_, *this, true);
+      if (!std::exchange(blocked_, true)) poller_.WantWrite(channel_.fd(), *this, true);
       return;
     }
     sent_ += static_cast<size_t>(sent);
   }
   out_.clear();
   sent_ = 0;
-  if (std::exchange(blocked_, false)) poller_.WantWrite(fd_, *this, false);
+  if (std::exchange(blocked_, false)) poller_.WantWrite(channel_.fd(), *this, false);
 }
 
 bool Lane::Read() {
@@ -67,7 +62,7 @@ bool Lane::Read() {
     end_ -= std::exchange(begin_, 0);
     if (in_.size() - end_ < kReadBytes) in_.resize(2 * in_.size());
   }
-  const ssize_t got = recv(fd_, in_.data() + end_, in_.size() - end_, 0);
+  const ssize_t got = channel_.Receive(in_.data() + end_, in_.size() - end_);
   if (got < 0 && errno == EAGAIN) return false;
   if (got <= 0) Die("the server closed a connection with {} requests under way", requests_.size());
   received_ns_ = WallNanos();
@@ -77,7 +72,13 @@ bool Lane::Read() {
 
 void Lane::OnReady() {
   if (blocked_) Flush();
-  if (!Read()) return;
+  do {
+    if (!Read()) return;
+    TakeAnswers();
+  } while (channel_.HasUnread());
+}
+
+void Lane::TakeAnswers() {
   std::string_view rest(in_.data() + begin_, end_ - begin_);
   while (!rest.empty()) {
     if (requests_.empty()) Die("an answer without a request: {}", rest.substr(0, 200));

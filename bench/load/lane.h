@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "load/protocol.h"
+#include "shared/channel.h"
 
 namespace tocsin::bench {
 
@@ -18,8 +19,9 @@ class Lane final : public Poller::Client {
     virtual void Answered(Lane& lane, const Request& request) = 0;
   };
 
-  Lane(Poller& poller, const Endpoint& endpoint, Protocol& protocol, Owner& owner);
-  ~Lane() override;
+  /// `ca`: as of a Channel.
+  Lane(Poller& poller, const Endpoint& endpoint, const std::string& ca, Protocol& protocol, Owner& owner);
+  ~Lane() override = default;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
@@ -36,11 +38,12 @@ class Lane final : public Poller::Client {
  private:
   void Push(Request request, Instant since);
   bool Read();
+  void TakeAnswers();
 
   Poller& poller_;
   Protocol& protocol_;
   Owner& owner_;
-  const int fd_;
+  Channel channel_;
   bool blocked_ = false;
   std::string out_;
   size_t sent_ = 0;

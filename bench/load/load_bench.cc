@@ -26,6 +26,7 @@ std::string Usage() {
   --workload W        {}
   --address HOST:PORT of the server; the driver's usual one unless named. Several, with commas, share the
                       connections and the consumers in turn
+  --ca FILE           speak TLS to the server, whose certificate is of this authority
   --mode M            batched, or single: one job in a request, one request on each of 50 connections
   --jobs N            100,000; lives of the probe in limits, 4,000,000
   --payload N         bytes, 128
@@ -56,11 +57,10 @@ T Number(std::string_view name, std::string_view text) {
 }
 
 void Set(Options& options, std::string_view name, std::string_view value) {
-  const std::pair<std::string_view, std::string Options::*> texts[] = {{"--driver", &Options::driver},
-                                                                       {"--workload", &Options::workload},
-                                                                       {"--address", &Options::address},
-                                                                       {"--mode", &Options::mode},
-                                                                       {"--folder", &Options::folder}};
+  const std::pair<std::string_view, std::string Options::*> texts[] = {
+      {"--driver", &Options::driver},   {"--workload", &Options::workload},
+      {"--address", &Options::address}, {"--mode", &Options::mode},
+      {"--ca", &Options::ca},           {"--folder", &Options::folder}};
   const std::pair<std::string_view, size_t Options::*> sizes[] = {
       {"--jobs", &Options::jobs},       {"--rate", &Options::rate},
       {"--payload", &Options::payload}, {"--pending", &Options::pending},

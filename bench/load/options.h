@@ -11,6 +11,7 @@ struct Options {
   std::string workload;
   std::string address;  // one or more with commas; empty: the driver's usual one
   std::string mode = "batched";
+  std::string ca;            // the authority of a server that speaks TLS; empty: clear text
   std::string folder = ".";  // of limits
   size_t jobs = 100'000;
   size_t rate = 20'000;  // jobs a second of steady

@@ -48,7 +48,7 @@ _tocsin_flags() {
     'clock advance') echo '--by --to' ;;
     'export') echo '--all --state --output --resume' ;;
     'import') echo '--topic --as-new --batch' ;;
-    'token create') echo '--file --name --scope --topic-prefix' ;;
+    'token create') echo '--file --name --scope --certificate --topic-prefix' ;;
     'token list') echo '--file' ;;
     'token revoke') echo '--file' ;;
     'journal repair') echo '--output' ;;
@@ -87,6 +87,9 @@ _tocsin_values() {
   esac
   case $2 in
     '--token-file') echo "-f" ;;
+    '--ca') echo "-f" ;;
+    '--cert') echo "-f" ;;
+    '--cert-key') echo "-f" ;;
   esac
 }
 
@@ -104,7 +107,7 @@ _tocsin() {
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
-      --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--capacity-bytes|--capacity-jobs|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+      --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--ca|--capacity-bytes|--capacity-jobs|--cert|--cert-key|--certificate|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
         [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
         ((i++))
         ;;
@@ -119,14 +122,14 @@ _tocsin() {
   done
   COMPREPLY=()
   case $previous in
-    --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--capacity-bytes|--capacity-jobs|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+    --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--ca|--capacity-bytes|--capacity-jobs|--cert|--cert-key|--certificate|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return
       ;;
   esac
   if [[ $current == -* ]]; then
-    COMPREPLY=($(compgen -W "$(_tocsin_flags "$command") --server --token-file --timeout --json --help" -- "$current"))
+    COMPREPLY=($(compgen -W "$(_tocsin_flags "$command") --server --token-file --ca --cert --cert-key --insecure --timeout --json --help" -- "$current"))
   elif offer=$(_tocsin_words "$command") && [ -n "$offer" ]; then
     COMPREPLY=($(compgen -W "$offer" -- "$current"))
   else

@@ -11,7 +11,7 @@ function __tocsin_command
       continue
     end
     switch $word
-      case --alert-attempts --alert-dead-jobs --alert-due-jobs --alert-future-jobs --alert-late --alert-push-failures --alert-stalled --alerts-off --at --attempt --attempts --attempts-max --attempts-min --backoff --backoff-max --batch --by --by-header --capacity-bytes --capacity-jobs --concurrency --consumer --count --created-from --created-to --died-from --died-to --due-from --due-to --event --exchange --file --filter --final-statuses --from --header --holder --id --id-prefix --ids --in --in-flight --interval --kafka-key --kafka-topic --key --lease --limit --matched-max --max --max-jobs --name --next --offset --on-conflict --order --outage --output --over --past --paused --payload --rate --reason --reason-is --retention --retry-4xx --retry-in --routing-key --scope --secret --server --shift --sink --sink-timeout --slots --sort --state --step --timeout --to --token-file --topic --topic-prefix --trigger --url --wait
+      case --alert-attempts --alert-dead-jobs --alert-due-jobs --alert-future-jobs --alert-late --alert-push-failures --alert-stalled --alerts-off --at --attempt --attempts --attempts-max --attempts-min --backoff --backoff-max --batch --by --by-header --ca --capacity-bytes --capacity-jobs --cert --cert-key --certificate --concurrency --consumer --count --created-from --created-to --died-from --died-to --due-from --due-to --event --exchange --file --filter --final-statuses --from --header --holder --id --id-prefix --ids --in --in-flight --interval --kafka-key --kafka-topic --key --lease --limit --matched-max --max --max-jobs --name --next --offset --on-conflict --order --outage --output --over --past --paused --payload --rate --reason --reason-is --retention --retry-4xx --retry-in --routing-key --scope --secret --server --shift --sink --sink-timeout --slots --sort --state --step --timeout --to --token-file --topic --topic-prefix --trigger --url --wait
         set skip 1
       case '-*'
       case '*'
@@ -272,13 +272,18 @@ complete -c tocsin -n 'test (__tocsin_command) = \'import\'' -l batch -x -d 'Job
 complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l file -rF -d 'The file of access tokens; the server\'s auth.token_file.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l name -x -d 'Who has the access token, for you to know later.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l scope -xa 'submit consume admin observe' -d 'What it may do: submit; consume; observe (topics, jobs without payloads, figures); or admin, which includes all.'
+complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l certificate -x -d 'Instead of a token: the subject of a client\'s certificate, such as CN=worker,O=Acme. Clients with such a certificate of the server\'s tls.client_ca need no access token.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l topic-prefix -x -d 'Only for topics whose names begin with this. Default: all topics.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token list\'' -l file -rF -d 'The file of access tokens; the server\'s auth.token_file.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token revoke\'' -l file -rF -d 'The file of access tokens; the server\'s auth.token_file.'
 complete -c tocsin -n 'test (__tocsin_command) = \'journal repair\'' -l output -rF -d 'Folder to write to; it must not exist. Default: DIR.repaired.'
 complete -c tocsin -n 'test (__tocsin_command) = \'docs\'' -f -a 'cli man bash zsh fish'
-complete -c tocsin -l server -x -d 'Where the server is: http://HOST:PORT.'
+complete -c tocsin -l server -x -d 'Where the server is: http://HOST:PORT, or https://HOST:PORT for TLS.'
 complete -c tocsin -l token-file -rF -d 'File that holds the access token, for a server that needs one. TOCSIN_TOKEN may hold the access token itself. The flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.'
+complete -c tocsin -l ca -rF -d 'With https://: file of the authorities (PEM) that may have signed the server\'s certificate. Default: the system\'s.'
+complete -c tocsin -l cert -rF -d 'With https://: file of your own certificate (PEM), if the server asks for one.'
+complete -c tocsin -l cert-key -rF -d 'File of the key of --cert.'
+complete -c tocsin -l insecure -d 'With https://: do not check the server\'s certificate. Anybody may be the server then.'
 complete -c tocsin -l timeout -x -d 'How long the server may take to answer, in addition to --wait.'
 complete -c tocsin -l json -d 'Print JSON as the server sends it, one object a line.'
 complete -c tocsin -l help -d 'Print help.'

@@ -41,9 +41,12 @@ bool IsBase32(std::string_view text) {
 bool IsTokenId(std::string_view text) { return text.size() == kTokenIdSize && IsBase32(text); }
 
 constexpr std::string_view kFormat = "tocsin-tokens 1";
+constexpr std::string_view kFormatWithCertificates = "tocsin-tokens 2";
+constexpr std::string_view kCertificate = "certificate ";  // before its subject, in place of a digest
 constexpr std::string_view kComment =
     "# Access tokens of Tocsin, without their secrets. Changed by: tocsin token create, tocsin token revoke.";
 constexpr size_t kNameMax = 256;
+constexpr size_t kSubjectMax = 1024;
 
 /// The same limits as for names of topics.
 Status CheckText(std::string_view field, std::string_view text) {
@@ -77,7 +80,18 @@ Result<ScopeSet> ParseScopes(std::string_view text) {
   return scopes;
 }
 
-Result<TokenRecord> ParseLine(std::string_view line) {
+Status CheckSubject(std::string_view subject) {
+  const bool clean = std::ranges::none_of(subject, [](unsigned char c) { return c < ' ' || c == 0x7F; });
+  if (!clean || !subject.contains('=') || subject.size() > kSubjectMax) {
+    return FailField(Code::kInvalidArgument, "certificate",
+                     "\"{}\" is not the subject of a certificate, as CN=worker,O=Acme, of up to {} bytes; it is what "
+                     "`openssl x509 -noout -subject -nameopt RFC2253` prints after subject=",
+                     Shown(subject), kSubjectMax);
+  }
+  return {};
+}
+
+Result<TokenRecord> ParseLine(std::string_view line, bool certificates) {
   constexpr size_t kFields = 6;
   std::array<std::string_view, kFields> fields;
   for (size_t i = 0; i < kFields; ++i) {
@@ -92,9 +106,15 @@ Result<TokenRecord> ParseLine(std::string_view line) {
   if (!IsTokenId(id)) return Fail(Code::kInvalidArgument, "\"{}\" is not the id of an access token", id);
   TOCSIN_ASSIGN(const ScopeSet parsed_scopes, ParseScopes(scopes));
   if (!topics.ends_with('*')) return Fail(Code::kInvalidArgument, "the topics do not end with *");
-  const auto parsed_digest = ParseDigest(digest);
-  if (!parsed_digest) return Fail(Code::kInvalidArgument, "the digest is not 64 hexadecimal digits");
-  TokenRecord record{.id = std::string(id), .created = std::string(created), .digest = *parsed_digest};
+  TokenRecord record{.id = std::string(id), .created = std::string(created)};
+  if (certificates && digest.starts_with(kCertificate)) {
+    record.certificate = digest.substr(kCertificate.size());
+    TOCSIN_TRY(CheckSubject(record.certificate));
+  } else {
+    const auto parsed_digest = ParseDigest(digest);
+    if (!parsed_digest) return Fail(Code::kInvalidArgument, "the digest is not 64 hexadecimal digits");
+    record.digest = *parsed_digest;
+  }
   record.grant = {
       .name = std::string(name), .scopes = parsed_scopes, .prefix = std::string(topics.substr(0, topics.size() - 1))};
   TOCSIN_TRY(ValidateGrant(record.grant));
@@ -172,20 +192,27 @@ std::optional<Digest> ParseDigest(std::string_view text) {
 Result<std::vector<TokenRecord>> ParseTokens(std::string_view text) {
   std::vector<TokenRecord> records;
   std::unordered_set<std::string> ids;
-  bool format_seen = false;
+  std::unordered_set<std::string> subjects;
+  std::string_view format;
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     if (line.empty() || line.starts_with('#')) continue;
-    if (!format_seen) {
-      if (line != kFormat) return Fail(Code::kUnsupportedFormat, "line {}: \"{}\" is expected here", number, kFormat);
-      format_seen = true;
+    if (format.empty()) {
+      if (line != kFormat && line != kFormatWithCertificates) {
+        return Fail(Code::kUnsupportedFormat, "line {}: \"{}\" or \"{}\" is expected here", number, kFormat,
+                    kFormatWithCertificates);
+      }
+      format = line;
       continue;
     }
-    auto record = ParseLine(line);
+    auto record = ParseLine(line, format == kFormatWithCertificates);
     if (!record) return std::unexpected(std::move(record).error().Prefixed(fmt::format("line {}", number)));
     if (!ids.insert(record->id).second) {
       return Fail(Code::kInvalidArgument, "line {}: the id {} is in two lines", number, record->id);
+    }
+    if (!record->certificate.empty() && !subjects.insert(record->certificate).second) {
+      return Fail(Code::kInvalidArgument, "line {}: the certificate {} is in two lines", number, record->certificate);
     }
     records.push_back(*std::move(record));
   }
@@ -193,10 +220,13 @@ Result<std::vector<TokenRecord>> ParseTokens(std::string_view text) {
 }
 
 std::string TokensText(const std::vector<TokenRecord>& records) {
-  std::string text = fmt::format("{}\n{}\n", kComment, kFormat);
+  const bool plain = std::ranges::all_of(records, &std::string::empty, &TokenRecord::certificate);
+  std::string text = fmt::format("{}\n{}\n", kComment, plain ? kFormat : kFormatWithCertificates);
   for (const TokenRecord& record : records) {
-    text += fmt::format("{}\t{}\t{}*\t{}\t{}\t{}\n", record.id, record.grant.scopes.Text(), record.grant.prefix,
-                        record.created, DigestText(record.digest), record.grant.name);
+    text += fmt::format(
+        "{}\t{}\t{}*\t{}\t{}\t{}\n", record.id, record.grant.scopes.Text(), record.grant.prefix, record.created,
+        record.certificate.empty() ? DigestText(record.digest) : std::string(kCertificate) + record.certificate,
+        record.grant.name);
   }
   return text;
 }
@@ -206,21 +236,49 @@ Result<std::vector<TokenRecord>> ListTokens(const std::string& path) {
   return ParseTokensOf(path, text);
 }
 
-Result<std::string> CreateToken(const std::string& path, const Grant& grant, Time now) {
+namespace {
+
+/// Adds a record with a new id, which `fill` completes. Returns a token with that id.
+template <class Fill>
+Result<std::string> Add(const std::string& path, const Grant& grant, Time now, Fill fill) {
   TOCSIN_TRY(ValidateGrant(grant));
   std::string made;
   TOCSIN_TRY(Edit(path, [&](std::vector<TokenRecord>& records) -> Status {
     do {
       TOCSIN_ASSIGN(made, MakeToken());
     } while (std::ranges::find(records, SplitToken(made)->id, &TokenRecord::id) != records.end());
-    const TokenParts parts = *SplitToken(made);
-    records.push_back({.id = std::string(parts.id),
+    TokenRecord record{.id = std::string(SplitToken(made)->id),
                        .grant = grant,
-                       .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(now)),
-                       .digest = DigestOf(parts.secret)});
+                       .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(now))};
+    TOCSIN_TRY(fill(records, record, made));
+    records.push_back(std::move(record));
     return {};
   }));
   return made;
+}
+
+}  // namespace
+
+Result<std::string> CreateToken(const std::string& path, const Grant& grant, Time now) {
+  return Add(path, grant, now, [](const auto&, TokenRecord& record, const std::string& made) -> Status {
+    record.digest = DigestOf(SplitToken(made)->secret);
+    return {};
+  });
+}
+
+Result<std::string> CreateCertificate(const std::string& path, const Grant& grant, const std::string& subject,
+                                      Time now) {
+  TOCSIN_TRY(CheckSubject(subject));
+  TOCSIN_ASSIGN(const std::string made,
+                Add(path, grant, now, [&](const auto& records, TokenRecord& record, const auto&) -> Status {
+                  if (std::ranges::find(records, subject, &TokenRecord::certificate) != records.end()) {
+                    return FailField(Code::kConflict, "certificate", "{} has the certificate {} already", path,
+                                     subject);
+                  }
+                  record.certificate = subject;
+                  return {};
+                }));
+  return std::string(SplitToken(made)->id);
 }
 
 Status RevokeToken(const std::string& path, const std::string& id) {

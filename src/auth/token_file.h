@@ -2,13 +2,19 @@
 // token in its file and may be shown. The secret (32 random bytes) is printed once, when it is made, and not kept:
 // files and memory hold only its SHA-256. A plain hash is enough, because nobody can guess 256 random bits.
 //
-// The file of access tokens, version 1: text, mode 0600, changed only by `tocsin token` and read by the server.
-// Comments begin with #. The first other line is "tocsin-tokens 1"; each further line is a token, with one tab between
-// its fields:
+// A file of access tokens may also name clients by the certificate that they show (TLS): the subject of a verified one
+// lets its client do what a token would.
+//
+// The file of access tokens, version 2: text, mode 0600, changed only by `tocsin token` and read by the server.
+// Comments begin with #. The first other line is "tocsin-tokens 2"; each further line is a token or a certificate, with
+// one tab between its fields:
 //
 //   id  scopes (submit,consume)  topics (a prefix and *)  created (UTC)  SHA-256 of the secret  name
+//   id  scopes                   topics                   created        certificate CN=worker  name
 //
-// To change the format: raise the number, keep reading 1, and keep a file of version 1 as a test.
+// Version 1 has no certificates. A file without any is still written as version 1, which older servers read.
+//
+// To change the format: raise the number, keep reading 1 and 2, and keep a file of version 2 as a test.
 #pragma once
 
 #include <array>
@@ -47,6 +53,7 @@ struct TokenRecord {
   Grant grant;
   std::string created;
   Digest digest{};
+  std::string certificate = {};  // the subject of a client's certificate (RFC 2253), in place of a secret
 };
 
 /// The error names the line. An empty text has no tokens.
@@ -56,6 +63,9 @@ std::string TokensText(const std::vector<TokenRecord>& records);
 Result<std::vector<TokenRecord>> ListTokens(const std::string& path);
 /// Adds an access token, and creates the file if there is none. Returns its text, which is not kept anywhere.
 Result<std::string> CreateToken(const std::string& path, const Grant& grant, Time now);
+/// Adds the subject of a certificate in place of a token. Returns its id. kConflict if the file has the subject.
+Result<std::string> CreateCertificate(const std::string& path, const Grant& grant, const std::string& subject,
+                                      Time now);
 /// kNotFound if the file has no such id.
 Status RevokeToken(const std::string& path, const std::string& id);
 

@@ -72,11 +72,45 @@ TEST(TokenFile, VersionOneStaysReadable) {
   EXPECT_EQ(ParseTokens(TokensText(*records))->size(), 2U);
 }
 
+TEST(TokenFile, VersionTwoNamesCertificates) {
+  const std::string head = "tocsin-tokens 2\n";
+  const std::string line = "abcdefgh\tconsume\tshop.*\t2026-11-15T05:27:06Z\tcertificate CN=worker,O=Acme\tworkers\n";
+  const auto records = ParseTokens(head + line + "abcdefgi\tadmin\t*\t2026-11-15T05:27:06Z\t" + kDigest + "\tops\n");
+  ASSERT_TRUE(records) << records.error().message;
+  ASSERT_EQ(records->size(), 2U);
+  EXPECT_EQ((*records)[0].certificate, "CN=worker,O=Acme");
+  EXPECT_EQ((*records)[1].certificate, "");
+  EXPECT_THAT(TokensText(*records), HasSubstr(head + line));
+  EXPECT_THAT(TokensText({(*records)[1]}), HasSubstr("tocsin-tokens 1\n")) << "older servers read it";
+  EXPECT_THAT(ErrorOf("tocsin-tokens 1\n" + line), HasSubstr("64 hexadecimal"));
+  EXPECT_THAT(ErrorOf(head + line + "abcdefgi" + line.substr(8)),
+              HasSubstr("line 3: the certificate CN=worker,O=Acme is in two lines"));
+  EXPECT_THAT(ErrorOf(head + "abcdefgh\tconsume\t*\tc\tcertificate worker\tn\n"), HasSubstr("is not the subject"));
+}
+
+TEST(TokenFile, ACertificateIsMadeOnceAndTakenBackLikeAToken) {
+  const TestFolder folder;
+  const std::string path = folder.At("tokens");
+  const auto id = CreateCertificate(path, Submitter(), "CN=worker", kNow);
+  ASSERT_TRUE(id) << id.error().message;
+  EXPECT_EQ(CreateCertificate(path, Submitter(), "CN=worker", kNow).error().code, Code::kConflict);
+  for (const std::string& bad :
+       {std::string(), std::string("worker"), std::string("CN=a\tb"), std::string(2000, '=')}) {
+    const auto refused = CreateCertificate(path, Submitter(), bad, kNow);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().field, "certificate");
+  }
+  EXPECT_EQ(ListTokens(path)->front().certificate, "CN=worker");
+  ASSERT_TRUE(RevokeToken(path, *id));
+  EXPECT_EQ(ListTokens(path)->size(), 0U);
+}
+
 TEST(TokenFile, ErrorsNameTheLineAndWhatIsWrong) {
   const std::string head = "tocsin-tokens 1\n";
   EXPECT_EQ(ErrorOf(""), "no error");
   EXPECT_EQ(ErrorOf(head), "no error");
-  EXPECT_THAT(ErrorOf("tocsin-tokens 2\n"), HasSubstr("line 1: \"tocsin-tokens 1\" is expected"));
+  EXPECT_THAT(ErrorOf("tocsin-tokens 3\n"),
+              HasSubstr("line 1: \"tocsin-tokens 1\" or \"tocsin-tokens 2\" is expected"));
   EXPECT_THAT(ErrorOf(head + "x\n"), HasSubstr("line 2: an access token has 6 fields"));
   EXPECT_THAT(ErrorOf(head + "x\tsubmit\t*\tc\t" + kDigest + "\tn\n"), HasSubstr("\"x\" is not the id"));
   EXPECT_THAT(ErrorOf(head + "abcdefgh\tsubmid\t*\tc\t" + kDigest + "\tn\n"), HasSubstr("did you mean \"submit\"?"));

@@ -22,13 +22,19 @@ class TokenSet {
 
   /// What the bearer of this access token may do; null if it is not known. Valid as long as the set.
   const Grant* Find(std::string_view bearer) const;
+  /// The same for the client whose verified certificate has this subject.
+  const Grant* FindCertificate(std::string_view subject) const;
   size_t size() const { return records_.size(); }
   const std::vector<TokenRecord>& records() const { return records_; }
 
  private:
   const std::vector<TokenRecord> records_;
-  std::unordered_map<std::string_view, const TokenRecord*> by_id_;
+  std::unordered_map<std::string_view, const TokenRecord*> by_id_;       // those with a secret
+  std::unordered_map<std::string_view, const TokenRecord*> by_subject_;  // those of certificates
 };
+
+/// Why the client of a verified certificate may not call, and what would help.
+std::string UnknownCertificate(std::string_view subject);
 
 /// Notices when the file of access tokens has changed. The server's main thread polls it once a second: a stat costs
 /// microseconds, misses no replacement, and works on every file system (docs/adr/0011-tokens.md).

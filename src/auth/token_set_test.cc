@@ -38,6 +38,19 @@ TEST(TokenSet, FindsTheBearerOfTheWholeTokenOnly) {
   EXPECT_EQ((*set)->Find(""), nullptr);
 }
 
+TEST(TokenSet, FindsACertificateByItsWholeSubjectAndNeverByAToken) {
+  const std::string token = *MakeToken();
+  TokenRecord record{.id = std::string(SplitToken(token)->id), .certificate = "CN=worker"};
+  record.grant.name = "workers";
+  const TokenSet tokens({std::move(record)});
+  ASSERT_NE(tokens.FindCertificate("CN=worker"), nullptr);
+  EXPECT_EQ(tokens.FindCertificate("CN=worker")->name, "workers");
+  for (const char* const subject : {"", "CN=worke", "CN=worker,O=Acme", "cn=worker"}) {
+    EXPECT_EQ(tokens.FindCertificate(subject), nullptr) << subject;
+  }
+  EXPECT_EQ(tokens.Find(token), nullptr);
+}
+
 TEST(TokenSet, OfAnEmptyFileKnowsNobody) {
   const TestFolder folder;
   const auto set = TokenSet::Load(folder.Write("tokens", ""));

@@ -209,7 +209,7 @@ std::span<const Group> Groups() {
 std::span<const Flag> GlobalFlags() {
   static const std::vector<Flag> flags{
       {.name = "server",
-       .doc = "Where the server is: http://HOST:PORT.",
+       .doc = "Where the server is: http://HOST:PORT, or https://HOST:PORT for TLS.",
        .fallback = "http://127.0.0.1:7420",
        .value = "URL",
        .variable = "TOCSIN_SERVER"},
@@ -218,6 +218,19 @@ std::span<const Flag> GlobalFlags() {
               "itself. The flag wins over TOCSIN_TOKEN_FILE, and that over TOCSIN_TOKEN.",
        .value = "FILE",
        .variable = "TOCSIN_TOKEN_FILE"},
+      {.name = "ca",
+       .doc = "With https://: file of the authorities (PEM) that may have signed the server's certificate. Default: "
+              "the system's.",
+       .value = "FILE",
+       .variable = "TOCSIN_CA"},
+      {.name = "cert",
+       .doc = "With https://: file of your own certificate (PEM), if the server asks for one.",
+       .value = "FILE",
+       .variable = "TOCSIN_CERT"},
+      {.name = "cert-key", .doc = "File of the key of --cert.", .value = "FILE", .variable = "TOCSIN_CERT_KEY"},
+      {.name = "insecure",
+       .kind = Kind::kSwitch,
+       .doc = "With https://: do not check the server's certificate. Anybody may be the server then."},
       {"timeout", Kind::kDuration, "How long the server may take to answer, in addition to --wait.", "30s"},
       {"json", Kind::kSwitch, "Print JSON as the server sends it, one object a line."},
   };

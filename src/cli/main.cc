@@ -41,8 +41,13 @@ Result<int> RunCommand(const Command& command, const Arguments& arguments, const
   Result<Endpoint> endpoint;
   std::string access_token;
   if (!command.offline) {
-    endpoint = ParseEndpoint(arguments.Text("server").value_or(""));
-    if (!endpoint) return std::unexpected(std::move(endpoint).error().Prefixed("--server"));
+    const TlsFlags tls{.ca = arguments.Text("ca").value_or(""),
+                       .cert = arguments.Text("cert").value_or(""),
+                       .key = arguments.Text("cert-key").value_or(""),
+                       .insecure = arguments.Has("insecure")};
+    endpoint = ParseEndpoint(arguments.Text("server").value_or(""), tls);
+    if (!endpoint) return std::unexpected(std::move(endpoint).error());
+    if (tls.insecure) PrintStderr("tocsin: warning: --insecure: anybody may be the server that answers\n");
     TOCSIN_ASSIGN(access_token, ReadAccessToken(arguments));
   }
   Api api(*std::move(endpoint), access_token, *arguments.Duration("timeout"));

@@ -65,6 +65,24 @@ Status CheckUnused(const Config& config, std::initializer_list<std::string_view>
   return {};
 }
 
+/// The TLS of the server's own doors.
+Status CheckServerTls(const Config& config) {
+  if (config.tls_certificate.empty()) {
+    return CheckUnused(config, {"tls."}, "is set, but tls.certificate is not: the server has no TLS");
+  }
+  if (config.tls_key.empty()) return Refuse("tls.key", "is empty: a certificate and its key are given together");
+  if (config.http_tls == DoorTls::kOff && config.resp_tls == DoorTls::kOff) {
+    return Refuse("tls.certificate", "is set, but has no effect with http.tls = off and resp.tls = off");
+  }
+  if (!config.tls_client_ca.empty()) {
+    const bool pointless = config.tls_client_auth == TlsClientAuth::kOptional && config.auth_token_file.empty();
+    if (!pointless) return {};
+    return Refuse("tls.client_auth",
+                  "is optional, but auth.token_file is not set: clients without a certificate could do everything");
+  }
+  return CheckUnused(config, {"tls.client_auth"}, "is set, but tls.client_ca is not: clients show no certificates");
+}
+
 /// `family`: the options <family>.tls_cert_file and <family>.tls_key_file.
 Status CheckCertificate(std::string_view family, const std::string& cert_file, const std::string& key_file) {
   if (cert_file.empty() == key_file.empty()) return {};
@@ -194,6 +212,7 @@ Status CheckTogether(const Config& config) {
   TOCSIN_TRY(CheckAllowedHosts(config));
   TOCSIN_TRY(CheckClock(config));
   TOCSIN_TRY(CheckDoors(config));
+  TOCSIN_TRY(CheckServerTls(config));
   if (config.limits_payload_size > config.limits_body_size) {
     return Refuse("limits.payload_size", "is {} bytes, but a body may have only limits.body_size, {} bytes",
                   config.limits_payload_size, config.limits_body_size);

@@ -100,6 +100,24 @@ std::string WithKafka(std::vector<std::string> arguments) {
   return ErrorOf(std::move(arguments));
 }
 
+TEST(Check, TheServersOwnTlsIsWhole) {
+  const std::vector<std::string> tls{"--tls-certificate", "c", "--tls-key", "k"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), tls.begin(), tls.end());
+    return ErrorOf(std::move(more));
+  };
+  EXPECT_EQ(with({}), "no error");
+  EXPECT_EQ(with({"--http-tls", "off"}), "no error");
+  EXPECT_EQ(ErrorOf({"--http-tls", "off"}), "no error") << "clear text that is meant";
+  EXPECT_THAT(with({"--http-tls", "off", "--resp-tls", "off"}), HasSubstr("tls.certificate is set, but has no effect"));
+  EXPECT_THAT(ErrorOf({"--tls-certificate", "c"}), HasSubstr("tls.key is empty"));
+  EXPECT_THAT(ErrorOf({"--tls-client-ca", "ca"}), HasSubstr("tls.certificate is not"));
+  EXPECT_THAT(with({"--tls-client-auth", "optional"}), HasSubstr("tls.client_ca is not"));
+  EXPECT_THAT(with({"--tls-client-ca", "ca", "--tls-client-auth", "optional"}),
+              HasSubstr("auth.token_file is not set"));
+  EXPECT_EQ(with({"--tls-client-ca", "ca"}), "no error");
+}
+
 TEST(Check, OptionsOfKafkaNeedItsBrokers) {
   EXPECT_TRUE(LoadWith({})->config.kafka_brokers.empty());
   EXPECT_EQ(LoadWith({"--kafka-brokers", "a:1,b:2"})->config.kafka_brokers.size(), 2);

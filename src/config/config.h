@@ -12,6 +12,8 @@
 namespace tocsin {
 
 // The order of each enum, and of LogLevel and LogFormat, is that of the option's choices in options.cc.
+enum class DoorTls : uint8_t { kAuto, kOff };
+enum class TlsClientAuth : uint8_t { kRequired, kOptional };
 enum class Durability : uint8_t { kFsync, kInterval, kOs };
 enum class ClockKind : uint8_t { kReal, kVirtual };
 enum class StoreKind : uint8_t { kJournal, kRedis };
@@ -50,6 +52,13 @@ struct Config {
 
   std::string auth_token_file;  // empty: no authentication
   bool auth_allow_unauthenticated = false;
+
+  std::string tls_certificate;  // empty: the doors speak clear text
+  std::string tls_key;
+  std::string tls_client_ca;  // empty: clients are not asked for certificates
+  TlsClientAuth tls_client_auth{};
+  DoorTls http_tls{};
+  DoorTls resp_tls{};
 
   Durability durability{};
   Millis durability_interval{};

@@ -25,6 +25,9 @@ constexpr std::array<std::string_view, 4> kKafkaSecurities{"plaintext", "tls", "
 constexpr std::array<std::string_view, 3> kKafkaMechanisms{"plain", "scram-sha-256", "scram-sha-512"};
 constexpr std::array<std::string_view, 2> kKafkaCompressions{"none", "lz4"};
 
+constexpr std::array<std::string_view, 2> kDoorTls{"auto", "off"};
+constexpr std::array<std::string_view, 2> kTlsClientAuths{"required", "optional"};
+
 constexpr std::array<std::string_view, 2> kSwitch{"false", "true"};
 
 constexpr std::string_view kServer = "Server";
@@ -32,6 +35,7 @@ constexpr std::string_view kRedis = "Redis";
 constexpr std::string_view kNodes = "Many nodes";
 constexpr std::string_view kKafka = "Kafka";
 constexpr std::string_view kAuth = "Authentication";
+constexpr std::string_view kTls = "TLS";
 constexpr std::string_view kDurable = "Durability";
 constexpr std::string_view kPush = "Push";
 constexpr std::string_view kRabbitmq = "RabbitMQ";
@@ -121,6 +125,25 @@ constexpr std::array kOptions{
     Switch(kAuth, "auth.allow_unauthenticated", &Config::auth_allow_unauthenticated,
            "Lets other machines reach http.listen and resp.listen without auth.token_file: whoever reaches them may do "
            "everything. Only if something else, such as a firewall, protects them."),
+    Plain(
+        kTls, "tls.certificate", &Config::tls_certificate, "",
+        "The certificate of the server for http.listen and resp.listen, in PEM, with those that lead to its authority "
+        "behind it. Both then speak TLS 1.2 and 1.3. Read again when it or tls.key changes, and on SIGHUP. Empty: no "
+        "TLS."),
+    Plain(kTls, "tls.key", &Config::tls_key, "",
+          "The key of tls.certificate, in PEM, without a passphrase; mode 0600."),
+    Plain(
+        kTls, "tls.client_ca", &Config::tls_client_ca, "",
+        "The authorities of clients, in PEM: clients are asked for a certificate of one of them. With auth.token_file "
+        "its subject may take the place of an access token (`tocsin token create --certificate`). Empty: clients are "
+        "not asked."),
+    Choice(
+        kTls, "tls.client_auth", &Config::tls_client_auth, "required", kTlsClientAuths,
+        "With tls.client_ca. required: a client without a certificate cannot connect. optional: it can, and needs an "
+        "access token."),
+    Choice(kTls, "http.tls", &Config::http_tls, "auto", kDoorTls,
+           "auto: http.listen speaks TLS if tls.certificate is set. off: it never does, for example behind a proxy."),
+    Choice(kTls, "resp.tls", &Config::resp_tls, "auto", kDoorTls, "The same for resp.listen."),
     Choice(kDurable, "durability", &Config::durability, "fsync", kDurabilities,
            "When a call is answered. fsync: after its data is on the disk; a power cut loses nothing that was "
            "acknowledged. interval: at once, with a sync every durability_interval; a power cut loses up to that much. "

@@ -16,11 +16,12 @@ namespace tocsin {
 
 /// Where a value is kept. The type of the member is the type of the option: std::string is a text, Addresses a list
 /// (both are empty only if the default is), int a number, uint64_t a size in bytes.
-using ConfigMember = std::variant<std::string Config::*, Address Config::*, Addresses Config::*, int Config::*,
-                                  uint64_t Config::*, Millis Config::*, Durability Config::*, ClockKind Config::*,
-                                  LogLevel Config::*, LogFormat Config::*, bool Config::*, StoreKind Config::*,
-                                  RedisMode Config::*, RedisChecks Config::*, CoordinationKind Config::*,
-                                  KafkaSecurity Config::*, KafkaMechanism Config::*, KafkaCompression Config::*>;
+using ConfigMember =
+    std::variant<std::string Config::*, Address Config::*, Addresses Config::*, int Config::*, uint64_t Config::*,
+                 Millis Config::*, Durability Config::*, ClockKind Config::*, LogLevel Config::*, LogFormat Config::*,
+                 bool Config::*, StoreKind Config::*, RedisMode Config::*, RedisChecks Config::*,
+                 CoordinationKind Config::*, KafkaSecurity Config::*, KafkaMechanism Config::*,
+                 KafkaCompression Config::*, DoorTls Config::*, TlsClientAuth Config::*>;
 
 /// What a std::string may hold.
 enum class TextKind : uint8_t {

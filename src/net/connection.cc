@@ -53,8 +53,7 @@ void Connection::Close() {
   } catch (...) {
     Caught();  // the socket and the place among the connections are given back nevertheless
   }
-  error_code ignored;
-  socket_.close(ignored);
+  CloseSocket();
   pass_.reset();
   door_.Remove(*this);
 }
@@ -74,6 +73,7 @@ void Connection::Cut() {
 
 void Connection::Linger() {
   error_code ignored;
+  if (tls_) tls_->End();
   socket_.shutdown(Socket::shutdown_send, ignored);
   socket_.non_blocking(true, ignored);
   linger_deadline_.Set(After(kLingerTime));
@@ -126,7 +126,7 @@ void Connection::Caught() noexcept {
 }
 
 Door::Door(const std::string& name, AsioLoop& loop, Budget& budget, metrics::Registry& metrics)
-    : loop_(loop), budget_(budget), tick_(loop.io()) {
+    : name_(name), loop_(loop), budget_(budget), metrics_(metrics), tick_(loop.io()) {
   open_ = metrics.GetGauge(fmt::format("tocsin_{}_connections", name), "Open connections.");
   parked_ = metrics.GetGauge(fmt::format("tocsin_{}_parked", name), "Reserves that wait for jobs.");
   exceptions_ =
@@ -142,7 +142,7 @@ void Door::Accept(Socket socket, ConnectionPass pass) {
   const auto connection = Make(std::move(socket), std::move(pass));
   connections_.emplace(connection.get(), connection);
   open_->Add(1);
-  connection->Guard([&] { connection->Start(); });
+  connection->Guard([&] { tls_ ? connection->BeginTls() : connection->Start(); });
 }
 
 void Door::Remove(Connection& connection) {
@@ -188,6 +188,7 @@ void Door::Tick() {
 
 void Door::Expire() {
   const auto now = loop_.clock().IoNow();
+  ResumeHandshakes();  // others may have given room back
   late_.clear();
   for (const auto& [connection, owned] : connections_) {
     if (IsLate(*connection, now)) late_.push_back(owned);
@@ -203,7 +204,10 @@ void Door::ExpireSome() {
     late_.pop_back();
     // It may have been heard of meanwhile.
     if (connection && connection->open() && IsLate(*connection, loop_.clock().IoNow())) {
-      connection->Guard([&] { connection->lingering() ? connection->Close() : connection->TimeOut(); });
+      connection->Guard([&] {
+        if (connection->lingering()) return connection->Close();
+        connection->handshake_deadline_.IsSet() ? connection->TimeOutHandshake() : connection->TimeOut();
+      });
     }
     if (share.Did()) return loop_.Post([this] { ExpireSome(); });
   }

@@ -6,24 +6,31 @@
 // Ownership: the Door owns a connection until it is closed; after that, what is still under way for it (a read, a
 // write, an answer).
 //
+// TLS: if its Door speaks it, a connection is started after the handshake, which connection_tls.cc does. Sessions read
+// and write through the functions below; on a connection without TLS these are the socket's own.
+//
 // Invariant: no exception leaves a connection. Whatever enters one (Asio, a posted task, its Door, an answer to one of
 // its calls) does so through Guard or Handler. An exception ends that connection alone, also one of OnClose.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/worker.h"
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 #include "net/budget.h"
 #include "net/listener.h"
+#include "net/tls_transport.h"
 #include "net/turns.h"
 
 namespace tocsin::net {
@@ -109,6 +116,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open() const { return open_; }
   /// The client's address and port; "?" if it has gone.
   std::string Peer() const;
+  /// Whether the connection is encrypted.
+  bool secure() const { return tls_ != nullptr; }
+  /// The subject of the client's verified certificate; empty if it showed none.
+  std::string_view certificate_subject() const { return tls_ ? std::string_view(tls_->subject()) : std::string_view(); }
 
   /// Runs `work`. If that throws, the exception is logged and counted, and the connection is closed when the outermost
   /// Guard ends: the code between the two may still use what Close gives back.
@@ -138,6 +149,32 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Gives back what the connection holds elsewhere: a reserve that waits, a buffer.
   virtual void OnClose() = 0;
 
+  // The socket's functions, or those of TLS. The socket does not block.
+  size_t ReadSome(boost::asio::mutable_buffer into, boost::system::error_code& error) {
+    return tls_ ? tls_->Read(into, error) : socket_.read_some(into, error);
+  }
+  /// One buffer, or an array of two. What is not written has to be written next, before anything else.
+  template <class Buffers>
+  size_t WriteSome(const Buffers& bytes, boost::system::error_code& error) {
+    return tls_ ? tls_->Write(bytes, error) : socket_.write_some(bytes, error);
+  }
+  /// Calls `work` with an error code when there is something to read.
+  template <class F>
+  void AwaitReadable(F work) {
+    if (tls_ && tls_->HasUnread()) {
+      return boost::asio::post(socket_.get_executor(),
+                               Handler([work = std::move(work)]() mutable { work(boost::system::error_code()); }));
+    }
+    if (tls_) HoldTls();
+    socket_.async_wait(Socket::wait_read, Handler(std::move(work)));
+  }
+  /// The same when something can be written.
+  template <class F>
+  void AwaitWritable(F work) {
+    if (tls_) HoldTls();
+    socket_.async_wait(Socket::wait_write, Handler(std::move(work)));
+  }
+
   /// Ends after the last answer: stops sending, and drops what the client still sends until it closes too. Closing at
   /// once with unread bytes would send a reset, which may overtake the answer.
   void Linger();
@@ -158,10 +195,31 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Logs and counts the exception that is being handled.
   void Caught() noexcept;
   void CloseFailed() noexcept;
+  void CloseSocket();
   void Discard();
+
+  // The handshake.
+  void BeginTls();
+  void AwaitHello();
+  void OnHello(const boost::system::error_code& error);
+  /// Waits until so many bytes have arrived, without taking memory for them.
+  void AwaitBytes(size_t bytes);
+  void RefusePlain();
+  /// When the whole first message is here. Waits if there is no room for one more handshake.
+  void BeginHandshake();
+  void StepHandshake();
+  void OnHandshake(TlsTransport::Step step);
+  /// `result`: as in the metric.
+  void FailHandshake(const char* result, std::string_view why);
+  /// Closes if there is no room for what OpenSSL keeps meanwhile.
+  void HoldTls();
+  void TimeOutHandshake();
 
   Door& door_;
   ConnectionPass pass_;
+  std::unique_ptr<TlsTransport> tls_;  // null without TLS, and until the client has said something
+  Deadline handshake_deadline_;
+  bool helped_ = false;  // the helper's thread has the transport and the socket
   const Account client_account_;
   Deadline linger_deadline_;
   bool open_ = true;
@@ -178,6 +236,8 @@ class Door {
   Door& operator=(const Door&) = delete;
 
   void Accept(Socket socket, ConnectionPass pass);
+  /// From now on new connections have to speak TLS, with this certificate.
+  void SpeakTls(std::shared_ptr<const ServerTls> tls);
   /// Closes idle connections and lets the others finish what is under way; `done` runs when none is left.
   void Drain(Task done);
   /// Times out what is late: some of it now, if there is much, and the rest in later turns. Called every second; tests
@@ -198,6 +258,8 @@ class Door {
 
  protected:
   virtual std::shared_ptr<Connection> Make(Socket socket, ConnectionPass pass) = 0;
+  /// What a client is told that does not speak TLS to a door that does: in clear text, as such a client reads it.
+  virtual std::string PlainAnswer() const { return {}; }
   /// For the destructor of a derived class: OnClose needs that class.
   void CloseAll();
   /// Calls a method of every connection.
@@ -209,13 +271,19 @@ class Door {
   void Remove(Connection& connection);
   void ExpireSome();
   bool IsLate(const Connection& connection, Deadline::TimePoint now) const {
-    return connection.IsLate(now) || connection.linger_deadline_.HasPassed(now);
+    return connection.IsLate(now) || connection.linger_deadline_.HasPassed(now) ||
+           connection.handshake_deadline_.HasPassed(now);
   }
+  void CountHandshake(const char* result);
+  /// Lets those go on for which there was no room.
+  void ResumeHandshakes();
   void Tick();
   void TellIfDrained();
 
+  const std::string name_;
   AsioLoop& loop_;
   Budget& budget_;
+  metrics::Registry& metrics_;
   boost::asio::steady_timer tick_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<std::weak_ptr<Connection>> late_;  // to be timed out, by ExpireSome
@@ -226,6 +294,11 @@ class Door {
   std::shared_ptr<metrics::Counter> cut_;
   bool draining_ = false;
   Task drained_;
+
+  std::shared_ptr<const ServerTls> tls_;              // null: clear text
+  std::deque<std::weak_ptr<Connection>> handshakes_;  // that wait for room
+  // Signing takes up to some milliseconds, and due jobs wait for the loop's thread.
+  Worker helper_{"tocsin-tls"};
 };
 
 /// The error that a connection over the limit is told.

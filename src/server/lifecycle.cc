@@ -27,6 +27,7 @@ void LogStart(const Config& config) {
 
 void LogReady(const ReadyFacts& facts) {
   std::vector<LogField> fields{{"http", facts.http}, {"resp", facts.resp}};
+  if (!facts.tls.empty()) fields.push_back({"tls", facts.tls});
   if (facts.jobs_recovered) fields.push_back({"jobs_recovered", static_cast<int64_t>(*facts.jobs_recovered)});
   fields.push_back({"took_ms", facts.took.count()});
   LogEventAlways("ready", fields);

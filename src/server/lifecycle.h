@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 #include "config/config.h"
@@ -16,6 +17,7 @@ void LogStart(const Config& config);
 struct ReadyFacts {
   std::string http;  // host:port
   std::string resp;
+  std::string_view tls;                    // the doors that speak it; empty: none
   std::optional<uint64_t> jobs_recovered;  // nothing: the store outlives the server
   Millis took{0};                          // since the start
 };

@@ -87,6 +87,8 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
     const std::string closed = ClosedToPrefixes(config, *node->token_guard_->tokens());
     if (!closed.empty()) LogWarn("{}", closed);
   }
+  TOCSIN_ASSIGN(node->tls_guard_, TlsGuard::Open(node->main_loop_.io(), config, node->metrics_));
+  WarnOfClearText(config, http.loopback, resp.loopback);
   TOCSIN_TRY(node->Listen(http, resp));
   TOCSIN_ASSIGN(node->sinks_, NodeSinks::Make(config, node->clock_, node->Loops(), node->sockets_.webhooks));
   LogStart(config);
@@ -106,8 +108,11 @@ Status ServerNode::Listen(const net::Address& http, const net::Address& resp) {
     return Prefixed(option,
                     net::Listener::Open(main_loop_.io(), address, {connections, std::move(refusal), connections_}));
   };
-  TOCSIN_ASSIGN(http_listener_, open(http, http::RefusalText(connections), "http.listen"));
-  TOCSIN_ASSIGN(resp_listener_, open(resp, resp::RefusalText(connections), "resp.listen"));
+  const DoorsTls tls = tls_guard_ ? tls_guard_->tls() : DoorsTls();
+  TOCSIN_ASSIGN(http_listener_,
+                open(http, tls.http ? std::string(net::kTlsRefusal) : http::RefusalText(connections), "http.listen"));
+  TOCSIN_ASSIGN(resp_listener_,
+                open(resp, tls.resp ? std::string(net::kTlsRefusal) : resp::RefusalText(connections), "resp.listen"));
   return {};
 }
 
@@ -173,6 +178,7 @@ void ServerNode::MakeServers() {
     http_servers_.push_back(std::make_unique<http::Server>(http, router_, *budget_, *loop, options));
     resp_servers_.push_back(std::make_unique<resp::Server>(resp, *budget_, *loop,
                                                            resp::Options{.frame_bytes_max = config_.limits_body_size}));
+    if (tls_guard_) SpeakTls(http_servers_.size() - 1, tls_guard_->tls());
     if (!token_guard_) continue;
     http_servers_.back()->Admit(token_guard_->tokens());
     resp_servers_.back()->Admit(token_guard_->tokens());
@@ -183,7 +189,7 @@ Status ServerNode::MakeAlerts() {
   std::unique_ptr<AlertPoster> poster;
   if (!config_.alerts_webhook_url.empty()) {
     TOCSIN_ASSIGN(poster, AlertPoster::Make(config_, main_loop_, clock_, metrics_, *alert_book_,
-                                            "http://" + Published(config_, http_listener_->address())));
+                                            HttpUrl(Published(config_, http_listener_->address()))));
   }
   alerts_ = std::make_unique<NodeAlerts>(NodeAlerts::Parts{.config = config_,
                                                            .clock = clock_,
@@ -207,8 +213,9 @@ std::vector<net::AsioLoop*> ServerNode::Loops() const {
 std::string ServerNode::Banner() const {
   return BannerText({.version = VersionText(),
                      .store = backing_->Describe(),
-                     .url = "http://" + http_listener_->address().Text(),
+                     .url = HttpUrl(http_listener_->address().Text()),
                      .resp = resp_listener_->address().Text(),
+                     .resp_tls = tls_guard_ && tls_guard_->tls().resp,
                      .dashboard = !http::UiFiles().empty(),
                      .virtual_clock = virtual_clock_ != nullptr,
                      .tokens = token_guard_ != nullptr});
@@ -234,14 +241,32 @@ void ServerNode::StartThreads() {
   });
 }
 
-void ServerNode::WatchTokens() {
-  if (!token_guard_) {
+void ServerNode::SpeakTls(size_t shard, const DoorsTls& tls) {
+  if (tls.http) http_servers_[shard]->SpeakTls(tls.http);
+  if (tls.resp) resp_servers_[shard]->SpeakTls(tls.resp);
+}
+
+std::string ServerNode::HttpUrl(const std::string& address) const {
+  return (tls_guard_ && tls_guard_->tls().http ? "https://" : "http://") + address;
+}
+
+void ServerNode::WatchFiles() {
+  if (!token_guard_ && !tls_guard_) {
     // SIGHUP means that the terminal was closed; under nohup it is ignored, and we go on.
     struct sigaction inherited{};
     sigaction(SIGHUP, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) signals_.add(SIGHUP);
-    return;
   }
+  if (token_guard_) WatchTokens();
+  if (!tls_guard_) return;
+  tls_guard_->Start([this](const DoorsTls& tls) {
+    for (size_t shard = 0; shard < loops_.size(); ++shard) {
+      loops_[shard]->Post([this, shard, tls] { SpeakTls(shard, tls); });
+    }
+  });
+}
+
+void ServerNode::WatchTokens() {
   token_guard_->Start([this](const TokenGuard::Tokens& tokens) {
     for (size_t shard = 0; shard < loops_.size(); ++shard) {
       loops_[shard]->Post([this, shard, tokens] {
@@ -254,12 +279,13 @@ void ServerNode::WatchTokens() {
 
 int ServerNode::Run() {
   StartThreads();
-  WatchTokens();
+  WatchFiles();
   AwaitSignal();
   WatchEpisodes();
   alerts_->Start();
   LogReady({.http = http_listener_->address().Text(),
             .resp = resp_listener_->address().Text(),
+            .tls = tls_guard_ ? tls_guard_->tls().Names() : "",
             .jobs_recovered = backing_->jobs_recovered(),
             .took = std::chrono::duration_cast<Millis>(real_clock_.IoNow() - began_)});
   main_loop_.Run();

@@ -29,6 +29,7 @@
 #include "server/node_alerts.h"
 #include "server/program.h"
 #include "server/sinks.h"
+#include "server/tls_guard.h"
 #include "server/token_guard.h"
 #include "spi/push_memory.h"
 
@@ -59,7 +60,11 @@ class ServerNode {
   void MakeServers();
   Status MakeAlerts();
   void StartThreads();
+  /// Who may call, and the certificate: both may change while the server runs.
+  void WatchFiles();
   void WatchTokens();
+  void SpeakTls(size_t shard, const DoorsTls& tls);
+  std::string HttpUrl(const std::string& address) const;
   void AwaitSignal();
   void WatchEpisodes();
   void Stop();
@@ -88,6 +93,7 @@ class ServerNode {
   SocketPlan sockets_;
   const net::Listener::Count connections_ = std::make_shared<std::atomic<size_t>>(0);
   std::unique_ptr<TokenGuard> token_guard_;  // null: no authentication
+  std::unique_ptr<TlsGuard> tls_guard_;      // null: no TLS
 
   PushMemory push_memory_;
   metrics::Registry::Registration push_memory_shown_;

@@ -32,10 +32,11 @@ std::string BannerText(const BannerFacts& facts) {
       "{}"
       "{}\n"
       "http     {}{}\n"
-      "resp     {}   ({}redis-cli -p {})\n"
+      "resp     {}{}   ({}redis-cli{} -p {})\n"
       "metrics  {}/metrics\n",
-      facts.version, facts.store, facts.url, facts.dashboard ? "   (in a browser: the dashboard)" : "", facts.resp,
-      facts.tokens ? "REDISCLI_AUTH=$TOCSIN_TOKEN " : "", facts.resp.substr(facts.resp.rfind(':') + 1), facts.url);
+      facts.version, facts.store, facts.url, facts.dashboard ? "   (in a browser: the dashboard)" : "",
+      facts.resp_tls ? "rediss://" : "", facts.resp, facts.tokens ? "REDISCLI_AUTH=$TOCSIN_TOKEN " : "",
+      facts.resp_tls ? " --tls" : "", facts.resp.substr(facts.resp.rfind(':') + 1), facts.url);
   if (facts.virtual_clock) {
     text += fmt::format("clock    virtual: curl{} -d '{{\"ms\":1000}}' {}/v1/clock/advance\n", token, facts.url);
   }

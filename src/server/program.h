@@ -20,6 +20,7 @@ struct BannerFacts {
   std::string store;    // a line: where jobs are, and what was there already
   std::string url;      // without a slash at the end
   std::string resp;     // host:port
+  bool resp_tls = false;
   bool dashboard = false;
   bool virtual_clock = false;
   bool tokens = false;  // every call needs an access token

@@ -14,7 +14,7 @@ namespace {
 /// Whether an access token lets the same bearer do the same, under the same name.
 bool IsSame(const auth::TokenRecord& before, const auth::TokenRecord& now) {
   return before.grant.scopes == now.grant.scopes && before.grant.prefix == now.grant.prefix &&
-         before.grant.name == now.grant.name && before.digest == now.digest;
+         before.grant.name == now.grant.name && before.digest == now.digest && before.certificate == now.certificate;
 }
 
 /// Both names of an access token that has another one: earlier lines of the audit have the first.

@@ -98,6 +98,7 @@ def now_ms():
     return time.time_ns() // 1_000_000
 
 
+SPEAKS_TLS = re.compile(r" ready http=\S+ resp=\S+ tls=http")
 READY = re.compile(r' ready http=(?P<http>\S+) resp=(?P<resp>\S+)|"event":"ready","http":"(?P<http_>[^"]+)","resp":"(?P<resp_>[^"]+)"')
 
 
@@ -109,10 +110,11 @@ def doors_of(log):
 
 class Server:
     """One run of tocsind. Ready when the constructor returns. With `terminal` its stdout is one, so that it prints its
-    start-up message."""
+    start-up message. `ca`: the authority of its certificate, for clients, if it speaks TLS."""
 
-    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0", place=LOOPBACK, terminal=False):
+    def __init__(self, folder, *flags, listen="127.0.0.1:0", resp_listen="127.0.0.1:0", place=LOOPBACK, terminal=False, ca=None):
         self.folder = folder
+        self.ca = None if ca is None else str(ca)
         if place.host != LOOPBACK.host:  # nothing but the tests reaches a namespace
             listen = resp_listen = f"{place.host}:0"
             flags = [*flags, "--auth-allow-unauthenticated", "true"]
@@ -140,7 +142,7 @@ class Server:
         for reader in self._readers:
             reader.start()
         http, resp = self._await_ready(terminal)
-        self.url = "http://" + http
+        self.url = ("https://" if any(SPEAKS_TLS.search(line) for line in self.errors) else "http://") + http
         self.port = int(http.rsplit(":", 1)[1])
         self.resp_port = int(resp.rsplit(":", 1)[1])
 

@@ -145,7 +145,7 @@ class HttpxDoor(HttpDoor):
 
     def __init__(self, server):
         self.url = server.url
-        self.client = httpx.Client(timeout=DEADLINE_S)
+        self.client = httpx.Client(timeout=DEADLINE_S, verify=server.ca or True)
         self.contract = Contract(self.client.get(server.url + "/v1/openapi.json").json())
 
     def send(self, method, path, body=None):

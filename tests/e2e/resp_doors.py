@@ -208,7 +208,8 @@ class RedisPyDoor(RespDoor):
     """python3-redis, which speaks RESP2. Many jobs go as one pipeline."""
 
     def __init__(self, server):
-        self.client = redis.Redis(port=server.resp_port, socket_timeout=DEADLINE_S, decode_responses=True)
+        tls = {} if server.ca is None else {"ssl": True, "ssl_ca_certs": server.ca}
+        self.client = redis.Redis("127.0.0.1", server.resp_port, socket_timeout=DEADLINE_S, decode_responses=True, **tls)
         # The library knows the INFO of Redis, and makes a dictionary of what looks like it.
         self.client.response_callbacks.clear()
 

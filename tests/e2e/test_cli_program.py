@@ -53,10 +53,9 @@ def tocsin(*arguments, stdin=b"", **environment):
         (["submit", "t", "--trigger", "tim"], 'did you mean "time"?'),
         (["topic", "set", "t", "--capacity-bytes", "1MB"], '"1MB" is not a size'),
         (["clock", "advance"], "nothing to change: give --by, --to"),
-        (["--server", "localhost:7420", "topics"], "does not begin with http://"),
+        (["--server", "localhost:7420", "topics"], "begins neither with http:// nor with https://"),
         (["--server", "redis://127.0.0.1:7421", "topics"], "write it as http://127.0.0.1:7420"),
         (["--server", "resp://127.0.0.1:7421", "topics"], "tocsin speaks HTTP; write it as http://127.0.0.1:7420"),
-        (["--server", "https://localhost", "topics"], "TLS"),
         (["docs", "mann"], 'did you mean "man"?'),
     ],
 )

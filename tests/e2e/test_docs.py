@@ -11,8 +11,10 @@ import subprocess
 import threading
 import time
 
+import httpx
 import pytest
 
+from certificates import Authority
 from conftest import BIN, DEADLINE_S, ENVIRONMENT, ROOT, ack, reserve, run, submit
 from resp_wire import Wire
 
@@ -61,9 +63,13 @@ def test_links_that_lead_nowhere_are_noticed():
 
 
 @pytest.fixture
-def metrics(start, client):
-    """What is served once there is a topic, one that pushes, one with limits and one with an alert: some series are of such topics alone."""
-    server = start("--alerts-webhook-url", "http://127.0.0.1:9/", "--alerts-hold", "1ms")
+def metrics(start, tmp_path):
+    """What a server with TLS serves once there is a topic, one that pushes, one with limits and one with an alert: some series are of such topics alone."""
+    authority = Authority(tmp_path / "ca")
+    certificate, key = authority.issue("server")
+    tls = ["--tls-certificate", certificate, "--tls-key", key, "--resp-tls", "off"]
+    server = start("--alerts-webhook-url", "http://127.0.0.1:9/", "--alerts-hold", "1ms", *tls, ca=authority.ca)
+    client = httpx.Client(verify=server.ca, timeout=DEADLINE_S)
     submit(client, server, payload="x")
     ack(client, server, *reserve(client, server))
     pushes = {"delivery": {"sink": "webhook", "url": "https://shop.example/"}}

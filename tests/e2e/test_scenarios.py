@@ -2,11 +2,13 @@
 
 import pytest
 
+from certificates import Authority
 from conftest import Server
 from doors import DOORS, Refused
 from resp_doors import RESP_DOORS
 
-ALL_DOORS = DOORS | RESP_DOORS
+PLAIN_DOORS = DOORS | RESP_DOORS
+ALL_DOORS = [*PLAIN_DOORS, "httpx-tls", "redis-py-tls"]
 MINUTE = 60_000
 DAY = 86_400_000
 
@@ -19,9 +21,21 @@ def clocked(tmp_path_factory):
     assert one.stop() == 0, "".join(one.errors)
 
 
+@pytest.fixture(scope="module")
+def clocked_tls(tmp_path_factory):
+    """The same, with TLS."""
+    authority = Authority(tmp_path_factory.mktemp("authority") / "ca")
+    certificate, key = authority.issue("server")
+    tls = ["--tls-certificate", certificate, "--tls-key", key]
+    one = Server(tmp_path_factory.mktemp("clocked_tls") / "data", "--clock", "virtual", *tls, ca=authority.ca)
+    yield one
+    assert one.stop() == 0, "".join(one.errors)
+
+
 @pytest.fixture(scope="module", params=ALL_DOORS)
-def door(request, clocked):
-    one = ALL_DOORS[request.param](clocked)
+def door(request):
+    name = request.param.removesuffix("-tls")
+    one = PLAIN_DOORS[name](request.getfixturevalue("clocked" if name == request.param else "clocked_tls"))
     yield one
     one.close()
 

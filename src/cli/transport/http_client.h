@@ -1,4 +1,3 @@
-// The address of a server. Plain values.
 // A synchronous HTTP/1.1 client over one kept connection. Owned by an Api; used by one thread, except for Abort.
 //
 // Invariants: connecting, and the exchange after it, each end within the time limit of the call. A request that may
@@ -14,15 +13,29 @@
 #include "base/result.h"
 #include "base/time.h"
 
+namespace boost::asio::ssl {
+class context;
+}
+
 namespace tocsin::cli {
 
-/// http://HOST[:PORT]
+/// How to speak TLS: --ca, --cert, --cert-key and --insecure.
+struct TlsFlags {
+  std::string ca;    // a file; empty: the system's authorities
+  std::string cert;  // with key; empty: none
+  std::string key;
+  bool insecure = false;
+};
+
+/// http://HOST[:PORT] or https://HOST[:PORT]
 struct Endpoint {
   std::string host;  // without the brackets of IPv6
   uint16_t port = 80;
-  std::string url;  // as it was written, without a slash at its end
+  std::string url;                                      // as it was written, without a slash at its end
+  std::shared_ptr<boost::asio::ssl::context> tls = {};  // null: clear text. Threads may share it
 };
-Result<Endpoint> ParseEndpoint(std::string_view url);
+/// Loads the files of `flags`. An error names the flag.
+Result<Endpoint> ParseEndpoint(std::string_view url, const TlsFlags& flags = {});
 
 struct HttpAnswer {
   unsigned status = 0;

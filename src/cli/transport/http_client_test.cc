@@ -87,7 +87,13 @@ TEST(Endpoint, IsAUrlOfAHostAndAPort) {
   }
   EXPECT_THAT(ParseEndpoint("resp://127.0.0.1:7421").error().message,
               AllOf(HasSubstr("RESP port"), HasSubstr("write it as http://127.0.0.1:7420")));
-  EXPECT_THAT(ParseEndpoint("https://x").error().message, HasSubstr("TLS"));
+  EXPECT_EQ(ParseEndpoint("https://x").value().port, 443);
+  EXPECT_NE(ParseEndpoint("https://x").value().tls, nullptr);
+  EXPECT_EQ(ParseEndpoint("http://x").value().tls, nullptr);
+  EXPECT_THAT(ParseEndpoint("http://x", {.insecure = true}).error().message, HasSubstr("--insecure is for a --server"));
+  EXPECT_THAT(ParseEndpoint("https://x", {.ca = "/nowhere"}).error().message,
+              HasSubstr("--ca: /nowhere cannot be used"));
+  EXPECT_THAT(ParseEndpoint("https://x", {.key = "k"}).error().message, HasSubstr("--cert is missing"));
 }
 
 TEST(HttpClient, SendsWhatItShouldOverOneConnection) {

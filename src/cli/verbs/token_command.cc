@@ -24,6 +24,15 @@ Result<int> RunCreate(Context& context, const Arguments& arguments) {
   if (grant.name.empty()) return Fail(Code::kInvalidArgument, "--name is missing: who will have the access token?");
   if (grant.scopes.empty()) return Fail(Code::kInvalidArgument, "--scope is missing: submit, consume or admin");
   TOCSIN_ASSIGN(const std::string file, FileOf(arguments));
+  if (const auto subject = arguments.Text("certificate")) {
+    TOCSIN_ASSIGN(const std::string id, auth::CreateCertificate(file, grant, *subject, context.clock.Now().utc));
+    if (context.out.json()) {
+      context.out.Json({{"id", id}, {"certificate", *subject}});
+    } else {
+      context.out.Print("{}: clients with the certificate {} need no access token\n", id, Printable(*subject));
+    }
+    return kExitOk;
+  }
   TOCSIN_ASSIGN(const std::string token, auth::CreateToken(file, grant, context.clock.Now().utc));
   if (context.out.json()) {
     context.out.Json({{"id", auth::SplitToken(token)->id}, {"token", token}});
@@ -42,18 +51,19 @@ Result<int> RunCreate(Context& context, const Arguments& arguments) {
 Result<int> RunList(Context& context, const Arguments& arguments) {
   TOCSIN_ASSIGN(const std::string file, FileOf(arguments));
   TOCSIN_ASSIGN(const std::vector<auth::TokenRecord> records, auth::ListTokens(file));
-  Table table({"ID", "SCOPES", "TOPICS", "CREATED", "NAME"});
+  Table table({"ID", "SCOPES", "TOPICS", "CREATED", "NAME", "CERTIFICATE"});
   for (const auth::TokenRecord& record : records) {
     if (context.out.json()) {
       context.out.Json({{"id", record.id},
                         {"name", record.grant.name},
                         {"scopes", record.grant.scopes.Text()},
                         {"topic_prefix", record.grant.prefix},
-                        {"created", record.created}});
+                        {"created", record.created},
+                        {"certificate", record.certificate}});
       continue;
     }
     table.Row({record.id, record.grant.scopes.Text(), Printable(record.grant.prefix) + "*", Printable(record.created),
-               Printable(record.grant.name)});
+               Printable(record.grant.name), Printable(record.certificate)});
   }
   if (!context.out.json()) table.Print(context.out);
   return kExitOk;
@@ -89,12 +99,18 @@ Command TokenCreate() {
                  .value = "SCOPE",
                  .choices = {auth::kScopeNames.begin(), auth::kScopeNames.end()},
                  .repeated = true},
+                {.name = "certificate",
+                 .doc = "Instead of a token: the subject of a client's certificate, such as CN=worker,O=Acme. Clients "
+                        "with such a certificate of the server's tls.client_ca need no access token.",
+                 .value = "SUBJECT"},
                 {.name = "topic-prefix",
                  .doc = "Only for topics whose names begin with this. Default: all topics.",
                  .value = "PREFIX"}},
       .examples = {{"token create --file tokens --name ops --scope admin", "for you"},
                    {"token create --file tokens --name shop --scope submit --topic-prefix shop.",
                     "for a producer of the topics shop.orders, shop.carts..."},
+                   {"token create --file tokens --name worker --scope consume --certificate CN=worker",
+                    "for clients that show this certificate"},
                    {"token create --file tokens --name prometheus --scope observe", "for whatever only looks"}},
       .run = RunCreate};
 }

@@ -34,7 +34,7 @@ class AccessTest : public testing::Test {
   }
 
   std::string Check(Access needed, const std::string& token, std::string_view topic = "t") const {
-    const auto grant = CheckAccess(tokens_.get(), needed, "Bearer " + token, topic);
+    const auto grant = CheckAccess(tokens_.get(), needed, {"Bearer " + token}, topic);
     if (grant) return "";
     EXPECT_EQ(grant.error().code, Code::kForbidden);
     EXPECT_THAT(grant.error().message, Not(HasSubstr(token.substr(0, 16))));
@@ -56,7 +56,7 @@ class AccessTest : public testing::Test {
 
 TEST_F(AccessTest, WithoutAuthenticationEverybodyMayDoEverything) {
   for (const Access needed : kAll) {
-    const auto grant = CheckAccess(nullptr, needed, "", "t");
+    const auto grant = CheckAccess(nullptr, needed, {}, "t");
     ASSERT_TRUE(grant);
     EXPECT_EQ(*grant, nullptr);
   }
@@ -67,7 +67,7 @@ TEST_F(AccessTest, WithoutAKnownTokenOnlyWhatIsOpen) {
   for (const std::string& header : {std::string(), std::string("Bearer"), std::string("Bearer "), unknown,
                                     "Basic " + admin_, admin_, "Bearer " + admin_ + "x", "Bearer " + admin_ + " "}) {
     for (const Access needed : kAll) {
-      const auto grant = CheckAccess(tokens_.get(), needed, header, "t");
+      const auto grant = CheckAccess(tokens_.get(), needed, {header}, "t");
       if (needed == Access::kOpen) {
         EXPECT_TRUE(grant);
         continue;
@@ -77,6 +77,24 @@ TEST_F(AccessTest, WithoutAKnownTokenOnlyWhatIsOpen) {
       EXPECT_THAT(grant.error().message, Not(HasSubstr("tocsin_")));
     }
   }
+}
+
+TEST_F(AccessTest, ACertificateIsACallerUnlessTheCallHasAToken) {
+  auth::TokenRecord record{.id = "abcdefgh", .certificate = "CN=worker"};
+  record.grant.scopes.Add(Scope::kConsume);
+  auto records = tokens_->records();
+  records.push_back(std::move(record));
+  const auth::TokenSet tokens(std::move(records));
+  const auto check = [&](const std::string& authorization, std::string_view certificate, Access needed) {
+    const auto grant = CheckAccess(&tokens, needed, {authorization, certificate}, "t");
+    return grant ? "" : std::string(RowOf(grant.error().code).name);
+  };
+  EXPECT_EQ(check("", "CN=worker", Access::kConsume), "");
+  EXPECT_EQ(check("", "CN=worker", Access::kSubmit), "forbidden");
+  EXPECT_EQ(check("", "CN=other", Access::kConsume), "unauthenticated");
+  EXPECT_EQ(check("Bearer " + submit_, "CN=worker", Access::kSubmit), "");
+  EXPECT_EQ(check("Bearer " + submit_, "CN=worker", Access::kConsume), "forbidden");
+  EXPECT_EQ(check("Bearer " + submit_ + "x", "CN=worker", Access::kConsume), "unauthenticated");
 }
 
 TEST_F(AccessTest, EachScopeReachesItsOwnCalls) {
@@ -97,7 +115,7 @@ TEST_F(AccessTest, APrefixLeavesItsOwnTopicsAndNotTheNode) {
     EXPECT_EQ(Allowed(needed, narrow_, "shop.orders"), !of_node);
     EXPECT_EQ(Allowed(needed, narrow_, "bank.orders"), needed == Access::kOpen || needed == Access::kListTopics);
   }
-  EXPECT_EQ((*CheckAccess(tokens_.get(), Access::kListTopics, "bearer  " + narrow_, ""))->prefix, "shop.");
+  EXPECT_EQ((*CheckAccess(tokens_.get(), Access::kListTopics, {"bearer  " + narrow_}, ""))->prefix, "shop.");
 }
 
 TEST_F(AccessTest, ARefusalSaysWhatWouldBeNeeded) {

@@ -119,14 +119,14 @@ void EventStream::Beat() {
 
 bool EventStream::StillAllowed(const auth::TokenSet* tokens) const {
   if (tokens == nullptr) return true;
-  const auth::Grant* const grant = GrantOf(*tokens, bearer_);
+  const auth::Grant* const grant = GrantOf(*tokens, {bearer_, certificate_});
   // With other rights it would have to be another stream: the client connects again.
   return grant != nullptr && grant->scopes.Has(auth::Scope::kObserve) &&
          grant->prefix == listener_->interest().prefix && grant->scopes.Has(auth::Scope::kAdmin) == whole_urls_;
 }
 
 size_t EventStream::bytes() const {
-  size_t bytes = sizeof(EventStream) + sizeof(EventHub::Listener) + bearer_.size();
+  size_t bytes = sizeof(EventStream) + sizeof(EventHub::Listener) + bearer_.size() + certificate_.size();
   for (const std::string& topic : listener_->interest().topics) bytes += sizeof(std::string) + topic.size();
   return bytes;
 }
@@ -140,7 +140,7 @@ Status ShowEvents(Call& call) {
   if (call.grant != nullptr) interest.token = call.grant->name;
   interest.node = interest.prefix.empty();
   const bool whole_urls = call.grant == nullptr || call.grant->scopes.Has(auth::Scope::kAdmin);
-  const auto stream = std::make_shared<EventStream>(call.loop, call.session.Bearer(), whole_urls);
+  const auto stream = std::make_shared<EventStream>(call.loop, call.session.Shown(), whole_urls);
   TOCSIN_TRY(stream->Open(call.context.service.events(), std::move(interest), call.session.FieldOf("Last-Event-ID")));
   call.answer.Send({.body = stream->Beginning(),
                     .content_type = "text/event-stream",

@@ -18,8 +18,12 @@ class EventStream final : public Stream, public std::enable_shared_from_this<Eve
   static constexpr Millis kBeat{15'000};
   static constexpr size_t kTopicsMax = 100;
 
-  EventStream(net::AsioLoop& loop, std::string bearer, bool whole_urls)
-      : loop_(loop), bearer_(std::move(bearer)), whole_urls_(whole_urls) {}
+  /// `caller`: whose stream it is.
+  EventStream(net::AsioLoop& loop, Credentials caller, bool whole_urls)
+      : loop_(loop),
+        bearer_(std::move(caller.authorization)),
+        certificate_(caller.certificate),
+        whole_urls_(whole_urls) {}
 
   /// Once, before anything else.
   Status Open(EventHub& hub, EventInterest interest, std::string_view last_id);
@@ -39,6 +43,7 @@ class EventStream final : public Stream, public std::enable_shared_from_this<Eve
 
   net::AsioLoop& loop_;
   const std::string bearer_;
+  const std::string certificate_;
   const bool whole_urls_;
   EventHub* hub_ = nullptr;
   std::unique_ptr<EventHub::Listener> listener_;

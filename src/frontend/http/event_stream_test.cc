@@ -21,7 +21,7 @@ class EventStreamTest : public testing::Test {
   EventStreamTest() { clock_.DriveIo(true); }
 
   std::shared_ptr<EventStream> Open(EventInterest interest = {}, std::string_view last_id = {}) {
-    auto stream = std::make_shared<EventStream>(loop_, bearer_, whole_urls_);
+    auto stream = std::make_shared<EventStream>(loop_, Credentials{bearer_}, whole_urls_);
     const Status opened = stream->Open(hub_, std::move(interest), last_id);
     EXPECT_TRUE(opened) << opened.error().message;
     return stream;

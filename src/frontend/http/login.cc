@@ -40,6 +40,11 @@ std::string Encode(const Call& call, const auth::Grant* grant, bool authenticati
   return out.Take();
 }
 
+/// Whether the browser speaks TLS, to this server or to a proxy in front of it.
+bool IsSecure(const Session& session) {
+  return session.secure() || session.FieldOf(Field::origin).starts_with("https://");
+}
+
 constexpr std::string_view kNotKept = "Cache-Control: no-store\r\n";
 
 }  // namespace
@@ -64,9 +69,9 @@ std::string BearerInCookie(std::string_view cookies, std::string_view host) {
   return {};
 }
 
-std::string SetCookieLine(std::string_view token, std::string_view host, std::string_view origin) {
+std::string SetCookieLine(std::string_view token, std::string_view host, bool secure) {
   return fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}{}\r\n", CookieName(host), token,
-                     origin.starts_with("https://") ? "; Secure" : "", token.empty() ? "; Max-Age=0" : "");
+                     secure ? "; Secure" : "", token.empty() ? "; Max-Age=0" : "");
 }
 
 Status BeginSession(Call& call) {
@@ -81,7 +86,7 @@ Status BeginSession(Call& call) {
   }
   Response response{.body = Encode(call, grant, tokens != nullptr), .fields = std::string(kNotKept)};
   if (grant != nullptr) {
-    response.fields += SetCookieLine(token, call.session.FieldOf(Field::host), call.session.FieldOf(Field::origin));
+    response.fields += SetCookieLine(token, call.session.FieldOf(Field::host), IsSecure(call.session));
   }
   call.answer.Send(std::move(response));
   return {};
@@ -95,7 +100,7 @@ Status ShowSession(Call& call) {
 
 Status EndSession(Call& call) {
   Response response{.body = R"({"outcome":"ended"})", .fields = std::string(kNotKept)};
-  response.fields += SetCookieLine({}, call.session.FieldOf(Field::host), call.session.FieldOf(Field::origin));
+  response.fields += SetCookieLine({}, call.session.FieldOf(Field::host), IsSecure(call.session));
   call.answer.Send(std::move(response));
   return {};
 }

@@ -18,9 +18,9 @@ struct Call;
 std::string CookieName(std::string_view host);
 /// "Bearer TOKEN", as in Authorization, if the header Cookie has the cookie of this host; otherwise empty.
 std::string BearerInCookie(std::string_view cookies, std::string_view host);
-/// The header line that sets the cookie, or removes it if `token` is empty. `origin`: of the page, whose scheme tells
-/// whether the browser came through TLS.
-std::string SetCookieLine(std::string_view token, std::string_view host, std::string_view origin);
+/// The header line that sets the cookie, or removes it if `token` is empty. `secure`: the browser is to send it over
+/// TLS alone.
+std::string SetCookieLine(std::string_view token, std::string_view host, bool secure);
 
 Status BeginSession(Call& call);
 Status ShowSession(Call& call);

@@ -23,11 +23,10 @@ TEST(Login, FindsItsCookieAmongOthers) {
 }
 
 TEST(Login, TheCookieIsForScriptsAndOtherSitesOutOfReach) {
-  EXPECT_EQ(SetCookieLine("abc", "a:7420", "http://a:7420"),
+  EXPECT_EQ(SetCookieLine("abc", "a:7420", false),
             "Set-Cookie: tocsin_7420=abc; Path=/; HttpOnly; SameSite=Strict\r\n");
-  EXPECT_EQ(SetCookieLine("abc", "a", "https://a"),
-            "Set-Cookie: tocsin=abc; Path=/; HttpOnly; SameSite=Strict; Secure\r\n");
-  EXPECT_EQ(SetCookieLine("", "a", ""), "Set-Cookie: tocsin=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n");
+  EXPECT_EQ(SetCookieLine("abc", "a", true), "Set-Cookie: tocsin=abc; Path=/; HttpOnly; SameSite=Strict; Secure\r\n");
+  EXPECT_EQ(SetCookieLine("", "a", false), "Set-Cookie: tocsin=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n");
 }
 
 }  // namespace

@@ -106,17 +106,21 @@ Result<Query> ParseQuery(std::string_view query, const std::vector<std::string_v
   return values;
 }
 
-const auth::Grant* GrantOf(const auth::TokenSet& tokens, std::string_view authorization) {
-  const auto bearer = BearerOf(authorization);
+const auth::Grant* GrantOf(const auth::TokenSet& tokens, const Credentials& shown) {
+  if (shown.authorization.empty()) return tokens.FindCertificate(shown.certificate);
+  const auto bearer = BearerOf(shown.authorization);
   return bearer ? tokens.Find(*bearer) : nullptr;
 }
 
-Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,
+Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, const Credentials& shown,
                                        std::string_view topic) {
   if (tokens == nullptr || needed == Access::kOpen) return nullptr;
-  TOCSIN_ASSIGN(const std::string_view bearer, BearerOf(authorization));
-  const auth::Grant* const grant = tokens->Find(bearer);
+  const auth::Grant* const grant = GrantOf(*tokens, shown);
   if (grant == nullptr) {
+    if (shown.authorization.empty() && !shown.certificate.empty()) {
+      return Fail(Code::kUnauthenticated, "{}", auth::UnknownCertificate(shown.certificate));
+    }
+    TOCSIN_TRY(BearerOf(shown.authorization));
     return Fail(Code::kUnauthenticated, "the token is not known: it is mistyped, or revoked");
   }
   TOCSIN_TRY(auth::CheckGrant(*grant, needed, topic));

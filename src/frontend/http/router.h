@@ -58,13 +58,18 @@ Route RouteOf(api::VerbId id);
 /// Everything that is served. Advancing the clock is served with a virtual clock only.
 Router MakeRouter(bool virtual_clock);
 
+/// What a caller shows for itself. An access token comes before the certificate of its connection.
+struct Credentials {
+  std::string authorization = {};     // the value of that header; empty if there is none
+  std::string_view certificate = {};  // the subject of a verified one; empty if there is none
+};
+
+/// Null if the tokens know neither.
+const auth::Grant* GrantOf(const auth::TokenSet& tokens, const Credentials& shown);
 /// The grant under which the call is made, valid for as long as the tokens are. Null if everybody may do everything: no
-/// authentication (`tokens` is null), or kOpen. `authorization` is the value of that header, empty if there is
-/// none; `topic` the decoded topic of the path. kUnauthenticated (the answer then needs WWW-Authenticate: Bearer) or
-/// kForbidden otherwise.
-/// Null if the header names no access token that is known.
-const auth::Grant* GrantOf(const auth::TokenSet& tokens, std::string_view authorization);
-Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, std::string_view authorization,
+/// authentication (`tokens` is null), or kOpen. `topic`: the decoded topic of the path. kUnauthenticated (the answer
+/// then needs WWW-Authenticate: Bearer) or kForbidden otherwise.
+Result<const auth::Grant*> CheckAccess(const auth::TokenSet* tokens, Access needed, const Credentials& shown,
                                        std::string_view topic);
 
 /// Decodes name=value&...; a name that is not among `known`, or that comes twice, is refused.

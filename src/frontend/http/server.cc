@@ -9,12 +9,19 @@ namespace tocsin::http {
 
 constexpr std::chrono::microseconds kSliceTime{500};
 
-std::string RefusalText(size_t connections_max) {
-  const std::string body = EncodeError(net::TooManyConnections(connections_max));
+namespace {
+
+std::string LastAnswer(std::string_view status, const Error& error) {
+  const std::string body = EncodeError(error);
   return fmt::format(
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
-      "Connection: close\r\n\r\n{}",
+      "HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
       body.size(), body);
+}
+
+}  // namespace
+
+std::string RefusalText(size_t connections_max) {
+  return LastAnswer("503 Service Unavailable", net::TooManyConnections(connections_max));
 }
 
 Server::Server(const Context& context, const Router& router, net::Budget& budget, net::AsioLoop& loop, Options options)
@@ -24,6 +31,11 @@ Server::Server(const Context& context, const Router& router, net::Budget& budget
 
 std::shared_ptr<net::Connection> Server::Make(net::Socket socket, net::ConnectionPass pass) {
   return std::make_shared<Session>(*this, std::move(socket), std::move(pass));
+}
+
+std::string Server::PlainAnswer() const {
+  return LastAnswer("400 Bad Request",
+                    {Code::kInvalidArgument, "this port speaks TLS: begin the URL with https://", {}});
 }
 
 void Server::Serve(std::shared_ptr<Session> session) {

@@ -80,6 +80,7 @@ class Server final : public net::Door {
   };
 
   std::shared_ptr<net::Connection> Make(net::Socket socket, net::ConnectionPass pass) override;
+  std::string PlainAnswer() const override;
   void Turn();
   void Run(Session& session);
   void MakeFigures(size_t route, size_t status_class);

@@ -31,6 +31,7 @@ constexpr Millis kHeaderTime{10'000};
 constexpr Millis kIdleTime{60'000};
 constexpr Millis kDrainTime{5'000};  // to read the last answer; the server stops after ten
 constexpr Millis kPeerTime{1'000};   // how often to look whether the client of a parked reserve has closed
+constexpr std::string_view kTlsRecord = "\x16\x03";  // how a TLS client begins
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string_view View(const beast::flat_buffer& buffer) {
@@ -144,14 +145,14 @@ bool Session::HoldRequest() {
 
 void Session::WaitToRead() {
   reading_ = true;
-  socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) { OnReadable(error); }));
+  AwaitReadable([this](const error_code& error) { OnReadable(error); });
 }
 
 void Session::OnReadable(error_code error) {
   reading_ = false;
   if (phase_ >= Phase::kHandling && !parked_) return;  // the next request waits in the socket
   const auto room = server_.scratch().first(parked_ ? kWatchChunk : Server::kScratchBytes);
-  const size_t count = error ? 0 : socket_.read_some(buffer(room.data(), room.size()), error);
+  const size_t count = error ? 0 : ReadSome(buffer(room.data(), room.size()), error);
   if (error == boost::asio::error::would_block) return parked_ ? Watch() : Read();
   if (error) return Close();
   std::string_view bytes(room.data(), count);
@@ -176,6 +177,10 @@ void Session::TakeHeader() {
   const std::string_view bytes = View(buffer_);
   if (bytes.starts_with('*')) {  // a Redis client: it would wait for an answer until the header times out
     return Refuse({Code::kInvalidArgument, "this is the HTTP port; Redis clients use the one of resp.listen", {}});
+  }
+  if (bytes.starts_with(kTlsRecord)) {  // it would not understand an answer
+    shared::LogTlsClient(*this, "http", server_.loop().clock().IoNow());
+    return Close();
   }
   const size_t end = bytes.find("\r\n\r\n", scanned_);
   if (std::min(end, bytes.size()) + 4 > kHeaderMax) {
@@ -277,8 +282,9 @@ bool Session::BodyIsComplete() const { return !chunks_ && body_.size() >= body_b
 
 void Session::Continue() {
   // These few bytes fit into the socket's buffer, because the client waits for them before it sends more.
-  error_code ignored;
-  socket_.write_some(buffer(kContinue), ignored);
+  error_code error;
+  WriteSome(buffer(kContinue), error);
+  if (error) Close();
 }
 
 void Session::Dispatch() {
@@ -382,23 +388,26 @@ std::optional<Response> Session::FindRoute() {
   return std::nullopt;
 }
 
-std::string Session::Bearer() const {
-  const std::string_view authorization = FieldOf(beast::http::field::authorization);
-  if (!authorization.empty()) return std::string(authorization);
-  return BearerInCookie(FieldOf(beast::http::field::cookie), FieldOf(beast::http::field::host));
+Credentials Session::Shown() const {
+  std::string authorization(FieldOf(beast::http::field::authorization));
+  if (authorization.empty()) {
+    authorization = BearerInCookie(FieldOf(beast::http::field::cookie), FieldOf(beast::http::field::host));
+  }
+  return {.authorization = std::move(authorization), .certificate = certificate_subject()};
 }
 
 Status Session::CheckCaller() {
   tokens_ = server_.tokens();
   const std::string_view topic = match_.params.empty() ? std::string_view() : match_.params[0];
-  const std::string bearer = tokens_ == nullptr ? std::string() : Bearer();
-  const auto grant = CheckAccess(tokens_.get(), match_.route->access, bearer, topic);
+  const Credentials shown = tokens_ == nullptr ? Credentials() : Shown();
+  const auto grant = CheckAccess(tokens_.get(), match_.route->access, shown, topic);
   if (!grant) {
     const IoTime now = server_.loop().clock().IoNow();
     if (grant.error().code == Code::kForbidden) {
-      shared::AuditRefusal(match_.route->verb, topic, shared::CallerOf(GrantOf(*tokens_, bearer), *this, "http"),
+      shared::AuditRefusal(match_.route->verb, topic, shared::CallerOf(GrantOf(*tokens_, shown), *this, "http"),
                            grant.error(), now);
-    } else if (!bearer.empty() || match_.route->access != Access::kKnown) {  // a browser only asks who it is
+    } else if (!shown.authorization.empty() || match_.route->access != Access::kKnown) {
+      // Not for a browser that only asks who it is.
       shared::LogRefusedLogin(*this, "http", grant.error(), now);
     }
     return std::unexpected(grant.error());

@@ -101,8 +101,8 @@ class Session final : public net::Connection {
   /// A field of the request's header, empty if there is none. For a handler, before it answers.
   std::string_view FieldOf(boost::beast::http::field name) const;
   std::string_view FieldOf(std::string_view name) const;
-  /// What the caller shows for itself: the header Authorization, or the cookie in its form. Empty if it has neither.
-  std::string Bearer() const;
+  /// What the caller shows for itself: the header Authorization, or the cookie in its form; and its certificate.
+  Credentials Shown() const;
   /// Who may call; null: everybody.
   const std::shared_ptr<const auth::TokenSet>& tokens() const { return tokens_; }
   /// Whether the client accepts compressed answers.

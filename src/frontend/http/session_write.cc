@@ -217,7 +217,7 @@ void Session::Write() {
   const std::array<boost::asio::const_buffer, 2> out = {
       buffer(out_head_) + out_sent_, buffer(buffer(out_body_) + (out_sent_ + head_left - out_head_.size()), kWriteMax)};
   error_code error;
-  const size_t bytes = socket_.write_some(out, error);
+  const size_t bytes = WriteSome(out, error);
   if (error && error != boost::asio::error::would_block) return Close();
   out_sent_ += bytes;
   const bool whole = out_sent_ == out_head_.size() + out_body_.size();
@@ -228,10 +228,10 @@ void Session::Write() {
     return boost::asio::post(server_.loop().io(), Handler([this] { OnSent(); }));
   }
   if (!HoldAnswer()) return Cut();
-  socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& failed) {
-                       if (!open()) return;
-                       failed ? Close() : Write();
-                     }));
+  AwaitWritable([this](const error_code& failed) {
+    if (!open()) return;
+    failed ? Close() : Write();
+  });
 }
 
 bool Session::HoldAnswer() {

@@ -9,6 +9,7 @@ namespace tocsin::resp {
 namespace {
 
 constexpr size_t kDigitsMax = 20;      // of a length
+constexpr char kTlsHandshake = 22;     // the first byte of what a TLS client sends
 constexpr size_t kArgumentsKept = 32;  // room that is kept between commands
 
 constexpr std::array<std::string_view, 10> kHttpMethods{"GET",     "POST",  "PUT",     "DELETE", "HEAD",
@@ -135,6 +136,7 @@ FrameParser::Step FrameParser::ParseArray(std::string_view bytes, const FrameLim
 
 FrameParser::Step FrameParser::ParseInline(std::string_view bytes, const FrameLimits& limits) {
   const size_t most = std::min(kInlineMax, limits.bytes);
+  if (bytes.front() == kTlsHandshake) return Step::kTls;
   if (const char first = bytes.front(); static_cast<unsigned char>(first) < ' ' && first != '\n' && !IsSpace(first)) {
     return Bad(fmt::format("a command begins with '*' or with a letter, got {}", Printed(first)));
   }

@@ -29,6 +29,7 @@ class FrameParser {
     kMore,   // the command is incomplete
     kFrame,  // see args() and size()
     kHttp,   // the bytes are an HTTP request
+    kTls,    // they are a TLS handshake
     kBad,    // see problem(); nothing after it can be read
   };
 

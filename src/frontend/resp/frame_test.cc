@@ -133,8 +133,10 @@ TEST(FrameTest, HttpIsRecognised) {
 
 TEST(FrameTest, ControlBytesBeginNoCommand) {
   EXPECT_THAT(Problem(std::string_view("\0\0\0", 3)), HasSubstr("byte 0"));
-  EXPECT_THAT(Problem("\x16\x03\x01\x02"), HasSubstr("byte 22"));  // TLS
+  EXPECT_THAT(Problem("\x17"), HasSubstr("byte 23"));
 }
+
+TEST(FrameTest, TlsIsRecognised) { EXPECT_EQ(ReadAll("\x16\x03\x01\x02").end, Step::kTls); }
 
 TEST(FrameTest, ALengthThatIsNoNumber) {
   for (const std::string_view bytes :

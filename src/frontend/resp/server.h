@@ -95,6 +95,7 @@ class Server final : public net::Door {
 
  private:
   std::shared_ptr<net::Connection> Make(net::Socket socket, net::ConnectionPass pass) override;
+  std::string PlainAnswer() const override { return "-ERR this port speaks TLS: use rediss:// or redis-cli --tls\r\n"; }
   void Turn();
   void Run(Session& session);
   void Queue(Session& session);

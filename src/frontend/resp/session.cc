@@ -46,7 +46,7 @@ void Session::Start() {
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
-  LimitLogIn();
+  SetGrant(GrantOfConnection());
   WaitToRead();
 }
 
@@ -87,6 +87,11 @@ void Session::SetGrant(const auth::Grant* grant) {
   LimitLogIn();
 }
 
+const auth::Grant* Session::GrantOfConnection() const {
+  if (tokens_ == nullptr) return nullptr;
+  return token_.empty() ? tokens_->FindCertificate(certificate_subject()) : tokens_->Find(token_);
+}
+
 void Session::LimitLogIn() {
   if (!IsUnauthenticated()) return login_deadline_.Clear();
   if (!login_deadline_.IsSet()) login_deadline_.Set(After(kLogInTime));
@@ -94,6 +99,9 @@ void Session::LimitLogIn() {
 
 Status Session::CheckCaller(const Command& command, std::string_view topic) const {
   if (tokens_ == nullptr || command.access == auth::Access::kOpen) return {};
+  if (grant_ == nullptr && !certificate_subject().empty()) {
+    return Fail(Code::kUnauthenticated, "{}", auth::UnknownCertificate(certificate_subject()));
+  }
   if (grant_ == nullptr) {
     return Fail(Code::kUnauthenticated, "this server needs a token: AUTH TOKEN (tocsin token create makes one)");
   }
@@ -102,8 +110,11 @@ Status Session::CheckCaller(const Command& command, std::string_view topic) cons
 
 void Session::TokensChanged() {
   tokens_ = server_.tokens();
-  SetGrant(tokens_ == nullptr || token_.empty() ? nullptr : tokens_->Find(token_));
-  if (IsUnauthenticated()) token_.clear();
+  SetGrant(GrantOfConnection());
+  if (IsUnauthenticated() && !token_.empty()) {
+    token_.clear();
+    SetGrant(GrantOfConnection());
+  }
   if (parked_ && !CheckCaller(*FindCommand("JOB.RESERVE"), parked_topic_)) {
     server_.context().service.CancelReserve(*parked_);
   }
@@ -114,7 +125,7 @@ void Session::Reset() {
   protocol_ = Protocol::kResp2;
   name_.clear();
   token_.clear();
-  SetGrant(nullptr);
+  SetGrant(GrantOfConnection());
 }
 
 Status Session::SetName(std::string_view name) {
@@ -170,13 +181,13 @@ void Session::WaitToRead() {
   if (stalled_ && waiting >= (IsUnauthenticated() ? kUnauthenticatedMax : kAheadMax)) return;
   if (stalled_ && waiting >= kShortTail && IsShortOfRoom()) return;
   reading_ = true;
-  socket_.async_wait(net::Socket::wait_read, Handler([this](const error_code& error) {
-                       reading_ = false;
-                       if (!open() || lingering()) return;
-                       if (error) return Close();
-                       readable_ = true;
-                       server_.Serve(*this);
-                     }));
+  AwaitReadable([this](const error_code& error) {
+    reading_ = false;
+    if (!open() || lingering()) return;
+    if (error) return Close();
+    readable_ = true;
+    server_.Serve(*this);
+  });
 }
 
 bool Session::MakeRoomToRead() {
@@ -219,8 +230,7 @@ void Session::Receive() {
     return Refuse(server_.NoRoom());
   }
   error_code error;
-  const size_t bytes =
-      socket_.read_some(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, ReadMax())), error);
+  const size_t bytes = ReadSome(buffer(chunk_->data.get() + end_, std::min(chunk_->capacity - end_, ReadMax())), error);
   if (error == boost::asio::error::would_block) {
     KeepRest();
     return WaitToRead();
@@ -242,7 +252,7 @@ bool Session::ReceiveMore() {
   if (IsUnauthenticated() || parser_.needed() > net::Budget::kSmallBytes || end_ == chunk_->capacity) return false;
   error_code error;  // the next read finds it again
   const size_t most = std::min(chunk_->capacity - end_, ReadMax());
-  const size_t bytes = socket_.read_some(buffer(chunk_->data.get() + end_, most), error);
+  const size_t bytes = ReadSome(buffer(chunk_->data.get() + end_, most), error);
   end_ += bytes;
   read_deadline_.Moved(bytes);
   return bytes > 0;
@@ -278,6 +288,10 @@ void Session::Process() {
       if (step == FrameParser::Step::kHttp) {
         server_.CountDropped();
         LogWarn("{} speaks HTTP to the RESP port: dropped", Peer());
+        return Close();
+      }
+      if (step == FrameParser::Step::kTls) {
+        shared::LogTlsClient(*this, "resp", server_.loop().clock().IoNow());
         return Close();
       }
       if (step == FrameParser::Step::kBad) {
@@ -477,7 +491,7 @@ void Session::Write() {
     if (written >= kWriteMax) return WaitToWrite();
     error_code error;
     const size_t most = std::min(out_.size() - sent_, kWriteMax);
-    const size_t bytes = socket_.write_some(buffer(out_.data() + sent_, most), error);
+    const size_t bytes = WriteSome(buffer(out_.data() + sent_, most), error);
     if (error == boost::asio::error::would_block) return WaitToWrite();
     if (error) return Close();
     written += bytes;
@@ -505,11 +519,11 @@ void Session::WaitToWrite() {
   if (!HoldReplies()) return Cut();
   write_deadline_.Extend(After(net::Deadline::kMovedTime), answer_charge_.bytes());
   writing_ = true;
-  socket_.async_wait(net::Socket::wait_write, Handler([this](const error_code& error) {
-                       writing_ = false;
-                       if (!open()) return;
-                       error ? Close() : server_.Serve(*this);
-                     }));
+  AwaitWritable([this](const error_code& error) {
+    writing_ = false;
+    if (!open()) return;
+    error ? Close() : server_.Serve(*this);
+  });
 }
 
 void Session::FinishIfDone() {

@@ -80,6 +80,8 @@ class Session final : public net::Connection {
   /// Unauthenticated connections must log in within kLogInTime.
   void LimitLogIn();
   void SetGrant(const auth::Grant* grant);
+  /// What the connection's token allows, or else its certificate.
+  const auth::Grant* GrantOfConnection() const;
   Status CheckCaller(const Command& command, std::string_view topic) const;
   /// Bytes of replies that are ready and not sent.
   size_t Unsent() { return out_.size() - sent_ + pipeline_.ReadyBytes(); }

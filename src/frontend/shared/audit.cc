@@ -162,6 +162,15 @@ class AuditedReply final : public Reply {
   bool ended_ = false;
 };
 
+void LogStranger(LineLimit& limit, std::string_view event, const net::Connection& connection, std::string_view door,
+                 std::string_view error, IoTime now) {
+  const auto left_out = limit.Take(now);
+  if (!left_out) return;
+  const std::string from = connection.Peer();
+  const LogField fields[] = {{"from", from}, {"door", door}, {"error", error}, {"left_out", *left_out}};
+  LogEvent(LogLevel::kWarn, event, fields);
+}
+
 }  // namespace
 
 Caller CallerOf(const auth::Grant* grant, const net::Connection& connection, std::string_view door) {
@@ -199,11 +208,13 @@ void AuditRefusal(const api::Verb* verb, std::string_view topic, const Caller& c
 
 void LogRefusedLogin(const net::Connection& connection, std::string_view door, const Error& error, IoTime now) {
   static LineLimit limit(1);
-  const auto left_out = limit.Take(now);
-  if (!left_out) return;
-  const std::string from = connection.Peer();
-  const LogField fields[] = {{"from", from}, {"door", door}, {"error", error.message}, {"left_out", *left_out}};
-  LogEvent(LogLevel::kWarn, "login_refused", fields);
+  LogStranger(limit, "login_refused", connection, door, error.message, now);
+}
+
+void LogTlsClient(const net::Connection& connection, std::string_view door, IoTime now) {
+  static LineLimit limit(1);
+  LogStranger(limit, "tls_on_plain_port", connection, door, "the client speaks TLS, and this port does not: closed",
+              now);
 }
 
 }  // namespace tocsin::shared

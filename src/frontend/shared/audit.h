@@ -28,4 +28,7 @@ void AuditRefusal(const api::Verb* verb, std::string_view topic, const Caller& c
 /// Logs that a caller without a valid access token was turned away. At most one line a second, which counts the others.
 void LogRefusedLogin(const net::Connection& connection, std::string_view door, const Error& error, IoTime now);
 
+/// Logs that a client spoke TLS to a door that does not. At most one line a second, which counts the others.
+void LogTlsClient(const net::Connection& connection, std::string_view door, IoTime now);
+
 }  // namespace tocsin::shared

@@ -1,0 +1,82 @@
+// TlsTransport: the TLS of one connection: bytes to and from its socket, which it does not own.
+//
+// It belongs to its connection, on whose loop everything runs, except for Handshake: a helper's thread may run that,
+// and meanwhile nobody else touches the transport or closes the socket. The socket does not block.
+//
+// Memory: between two records OpenSSL keeps no buffer (SSL_MODE_RELEASE_BUFFERS). What a handshake takes, and the
+// buffer of a record that waits for its client, is charged (Hold).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/system/error_code.hpp>
+
+#include "net/budget.h"
+#include "net/server_tls.h"
+
+namespace tocsin::net {
+
+class TlsTransport {
+ public:
+  static constexpr size_t kHandshakeBytes = 48 << 10;
+  static constexpr size_t kRecordBytes = 18 << 10;  // the buffer of a record that is not complete, or not sent
+  static constexpr size_t kReadMax = 64 << 10;      // in one call: decrypting takes time
+  static constexpr size_t kWriteMax = 256 << 10;
+
+  TlsTransport(std::shared_ptr<const ServerTls> tls, int socket, Budget& budget);
+  ~TlsTransport() { SSL_free(ssl_); }
+  TlsTransport(const TlsTransport&) = delete;
+  TlsTransport& operator=(const TlsTransport&) = delete;
+
+  enum class Step : uint8_t { kDone, kRead, kWrite, kFailed };
+  /// Goes on until it is done, has failed, or needs the socket to be readable or writable.
+  Step Handshake();
+  /// The handshake's result is not wanted any more. On any thread.
+  void Abandon() { abandoned_ = true; }
+  /// Why it failed.
+  std::string Problem() const;
+  /// After the handshake, on the connection's loop.
+  void TakeSubject();
+  /// The subject of the client's verified certificate (RFC 2253), such as CN=worker,O=Acme; empty if it showed none.
+  const std::string& subject() const { return subject_; }
+
+  /// As read_some of a socket that does not block.
+  size_t Read(boost::asio::mutable_buffer into, boost::system::error_code& error);
+  /// Whether the next Read finds something without the socket.
+  bool HasUnread() const {
+    const bool ended = broken_ || (SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN) != 0;
+    return !waits_ && (ended || SSL_has_pending(ssl_) == 1);
+  }
+  /// As write_some. What is not written has to be written next, in one piece or more, before anything else.
+  size_t Write(boost::asio::const_buffer bytes, boost::system::error_code& error);
+  /// The same for two parts, which share a record if that saves one.
+  size_t Write(const std::array<boost::asio::const_buffer, 2>& parts, boost::system::error_code& error);
+  /// Tells the client that nothing follows, if that can be done at once.
+  void End();
+
+  /// Charges what is kept while the connection waits for its client. False if there is no room.
+  bool Hold(const Account& account);
+  bool HoldHandshake(const Account& account) { return charge_.Reach(kHandshakeBytes, account); }
+
+ private:
+  /// What a call that moved nothing means.
+  boost::system::error_code ErrorOf(int result);
+
+  const std::shared_ptr<const ServerTls> tls_;
+  SSL* const ssl_;
+  Charge charge_;
+  unsigned long problem_ = 0;  // OpenSSL's number; 0: the client has gone
+  std::string subject_;
+  std::atomic<bool> abandoned_ = false;
+  bool waits_ = false;   // the last read found nothing
+  bool unsent_ = false;  // a record waits for the socket
+  bool broken_ = false;  // nothing more can be sent
+  bool done_ = false;    // the handshake
+};
+
+}  // namespace tocsin::net
