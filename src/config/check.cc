@@ -188,6 +188,19 @@ Status CheckRabbitmq(const Config& config) {
   return {};
 }
 
+/// The rest of the address is parsed by the client. Its text is not shown, because it may hold a password.
+Status CheckOutbox(const Config& config) {
+  const std::string_view url = config.outbox_url;
+  if (url.empty()) return CheckUnused(config, {"outbox."}, "is set, but outbox.url is not: there is no outbox");
+  const bool tls = url.starts_with("mysqls://");
+  if (!tls && !url.starts_with("mysql://")) return Refuse("outbox.url", "does not begin with mysql:// or mysqls://");
+  if (!tls) {
+    TOCSIN_TRY(
+        CheckUnused(config, {"outbox.tls_"}, "is set, but outbox.url has no TLS: it has to begin with mysqls://"));
+  }
+  return CheckCertificate("outbox", config.outbox_tls_cert_file, config.outbox_tls_key_file);
+}
+
 }  // namespace
 
 Status CheckTogether(const Config& config) {
@@ -200,6 +213,7 @@ Status CheckTogether(const Config& config) {
   }
   TOCSIN_TRY(CheckKafka(config));
   TOCSIN_TRY(CheckRabbitmq(config));
+  TOCSIN_TRY(CheckOutbox(config));
   return config.store == StoreKind::kRedis ? CheckRedis(config) : CheckJournal(config);
 }
 
