@@ -1,5 +1,5 @@
-// Backoff: the pause before the next try, doubled after each failure and shortened by up to half at random, so that many
-// who failed together do not try again at the same moment. One thread.
+// Backoff: the pause before the next try, doubled after each failure and shortened by up to half at random, so that
+// many who failed together do not try again at the same moment. One thread.
 #pragma once
 
 #include <algorithm>

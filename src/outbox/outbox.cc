@@ -14,7 +14,7 @@ constexpr Millis kIdle{20};      // between two looks at an empty table
 constexpr Millis kStandby{100};  // between two questions whether it is this node's turn
 constexpr Millis kMeasureEvery{10'000};
 constexpr Millis kSkewMin{500};   // what is less may be due to the network, and is not corrected
-constexpr int kRestsPerLook = 4;  // after a look that takes long, because it skips many rows
+constexpr int kRestsPerLook = 4;  // after a look that takes long: it skips many rows, or many that were removed
 constexpr Millis kBackoffMin{100};
 constexpr Millis kBackoffMax{5'000};
 
@@ -165,7 +165,7 @@ Result<Millis> Outbox::Step() {
   TOCSIN_ASSIGN(const Millis wait, PickUp(*page, began));
   NoteWell();
   if (wait > Millis(0) || (*page)->full) return wait;
-  return skipped.empty() ? kIdle : std::max(kIdle, took * kRestsPerLook);
+  return std::max(kIdle, took * kRestsPerLook);
 }
 
 void Outbox::NoteWell() {

@@ -1,8 +1,8 @@
 // Outbox: picks up the rows of tocsin_outbox, which applications write inside their own transactions, and makes them
 // jobs: an inbound door whose clients speak SQL. docs/mysql.md says what a row means.
 //
-// Owned by the composition root; outlived by the service, the loops and the budget. Its thread (`tocsin-mysql`) does all
-// that blocks. Check, Start and Stop are the main thread's; Outage is thread-safe.
+// Owned by the composition root; outlived by the service, the loops and the budget. Its thread (`tocsin-mysql`) does
+// all that blocks. Check, Start and Stop are the main thread's; Outage is thread-safe.
 //
 // Of all nodes, one picks rows up at a time (outbox/table.h). While the store takes no jobs, it lets the others try.
 #pragma once

@@ -1,6 +1,6 @@
 // Entry: one row of tocsin_outbox, and the job or the cancel that it asks for. The table of columns is in
-// clients/mysql/schema.cc. One thread at a time; the views of `job` and `ref` point into the entry, so it stays where it
-// is.
+// clients/mysql/schema.cc. One thread at a time; the views of `job` and `ref` point into the entry, so it stays where
+// it is.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from conftest import ack, await_metric, metric, now_ms, reserve, run
+from conftest import ROOT, ack, await_metric, metric, now_ms, reserve, run
 from mysql_server import PASSWORD, USER, add, add_many
 from programs import hold, wait_for
 
@@ -79,22 +79,22 @@ def test_a_committed_row_becomes_a_job_that_is_due_in_time(server, outbox, clien
     assert outbox.ask("SELECT COUNT(*) FROM tocsin_outbox") == ((0,),)
 
 
-def test_a_rollback_leaves_nothing(server, outbox, client):
+def test_a_rollback_leaves_nothing(one_server, outbox, client):
     with outbox.connect() as connection:
         add(connection, topic="orders", payload="never")
         connection.rollback()
         add(connection, topic="orders", payload="committed")
         connection.commit()
-    assert [job["payload"] for job in take(client, server, "orders", 1)] == ["committed"]
+    assert [job["payload"] for job in take(client, one_server, "orders", 1)] == ["committed"]
 
 
-def test_a_row_that_is_not_committed_holds_up_nobody(server, outbox, client):
+def test_a_row_that_is_not_committed_holds_up_nobody(one_server, outbox, client):
     with outbox.connect() as slow:
         add(slow, topic="orders", payload="slow")
         outbox.insert(topic="orders", payload="fast")
-        assert [job["payload"] for job in take(client, server, "orders", 1)] == ["fast"]
+        assert [job["payload"] for job in take(client, one_server, "orders", 1)] == ["fast"]
         slow.commit()
-    assert [job["payload"] for job in take(client, server, "orders", 1)] == ["slow"]
+    assert [job["payload"] for job in take(client, one_server, "orders", 1)] == ["slow"]
 
 
 def test_a_cancel_takes_effect_after_its_submit(server, outbox, client):
@@ -121,7 +121,7 @@ def test_a_cancel_that_finds_nothing_to_cancel_is_done(one_server, outbox, clien
     assert ack(client, one_server, job, topic="orders") == ["ok"]
 
 
-def test_every_column_is_used(server, outbox, client):
+def test_every_column_is_used(one_server, outbox, client):
     due = now_ms() + HOUR_MS
     payload = bytes(range(256))
     outbox.insert(topic="orders", job_id="A-1", job_key="customer-9", payload=payload, due_ms=due,
@@ -129,13 +129,13 @@ def test_every_column_is_used(server, outbox, client):
     outbox.insert(topic="orders", job_id="A-2", payload="x", event_count=2)
     outbox.insert(topic="orders", job_id="A-3", payload="x", event_count=2, delay_ms=HOUR_MS)
     outbox.await_empty()
-    job = client.get(server.topic("orders") + "/jobs/A-1", params={"key": "customer-9"}).json()
+    job = client.get(one_server.topic("orders") + "/jobs/A-1", params={"key": "customer-9"}).json()
     assert job["due_ms"] == due
     assert job["key"] == "customer-9"
     assert job["headers"] == {"trace": "7f", "town": "Zürich"}
     assert base64.b64decode(job["payload_base64"]) == payload
-    assert job_of(client, server, "orders", "A-2")["trigger"] == "count"
-    assert job_of(client, server, "orders", "A-3")["trigger"] == "either"
+    assert job_of(client, one_server, "orders", "A-2")["trigger"] == "count"
+    assert job_of(client, one_server, "orders", "A-3")["trigger"] == "either"
 
 
 REFUSED = [
@@ -187,7 +187,7 @@ def test_a_full_topic_holds_up_no_other(one_server, outbox, client):
     await_event(one_server, "outbox_waits", "state=end")
 
 
-def test_large_payloads(server, outbox, client):
+def test_large_payloads(one_server, outbox, client):
     payloads = {f"L-{i}": bytes([65 + i]) * ((1 << 20) - i) for i in range(10)} | {"S-1": b"small", "M-1": b"m" * 5_000}
     with outbox.connect() as connection:
         for job_id, payload in payloads.items():
@@ -195,9 +195,9 @@ def test_large_payloads(server, outbox, client):
         connection.commit()
     found = {}
     while len(found) < len(payloads):
-        for job in reserve(client, server, "orders", max=4, wait_ms=10_000):
+        for job in reserve(client, one_server, "orders", max=4, wait_ms=10_000):
             found[job["id"]] = job["payload"].encode()
-            ack(client, server, job, topic="orders")
+            ack(client, one_server, job, topic="orders")
     assert found == payloads
 
 
@@ -330,6 +330,12 @@ def test_the_least_privileges_that_the_documents_name(start, outbox, client):
     outbox.insert(topic="", payload="wrong")
     take(client, server, "orders", 1)
     wait_for(outbox.refused, what="the refused row")
+
+
+def test_every_metric_is_explained_and_no_other(one_server, outbox, client):
+    served = re.findall(r"^# TYPE (tocsin_outbox_\w+) (\w+)$", client.get(one_server.url + "/metrics").text, re.MULTILINE)
+    page = (ROOT / "docs/metrics.md").read_text()
+    assert sorted(re.findall(r"^\| `(tocsin_outbox_\w+)` \| (\w+) \|", page, re.MULTILINE)) == sorted(served)
 
 
 def test_the_password_is_shown_nowhere(one_server, outbox):

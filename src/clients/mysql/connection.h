@@ -8,9 +8,9 @@
 // succeed later. kForbidden: the server refuses the user or what the user asks for. kUnsupportedFormat: a database, a
 // table or a column is missing. A connection that is lost() answers errors alone: open another one.
 //
-// Every session: UTC, READ COMMITTED, strict SQL mode, utf8mb4, autocommit. A server that hears nothing of a session for
-// kSessionIdle ends it, so that the locks of a machine that vanished do not stay. Files of this machine are never sent,
-// whatever the server asks for.
+// Every session: UTC, READ COMMITTED, strict SQL mode, utf8mb4, autocommit. A server that hears nothing of a session
+// for kSessionIdle ends it, so that the locks of a machine that vanished do not stay. Files of this machine are never
+// sent, whatever the server asks for.
 #pragma once
 
 #include <cstdint>

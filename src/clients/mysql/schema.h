@@ -24,8 +24,8 @@ enum class RowState : int64_t { kNew = 0, kRefused = 1 };
 /// The SQL that Migrate runs in a database that has none of the tables.
 std::string SchemaText();
 
-/// Creates what is missing; whether something was. kUnsupportedFormat if a newer program has made the tables, or a table
-/// is there that differs.
+/// Creates what is missing; whether something was. kUnsupportedFormat if a newer program has made the tables, or a
+/// table is there that differs.
 Result<bool> Migrate(Connection& connection);
 
 /// The identity of the outbox. kUnsupportedFormat, with the command that helps, if this program cannot use the tables
