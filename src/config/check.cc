@@ -194,6 +194,12 @@ Status CheckOutbox(const Config& config) {
   if (url.empty()) return CheckUnused(config, {"outbox."}, "is set, but outbox.url is not: there is no outbox");
   const bool tls = url.starts_with("mysqls://");
   if (!tls && !url.starts_with("mysql://")) return Refuse("outbox.url", "does not begin with mysql:// or mysqls://");
+  const std::string_view host = url.substr(url.find("//") + 2);
+  const std::string_view login = host.substr(0, host.find('/'));
+  const size_t at = login.rfind('@');
+  if (at != std::string_view::npos && login.substr(0, at).contains(':')) {
+    return Refuse("outbox.url", "holds a password: put it into a file, and name that in outbox.password_file");
+  }
   if (!tls) {
     TOCSIN_TRY(
         CheckUnused(config, {"outbox.tls_"}, "is set, but outbox.url has no TLS: it has to begin with mysqls://"));

@@ -76,14 +76,15 @@ HandedOver Handover::Run(const std::shared_ptr<Page>& page, Millis ahead) {
       valid.push_back(&entry);
     }
   }
+  const size_t jobs_max = std::min(kCallJobs, rules_.limits.batch);
   for (const std::vector<Entry*>& round : InRounds(valid)) {
     std::deque<Batch> batches;
     std::map<std::pair<std::string_view, bool>, Batch*> open;  // by topic and kind
     for (Entry* const entry : round) {
       if (postponed_.contains(entry->row.topic)) continue;
-      const size_t bytes = entry->row.payload.size();
+      const size_t bytes = entry->row.payload.size() + entry->row.headers.value_or("").size();
       Batch*& batch = open[{entry->row.topic, entry->cancel}];
-      if (batch == nullptr || batch->entries.size() == kCallJobs || batch->bytes + bytes > kCallBytes) {
+      if (batch == nullptr || batch->entries.size() == jobs_max || batch->bytes + bytes > kCallBytes) {
         batch = &batches.emplace_back(Batch{.cancel = entry->cancel, .topic = entry->row.topic});
       }
       batch->entries.push_back(entry);

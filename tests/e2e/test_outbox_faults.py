@@ -6,7 +6,7 @@ import threading
 
 import pymysql
 import pytest
-from conftest import metric, now_ms
+from conftest import await_metric, metric, now_ms
 from mysql_server import Outbox, add_many
 from programs import wait_for
 from test_outbox import HOUR_MS, await_event, job_of, jobs_of, take
@@ -158,17 +158,34 @@ def test_delays_count_while_no_server_runs(start, outbox, client):
     assert 0 < job_of(client, server, "orders", "later")["due_ms"] - now_ms() < 2 * HOUR_MS
 
 
-def test_a_row_that_the_application_holds_is_for_later(start, outbox, client):
-    """A lock on a row that was picked up: its removal fails for a while, and its job is not made twice."""
-    outbox.insert(topic="orders", job_id="A-1", payload="x", delay_ms=HOUR_MS)
+def test_rows_that_the_application_holds_are_for_later(start, outbox, client):
+    """A lock on rows that were picked up: their removal fails for a while, and their jobs are not made twice."""
     with outbox.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT * FROM tocsin_outbox FOR UPDATE")
+        add_many(connection, [("orders", None, str(i), HOUR_MS) for i in range(100)])
+        connection.commit()
+        cursor.execute("SELECT id FROM tocsin_outbox FOR UPDATE")
         server = start(*outbox.flags())
         await_event(server, "mysql_away", "Lock wait timeout")
         connection.rollback()
     outbox.await_empty()
-    assert [job["id"] for job in jobs_of(client, server, "orders")] == ["A-1"]
+    assert len(jobs_of(client, server, "orders")) == 100
     assert outbox.refused() == []
+
+
+def test_the_server_is_killed_between_the_jobs_and_the_removal_of_their_rows(start, outbox, client):
+    with outbox.connect() as connection, connection.cursor() as cursor:
+        add_many(connection, [("orders", None, str(i), HOUR_MS) for i in range(100)])
+        connection.commit()
+        cursor.execute("SELECT id FROM tocsin_outbox FOR UPDATE")
+        server = start(*outbox.flags())
+        wait_for(lambda: len(jobs_of(client, server, "orders")) == 100, what="the jobs")
+        server.kill()
+        server.process.returncode = 0  # as it was meant to end
+        connection.rollback()
+    server = start(*outbox.flags())
+    outbox.await_empty()
+    assert sorted(int(job["payload"]) for job in jobs_of(client, server, "orders")) == list(range(100))
+    await_metric(client, server, 'tocsin_outbox_rows_total{outcome="duplicate"}', 100)
 
 
 def test_the_server_stops_soon_although_mysql_hangs(start, outbox):

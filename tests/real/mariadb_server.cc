@@ -58,7 +58,7 @@ void MariaDbServer::Configure() {
                                             "tmpdir = {1}\n"
                                             "socket = {1}/socket\n"
                                             "pid-file = {1}/pid\n"
-                                            "bind-address = 127.0.0.1\n"
+                                            "bind-address = 127.0.0.1,127.0.0.2\n"
                                             "port = {2}\n"
                                             "init-file = {1}/init.sql\n"
                                             "skip-name-resolve\n"

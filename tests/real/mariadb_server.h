@@ -1,5 +1,5 @@
-// A real MariaDB for tests: Debian's mariadbd on a free port of 127.0.0.1, with its data in a temporary folder. The
-// package's service is not used. It listens with TLS, too, on the same port.
+// A real MariaDB for tests: Debian's mariadbd on a free port of 127.0.0.1 and 127.0.0.2, with its data in a temporary
+// folder. The package's service is not used. It speaks TLS, too, on the same port, with a certificate for 127.0.0.1.
 //
 //   if (const std::string why = real::WhyNoMariaDb(); !why.empty()) GTEST_SKIP() << why;
 //   auto server = real::MariaDbServer::Make();

@@ -151,11 +151,19 @@ TEST_F(ConnectionTest, AStrangersCertificateIsRefused) {
   EXPECT_THAT(error.message, HasSubstr("certificate"));
 }
 
+TEST_F(ConnectionTest, WithoutAFileTheAuthoritiesOfTheSystemCount) {
+  options_.tls = true;
+  EXPECT_THAT(Refusal(options_).message, HasSubstr("certificate"));
+}
+
 TEST_F(ConnectionTest, ACertificateOfAnotherHostIsRefused) {
+  options_.host = "127.0.0.2";
+  EXPECT_TRUE(Connection::Open(options_));
   options_.tls = true;
   options_.ca_file = server_->certificates().ca_file;
-  options_.host = "127.0.0.2";  // it listens on 127.0.0.1 alone, unless the system says otherwise
-  EXPECT_EQ(Refusal(options_).code, Code::kUnavailable);
+  const Error error = Refusal(options_);
+  EXPECT_EQ(error.code, Code::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr("certificate"));
 }
 
 }  // namespace
