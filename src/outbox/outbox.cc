@@ -129,6 +129,7 @@ Status Outbox::MeasureClocks() {
   if (now < measure_at_) return {};
   TOCSIN_ASSIGN(const Millis ahead, table_->MeasureAhead(parts_.clock));
   measure_at_ = now + kMeasureEvery;
+  measured_ahead_ = ahead;
   if (parts_.rules.from_pick_up) return {};  // nothing is compared
   ahead_shown_->Set(std::chrono::duration<double>(ahead).count());
   // It stays the same as long as it is about right, so that a row that is read twice asks for the same moment.
@@ -158,7 +159,7 @@ Result<Millis> Outbox::Step() {
   auto page = table_->Read(skipped, parts_.rules.limits.payload_bytes, parts_.budget);
   if (!page && page.error().code == Code::kOverloaded) {
     NoteOverload("outbox");
-    return retry_.Next();
+    return StepAside();
   }
   if (!page) return std::unexpected(std::move(page).error());
   const Millis took = std::chrono::duration_cast<Millis>(parts_.clock.IoNow() - began);
@@ -197,7 +198,10 @@ Result<Millis> Outbox::PickUp(const std::shared_ptr<Page>& page, IoTime began) {
   const std::string why = done.trouble ? done.trouble->message : "too many topics are full";
   const LogField fields[] = {{"error", why}};
   waits_.Begin(now, fields);
-  // Another node may be able to reach the store.
+  return StepAside();
+}
+
+Result<Millis> Outbox::StepAside() {
   TOCSIN_TRY(table_->GiveTurn());
   has_turn_ = false;
   return retry_.Next();
@@ -221,7 +225,7 @@ void Outbox::Count(const HandedOver& done) {
   cancelled_->Add(done.cancelled);
   cancelled_late_->Add(done.cancelled_late);
   refused_->Add(done.refused.size());
-  const Time now = parts_.clock.Now().utc - ahead_;
+  const Time now = parts_.clock.Now().utc - measured_ahead_;
   for (const Time created : done.accepted) wait_->Record(std::max(now - created, Millis(0)));
   for (const Refusal& refusal : done.refused) LogRefused(refusal);
 }

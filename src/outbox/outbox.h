@@ -73,6 +73,8 @@ class Outbox {
   /// `began`: when the page was read. How long to wait until the store takes jobs; 0 if it does.
   Result<Millis> PickUp(const std::shared_ptr<Page>& page, IoTime began);
   void NoteFull(const HandedOver& done, IoTime began);
+  /// Another node may have room, or reach the store: it has the turn for as long as this answers.
+  Result<Millis> StepAside();
   /// MySQL does what it should.
   void NoteWell();
   void Count(const HandedOver& done);
@@ -89,7 +91,8 @@ class Outbox {
   Backoff retry_;  // while the store takes no jobs
   bool connected_once_ = false;
   bool has_turn_ = false;
-  Millis ahead_{0};  // of the node's clock; what delays are corrected by
+  Millis measured_ahead_{0};  // of the node's clock, when it was compared last
+  Millis ahead_{0};           // what delays are corrected by
   IoTime measure_at_{};
   TextMap<Full> full_;  // by topic
   LineLimit refusals_logged_{1};

@@ -76,9 +76,10 @@ class OutboxTest : public mysql::ServerTest {
 
   void Insert(int64_t rows) {
     const mysql::Value values[] = {rows};
-    ASSERT_TRUE(connection_->Run("INSERT INTO tocsin_outbox (topic, payload, delay_ms) SELECT CONCAT('t', seq % 3), seq, "
-                                 "3600000 FROM seq_1_to_100000 LIMIT ?",
-                                 values));
+    ASSERT_TRUE(
+        connection_->Run("INSERT INTO tocsin_outbox (topic, payload, delay_ms) SELECT CONCAT('t', seq % 3), seq, "
+                         "3600000 FROM seq_1_to_100000 LIMIT ?",
+                         values));
   }
   int64_t Waiting() { return Ask("SELECT COUNT(*) FROM tocsin_outbox WHERE state = 0"); }
   bool Emptied() {

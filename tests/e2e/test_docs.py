@@ -193,7 +193,7 @@ def test_flags_that_a_page_shows_exist():
         if "--" in words:
             words = words[: words.index("--")]
         flags = {word.partition("=")[0] for word in words if word.startswith("--")}
-        groups = {"topic", "dead", "token", "journal", "clock"}
+        groups = {"topic", "dead", "token", "journal", "clock", "mysql"}
         command = words[:2] if words[0] in groups else words[:1]
         if command[0].startswith("-") or command[0].isupper():
             continue
