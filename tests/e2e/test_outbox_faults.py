@@ -4,7 +4,6 @@ does."""
 import collections
 import threading
 
-import pymysql
 import pytest
 from conftest import await_metric, metric, now_ms
 from mysql_server import Outbox, add_many
@@ -27,6 +26,8 @@ class Application(threading.Thread):
         self.start()
 
     def run(self):
+        import pymysql
+
         number = 0
         while not self.stopping.is_set():
             try:

@@ -25,9 +25,10 @@
 #include "base/result.h"
 #include "clients/mysql/options.h"
 
-// Of the library, whose header only connection.cc includes.
+// NOLINTBEGIN(readability-identifier-naming): of the library, whose header only connection.cc includes
 struct st_mysql;
 struct st_mysql_stmt;
+// NOLINTEND(readability-identifier-naming)
 
 namespace tocsin::mysql {
 
