@@ -25,8 +25,9 @@ LAYERS = {
     "sinks": BACK_END | {"net"},
     "clients": {"base", "metrics", "net"},
     "net": {"base", "metrics"},
+    "outbox": {"base", "model", "metrics", "net", "core", "clients"},
     "frontend": {"base", "auth", "api", "model", "metrics", "net", "core"},
-    "cli": {"base", "auth", "api", "model", "net"},
+    "cli": {"base", "auth", "api", "model", "net", "clients"},
 }
 COMPOSITION_ROOT = "server"  # may include everything, and nothing includes it
 
@@ -51,6 +52,7 @@ LIBRARIES = {
     "boost/beast": NETWORK | {"sinks"},
     "openssl/": {"auth", "clients/redis", "net", "sinks"},
     "hiredis/": {"clients/redis"},
+    "mariadb/": {"clients/mysql"},
     "zookeeper/": {"coordination/zookeeper"},
     "librdkafka/": {"sinks/kafka"},
     "amqp": {"sinks/rabbitmq"},

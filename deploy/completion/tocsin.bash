@@ -4,11 +4,12 @@
 # The words that may follow the words of a command so far.
 _tocsin_words() {
   case $1 in
-    '') echo 'submit get list tally amend fire count cancel worker reserve ack nack extend leases lease topics topic dead operate operations operation stats cluster alerts watch load health clock export import token demo journal docs' ;;
+    '') echo 'submit get list tally amend fire count cancel worker reserve ack nack extend leases lease topics topic dead operate operations operation stats cluster alerts watch load health clock export import token mysql demo journal docs' ;;
     clock) echo 'advance' ;;
     dead) echo 'list redrive remove purge' ;;
     journal) echo 'verify repair' ;;
     lease) echo 'revoke' ;;
+    mysql) echo 'schema migrate check' ;;
     operation) echo 'get stop' ;;
     token) echo 'create list revoke' ;;
     topic) echo 'get set test pause resume purge drop' ;;
@@ -51,6 +52,8 @@ _tocsin_flags() {
     'token create') echo '--file --name --scope --certificate --topic-prefix' ;;
     'token list') echo '--file' ;;
     'token revoke') echo '--file' ;;
+    'mysql migrate') echo '--password-file --tls-ca-file --tls-cert-file --tls-key-file' ;;
+    'mysql check') echo '--password-file --tls-ca-file --tls-cert-file --tls-key-file' ;;
     'journal repair') echo '--output' ;;
   esac
 }
@@ -83,6 +86,14 @@ _tocsin_values() {
     'token create --scope') echo "-W 'submit consume admin observe'" ;;
     'token list --file') echo "-f" ;;
     'token revoke --file') echo "-f" ;;
+    'mysql migrate --password-file') echo "-f" ;;
+    'mysql migrate --tls-ca-file') echo "-f" ;;
+    'mysql migrate --tls-cert-file') echo "-f" ;;
+    'mysql migrate --tls-key-file') echo "-f" ;;
+    'mysql check --password-file') echo "-f" ;;
+    'mysql check --tls-ca-file') echo "-f" ;;
+    'mysql check --tls-cert-file') echo "-f" ;;
+    'mysql check --tls-key-file') echo "-f" ;;
     'journal repair --output') echo "-d" ;;
   esac
   case $2 in
@@ -107,7 +118,7 @@ _tocsin() {
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;
-      --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--ca|--capacity-bytes|--capacity-jobs|--cert|--cert-key|--certificate|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+      --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--ca|--capacity-bytes|--capacity-jobs|--cert|--cert-key|--certificate|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--password-file|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--tls-ca-file|--tls-cert-file|--tls-key-file|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
         [[ ${COMP_WORDS[i+1]} == = ]] && ((i++))
         ((i++))
         ;;
@@ -115,14 +126,14 @@ _tocsin() {
       *)
         case $command in
           '') command=$word ;;
-          clock|dead|journal|lease|operation|token|topic) command="$command $word" ;;
+          clock|dead|journal|lease|mysql|operation|token|topic) command="$command $word" ;;
         esac
         ;;
     esac
   done
   COMPREPLY=()
   case $previous in
-    --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--ca|--capacity-bytes|--capacity-jobs|--cert|--cert-key|--certificate|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
+    --alert-attempts|--alert-dead-jobs|--alert-due-jobs|--alert-future-jobs|--alert-late|--alert-push-failures|--alert-stalled|--alerts-off|--at|--attempt|--attempts|--attempts-max|--attempts-min|--backoff|--backoff-max|--batch|--by|--by-header|--ca|--capacity-bytes|--capacity-jobs|--cert|--cert-key|--certificate|--concurrency|--consumer|--count|--created-from|--created-to|--died-from|--died-to|--due-from|--due-to|--event|--exchange|--file|--filter|--final-statuses|--from|--header|--holder|--id|--id-prefix|--ids|--in|--in-flight|--interval|--kafka-key|--kafka-topic|--key|--lease|--limit|--matched-max|--max|--max-jobs|--name|--next|--offset|--on-conflict|--order|--outage|--output|--over|--password-file|--past|--paused|--payload|--rate|--reason|--reason-is|--retention|--retry-4xx|--retry-in|--routing-key|--scope|--secret|--server|--shift|--sink|--sink-timeout|--slots|--sort|--state|--step|--timeout|--tls-ca-file|--tls-cert-file|--tls-key-file|--to|--token-file|--topic|--topic-prefix|--trigger|--url|--wait)
       offer=$(_tocsin_values "$command" "$previous")
       [ -n "$offer" ] && eval "COMPREPLY=(\$(compgen $offer -- \"\$current\"))"
       return

@@ -11,14 +11,14 @@ function __tocsin_command
       continue
     end
     switch $word
-      case --alert-attempts --alert-dead-jobs --alert-due-jobs --alert-future-jobs --alert-late --alert-push-failures --alert-stalled --alerts-off --at --attempt --attempts --attempts-max --attempts-min --backoff --backoff-max --batch --by --by-header --ca --capacity-bytes --capacity-jobs --cert --cert-key --certificate --concurrency --consumer --count --created-from --created-to --died-from --died-to --due-from --due-to --event --exchange --file --filter --final-statuses --from --header --holder --id --id-prefix --ids --in --in-flight --interval --kafka-key --kafka-topic --key --lease --limit --matched-max --max --max-jobs --name --next --offset --on-conflict --order --outage --output --over --past --paused --payload --rate --reason --reason-is --retention --retry-4xx --retry-in --routing-key --scope --secret --server --shift --sink --sink-timeout --slots --sort --state --step --timeout --to --token-file --topic --topic-prefix --trigger --url --wait
+      case --alert-attempts --alert-dead-jobs --alert-due-jobs --alert-future-jobs --alert-late --alert-push-failures --alert-stalled --alerts-off --at --attempt --attempts --attempts-max --attempts-min --backoff --backoff-max --batch --by --by-header --ca --capacity-bytes --capacity-jobs --cert --cert-key --certificate --concurrency --consumer --count --created-from --created-to --died-from --died-to --due-from --due-to --event --exchange --file --filter --final-statuses --from --header --holder --id --id-prefix --ids --in --in-flight --interval --kafka-key --kafka-topic --key --lease --limit --matched-max --max --max-jobs --name --next --offset --on-conflict --order --outage --output --over --password-file --past --paused --payload --rate --reason --reason-is --retention --retry-4xx --retry-in --routing-key --scope --secret --server --shift --sink --sink-timeout --slots --sort --state --step --timeout --tls-ca-file --tls-cert-file --tls-key-file --to --token-file --topic --topic-prefix --trigger --url --wait
         set skip 1
       case '-*'
       case '*'
         switch "$command"
           case ''
             set command $word
-          case clock dead journal lease operation token topic
+          case clock dead journal lease mysql operation token topic
             set command "$command $word"
         end
     end
@@ -57,6 +57,7 @@ complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a clock
 complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a export -d 'writes jobs as lines of JSON, which import can submit again'
 complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a import -d 'submits the lines of a file, such as one that export wrote'
 complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a token
+complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a mysql
 complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a demo -d 'shows what Tocsin does: a shop\'s timeouts, on a server of its own, in a few seconds'
 complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a journal
 complete -c tocsin -n 'test (__tocsin_command) = \'\'' -f -a docs -d 'prints a page about these commands, or a completion for a shell'
@@ -68,6 +69,9 @@ complete -c tocsin -n 'test (__tocsin_command) = \'dead\'' -f -a purge -d 'remov
 complete -c tocsin -n 'test (__tocsin_command) = \'journal\'' -f -a verify -d 'looks for damage in a data folder'
 complete -c tocsin -n 'test (__tocsin_command) = \'journal\'' -f -a repair -d 'writes the undamaged part of a data folder to a new one'
 complete -c tocsin -n 'test (__tocsin_command) = \'lease\'' -f -a revoke -d 'ends a lease now, as if it had expired; its delivery token is stale'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql\'' -f -a schema -d 'prints the SQL that creates the tables'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql\'' -f -a migrate -d 'creates the tables of the outbox in a database, or brings them to this version'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql\'' -f -a check -d 'says whether the tables of a database are as a server needs them'
 complete -c tocsin -n 'test (__tocsin_command) = \'operation\'' -f -a get -d 'shows how far an operation has come'
 complete -c tocsin -n 'test (__tocsin_command) = \'operation\'' -f -a stop -d 'stops an operation; what it has changed stays changed'
 complete -c tocsin -n 'test (__tocsin_command) = \'token\'' -f -a create -d 'makes an access token, and prints it once'
@@ -276,6 +280,14 @@ complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l certificat
 complete -c tocsin -n 'test (__tocsin_command) = \'token create\'' -l topic-prefix -x -d 'Only for topics whose names begin with this. Default: all topics.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token list\'' -l file -rF -d 'The file of access tokens; the server\'s auth.token_file.'
 complete -c tocsin -n 'test (__tocsin_command) = \'token revoke\'' -l file -rF -d 'The file of access tokens; the server\'s auth.token_file.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql migrate\'' -l password-file -rF -d 'The file that holds the user\'s password, on one line; mode 0600. Default: no password.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql migrate\'' -l tls-ca-file -rF -d 'With mysqls://: the certificates that may sign that of the database. Default: the system\'s.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql migrate\'' -l tls-cert-file -rF -d 'With mysqls://: your own certificate, if the database asks for one.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql migrate\'' -l tls-key-file -rF -d 'The key of --tls-cert-file.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql check\'' -l password-file -rF -d 'The file that holds the user\'s password, on one line; mode 0600. Default: no password.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql check\'' -l tls-ca-file -rF -d 'With mysqls://: the certificates that may sign that of the database. Default: the system\'s.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql check\'' -l tls-cert-file -rF -d 'With mysqls://: your own certificate, if the database asks for one.'
+complete -c tocsin -n 'test (__tocsin_command) = \'mysql check\'' -l tls-key-file -rF -d 'The key of --tls-cert-file.'
 complete -c tocsin -n 'test (__tocsin_command) = \'journal repair\'' -l output -rF -d 'Folder to write to; it must not exist. Default: DIR.repaired.'
 complete -c tocsin -n 'test (__tocsin_command) = \'docs\'' -f -a 'cli man bash zsh fish'
 complete -c tocsin -l server -x -d 'Where the server is: http://HOST:PORT, or https://HOST:PORT for TLS.'

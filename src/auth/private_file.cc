@@ -127,6 +127,13 @@ Result<std::string> ReadPrivate(const std::string& path) {
   return std::move(opened.text);
 }
 
+Result<std::string> ReadPrivateLine(const std::string& path) {
+  TOCSIN_ASSIGN(std::string text, ReadPrivate(path));
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (!text.empty() && !text.contains('\n')) return text;
+  return Fail(Code::kInvalidArgument, "{} holds {} line: it takes one", path, text.empty() ? "no" : "more than one");
+}
+
 Status EditPrivate(const std::string& path, const std::function<Result<std::string>(std::string)>& edit) {
   const std::string folder_path = FolderOf(path);
   const Descriptor folder(::open(folder_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -28,6 +28,8 @@ std::optional<FileStamp> StampOf(const std::string& path);
 /// kInvalidArgument, with the command that helps, if others may read or write the file, or if it belongs neither to the
 /// process's user nor to root.
 Result<std::string> ReadPrivate(const std::string& path);
+/// The only line of such a file: a password. Errors hold nothing of it.
+Result<std::string> ReadPrivateLine(const std::string& path);
 
 /// Calls `edit` with the text of the file (empty if there is none) and replaces it by what `edit` returns: atomic,
 /// durable, mode 0600, with the owner it had. Concurrent editors wait for each other.

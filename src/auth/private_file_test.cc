@@ -58,6 +58,19 @@ TEST(PrivateFile, FoldersPipesAndMissingFilesAreErrors) {
   EXPECT_THAT(missing.error().message, HasSubstr("No such file"));
 }
 
+TEST(PrivateFile, APasswordIsTheOnlyLine) {
+  const TestFolder folder;
+  for (const char* const text : {"sesame", "sesame\n", "sesame\r\n"}) {
+    EXPECT_EQ(*ReadPrivateLine(folder.Write("f", text)), "sesame");
+  }
+  for (const char* const text : {"", "\n", "sesame\nopen\n"}) {
+    const auto refused = ReadPrivateLine(folder.Write("f", text));
+    ASSERT_FALSE(refused) << text;
+    EXPECT_THAT(refused.error().message, HasSubstr("it takes one"));
+    EXPECT_FALSE(refused.error().message.contains("sesame"));
+  }
+}
+
 TEST(PrivateFile, AnEditMakesOrReplacesTheFileAndLeavesNothingElse) {
   const TestFolder folder;
   const std::string path = folder.At("f");

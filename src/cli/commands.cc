@@ -187,6 +187,7 @@ std::vector<Group> MakeGroups() {
       Server(),
       {"Transfer", {Export(), Import()}},
       {"Access tokens", {TokenCreate(), TokenList(), TokenRevoke()}},
+      {"MySQL", {MysqlSchema(), MysqlMigrate(), MysqlCheck()}},
       {"Offline", {Demo(), JournalVerify(), JournalRepair(), Docs()}},
   };
   AddOtherVerbs(groups);

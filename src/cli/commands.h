@@ -126,6 +126,9 @@ Command TokenRevoke();
 Command Demo();
 Command JournalVerify();
 Command JournalRepair();
+Command MysqlSchema();
+Command MysqlMigrate();
+Command MysqlCheck();
 Command Docs();
 
 /// How the program ends after this error.

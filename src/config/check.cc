@@ -206,6 +206,25 @@ Status CheckRabbitmq(const Config& config) {
   return {};
 }
 
+/// The rest of the address is parsed by the client. Its text is not shown, because it may hold a password.
+Status CheckOutbox(const Config& config) {
+  const std::string_view url = config.outbox_url;
+  if (url.empty()) return CheckUnused(config, {"outbox."}, "is set, but outbox.url is not: there is no outbox");
+  const bool tls = url.starts_with("mysqls://");
+  if (!tls && !url.starts_with("mysql://")) return Refuse("outbox.url", "does not begin with mysql:// or mysqls://");
+  const std::string_view host = url.substr(url.find("//") + 2);
+  const std::string_view login = host.substr(0, host.find('/'));
+  const size_t at = login.rfind('@');
+  if (at != std::string_view::npos && login.substr(0, at).contains(':')) {
+    return Refuse("outbox.url", "holds a password: put it into a file, and name that in outbox.password_file");
+  }
+  if (!tls) {
+    TOCSIN_TRY(
+        CheckUnused(config, {"outbox.tls_"}, "is set, but outbox.url has no TLS: it has to begin with mysqls://"));
+  }
+  return CheckCertificate("outbox", config.outbox_tls_cert_file, config.outbox_tls_key_file);
+}
+
 }  // namespace
 
 Status CheckTogether(const Config& config) {
@@ -219,6 +238,7 @@ Status CheckTogether(const Config& config) {
   }
   TOCSIN_TRY(CheckKafka(config));
   TOCSIN_TRY(CheckRabbitmq(config));
+  TOCSIN_TRY(CheckOutbox(config));
   return config.store == StoreKind::kRedis ? CheckRedis(config) : CheckJournal(config);
 }
 

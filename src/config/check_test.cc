@@ -170,5 +170,18 @@ TEST(Check, OptionsOfZookeeperNeedIt) {
   }
 }
 
+TEST(Check, TheOutboxNeedsAUrlThatHoldsNoPassword) {
+  EXPECT_EQ(ErrorOf({"--outbox-url", "mysql://shop@db/orders"}), "no error");
+  EXPECT_EQ(ErrorOf({"--outbox-prefix", "shop."}),
+            "outbox.prefix: outbox.prefix is set, but outbox.url is not: there is no outbox");
+  EXPECT_THAT(ErrorOf({"--outbox-url", "http://db/orders"}), HasSubstr("outbox.url does not begin with mysql://"));
+  EXPECT_THAT(ErrorOf({"--outbox-url", "mysql://db/orders", "--outbox-tls-ca-file", "/c"}), HasSubstr("has no TLS"));
+  EXPECT_THAT(ErrorOf({"--outbox-url", "mysqls://db/orders", "--outbox-tls-cert-file", "/c"}),
+              HasSubstr("outbox.tls_key_file is empty"));
+  const std::string error = ErrorOf({"--outbox-url", "mysql://shop:horse@db/orders"});
+  EXPECT_THAT(error, HasSubstr("outbox.url holds a password"));
+  EXPECT_THAT(error, testing::Not(HasSubstr("horse")));
+}
+
 }  // namespace
 }  // namespace tocsin

@@ -107,6 +107,14 @@ struct Config {
   std::string rabbitmq_password_file;
   std::string rabbitmq_ca_file;
 
+  std::string outbox_url;  // empty: no outbox; never with a password
+  std::string outbox_password_file;
+  std::string outbox_prefix;  // empty: all topics
+  Millis outbox_timeout{};
+  std::string outbox_tls_ca_file;
+  std::string outbox_tls_cert_file;
+  std::string outbox_tls_key_file;
+
   std::string alerts_webhook_url;     // empty: none is posted
   std::string alerts_webhook_secret;  // a secret's name; empty: posts are not signed
   Millis alerts_repeat{};

@@ -39,6 +39,7 @@ constexpr std::string_view kTls = "TLS";
 constexpr std::string_view kDurable = "Durability";
 constexpr std::string_view kPush = "Push";
 constexpr std::string_view kRabbitmq = "RabbitMQ";
+constexpr std::string_view kOutbox = "Outbox";
 constexpr std::string_view kAlerts = "Alerts";
 constexpr std::string_view kLimits = "Limits";
 constexpr int64_t kDayMs = 86'400'000;
@@ -246,6 +247,23 @@ constexpr std::array kOptions{
           "RabbitMQ accepts only from the user guest on the same machine."),
     Plain(kRabbitmq, "rabbitmq.ca_file", &Config::rabbitmq_ca_file, "",
           "With amqps://: the certificates that may sign that of RabbitMQ. Empty: the system's."),
+    Text(kOutbox, "outbox.url", &Config::outbox_url, "", TextKind::kWord, 1, 1024,
+         "The database of MySQL or MariaDB whose table tocsin_outbox is picked up: applications insert jobs there, in "
+         "their own transactions. mysql://user@host:port/database, or mysqls:// for TLS, with a check of its "
+         "certificate. The default port is 3306. Empty: there is no outbox."),
+    Plain(kOutbox, "outbox.password_file", &Config::outbox_password_file, "",
+          "The file that holds the password of the user in outbox.url, on one line; mode 0600. Empty: MySQL asks for "
+          "none."),
+    Text(kOutbox, "outbox.prefix", &Config::outbox_prefix, "", TextKind::kName, 1, 256,
+         "Rows of the outbox may name only topics that begin with this, as with the prefix of an access token; others "
+         "are refused. Empty: all topics."),
+    Quantity(kOutbox, "outbox.timeout", &Config::outbox_timeout, "5s", 1'000, 60'000,
+             "How long MySQL may take to connect, and for each read and write, in whole seconds."),
+    Plain(kOutbox, "outbox.tls_ca_file", &Config::outbox_tls_ca_file, "",
+          "With mysqls://: the certificates that may sign that of MySQL. Empty: the system's."),
+    Plain(kOutbox, "outbox.tls_cert_file", &Config::outbox_tls_cert_file, "",
+          "With mysqls://: this node's own certificate, if MySQL asks for one; with outbox.tls_key_file."),
+    Plain(kOutbox, "outbox.tls_key_file", &Config::outbox_tls_key_file, "", "The key of outbox.tls_cert_file."),
     Secret(Text(kAlerts, "alerts.webhook_url", &Config::alerts_webhook_url, "", TextKind::kWord, 1, 2048,
                 "Where alerts are posted to when they fire and when they are resolved, as Alertmanager does it: "
                 "http:// or https://. It may be any address, also of this machine. Empty: alerts are only listed and "

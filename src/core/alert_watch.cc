@@ -242,6 +242,7 @@ void AlertWatch::LookAtNode(const NodeReading& node, Moment now, std::vector<Ale
         {&RuleOf(AlertRuleId::kNodeSilent), {}, each.id, Number(silent), Number(settings_.node_silent), {}});
   }
   if (!node.outage.empty()) add(AlertRuleId::kStoreAway, 0, 0, node.outage);
+  if (!node.outbox_outage.empty()) add(AlertRuleId::kOutboxAway, 0, 0, node.outbox_outage);
   if (node.disk_full) add(AlertRuleId::kDiskFull);
   if (settings_.nearly_full_percent == 0) return;
   const double most = settings_.nearly_full_percent;

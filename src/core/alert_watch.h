@@ -45,6 +45,7 @@ struct NodeReading {
   uint64_t memory_limit = 0;
   uint64_t memory_used = 0;
   std::string outage;              // why the store cannot be asked; empty: it can
+  std::string outbox_outage;       // why the outbox cannot be read; empty: it can, or there is none
   std::vector<Vanished> vanished;  // nodes that are gone and have not said goodbye
 };
 

@@ -377,6 +377,9 @@ TEST_F(AlertWatchTest, TheNodesOwnTrouble) {
   node = {.disk_full = true, .outage = "Redis does not answer"};
   EXPECT_THAT(Look({}, node), ElementsAre("store_away  0/0", "disk_full  0/0"));
   EXPECT_EQ(found_[0].detail, "Redis does not answer");
+  node = {.outbox_outage = "MySQL does not answer"};
+  EXPECT_THAT(Look({}, node), ElementsAre("outbox_away  0/0"));
+  EXPECT_EQ(found_[0].detail, "MySQL does not answer");
 }
 
 }  // namespace

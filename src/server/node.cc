@@ -96,6 +96,7 @@ Result<std::unique_ptr<ServerNode>> ServerNode::Open(const Config& config) {
   node->MakeShards();
   node->TellOfLog();
   node->MakeServers();
+  TOCSIN_TRY(node->MakeOutbox());
   TOCSIN_TRY(node->MakeAlerts());
   node->figures_ = ShowNodeFigures(node->metrics_, config, node->sockets_.connections);
   return node;
@@ -185,6 +186,24 @@ void ServerNode::MakeServers() {
   }
 }
 
+Status ServerNode::MakeOutbox() {
+  if (config_.outbox_url.empty()) return {};
+  TOCSIN_ASSIGN(mysql::Options mysql, OutboxOptionsOf(config_));
+  std::vector<Loop*> loops;
+  for (const auto& loop : loops_) loops.push_back(loop.get());
+  outbox_ = std::make_unique<outbox::Outbox>(outbox::Outbox::Parts{.mysql = std::move(mysql),
+                                                                   .rules = {.limits = service_->limits(),
+                                                                             .prefix = config_.outbox_prefix,
+                                                                             .identity = {},
+                                                                             .from_pick_up = virtual_clock_ != nullptr},
+                                                                   .service = *service_,
+                                                                   .loops = std::move(loops),
+                                                                   .clock = clock_,
+                                                                   .budget = *budget_,
+                                                                   .metrics = metrics_});
+  return Prefixed("outbox.url", outbox_->Check());
+}
+
 Status ServerNode::MakeAlerts() {
   std::unique_ptr<AlertPoster> poster;
   if (!config_.alerts_webhook_url.empty()) {
@@ -199,6 +218,7 @@ Status ServerNode::MakeAlerts() {
                                                            .service = *service_,
                                                            .backing = *backing_,
                                                            .worker = *scraper_,
+                                                           .outbox = outbox_.get(),
                                                            .book = alert_book_,
                                                            .poster = std::move(poster)});
   return {};
@@ -233,6 +253,7 @@ void ServerNode::StartThreads() {
       loop->Run();
     });
   }
+  if (outbox_ != nullptr) outbox_->Start();
   http_listener_->Start(loops, [this](size_t shard, net::Socket socket, net::ConnectionPass pass) {
     http_servers_[shard]->Accept(std::move(socket), std::move(pass));
   });
@@ -313,6 +334,7 @@ int ServerNode::Finish() {
   if (parts_running_ > 0) std::_Exit(status);  // an unanswered call still refers to the service
   http_servers_.clear();
   resp_servers_.clear();
+  outbox_.reset();
   WatchLog(nullptr);  // it tells the service
   service_.reset();
   return status;
@@ -349,8 +371,9 @@ void ServerNode::Stop() {
   stopping_ = true;
   http_listener_->Close();
   resp_listener_->Close();
-  parts_running_ = 3 + 2 * loops_.size();
+  parts_running_ = 3 + (outbox_ != nullptr ? 1 : 0) + 2 * loops_.size();
   alerts_->Stop([this] { main_loop_.Post([this] { PartStopped(); }); });
+  if (outbox_ != nullptr) outbox_->Stop([this] { main_loop_.Post([this] { PartStopped(); }); });
   backing_->Leave([this] { Drain(); });
   stop_timer_.expires_after(kStopTime);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {

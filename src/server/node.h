@@ -24,6 +24,7 @@
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
 #include "net/listener.h"
+#include "outbox/outbox.h"
 #include "server/backing.h"
 #include "server/lifecycle.h"
 #include "server/node_alerts.h"
@@ -58,6 +59,7 @@ class ServerNode {
   /// Conditions that the log tells of are events too, and nodes that come and go.
   void TellOfLog();
   void MakeServers();
+  Status MakeOutbox();
   Status MakeAlerts();
   void StartThreads();
   /// Who may call, and the certificate: both may change while the server runs.
@@ -101,6 +103,7 @@ class ServerNode {
   std::unique_ptr<NodeSinks> sinks_;
   std::unique_ptr<Worker> monitor_;  // of the service
   std::unique_ptr<Service> service_;
+  std::unique_ptr<outbox::Outbox> outbox_;  // null: there is none
   http::Router router_;
   std::unique_ptr<Worker> scraper_;
   std::shared_ptr<AlertBook> alert_book_;
@@ -114,7 +117,7 @@ class ServerNode {
   bool stopping_ = false;
   IoTime stop_began_{};
   size_t shards_draining_ = 0;
-  size_t parts_running_ = 0;  // the service, the alerts, the shards' servers, and what these release
+  size_t parts_running_ = 0;  // the service, the alerts, the outbox, the shards' servers, and what these release
 };
 
 }  // namespace tocsin

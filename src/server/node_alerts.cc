@@ -117,6 +117,7 @@ void NodeAlerts::Look(ClusterReport report) {
   looking->reading = parts_.backing.Read();
   looking->reading.vanished = VanishedOf(report_);
   if (const auto outage = parts_.service.Outage()) looking->reading.outage = outage->message;
+  if (parts_.outbox != nullptr) looking->reading.outbox_outage = parts_.outbox->Outage();
   const std::string folder = parts_.config.store == StoreKind::kJournal ? parts_.config.data_dir : "";
   auto look = [this, looking, folder] {
     const IoTime begin = parts_.clock.IoNow();

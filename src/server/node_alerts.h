@@ -25,6 +25,7 @@
 #include "core/service.h"
 #include "metrics/registry.h"
 #include "net/asio_loop.h"
+#include "outbox/outbox.h"
 #include "server/alert_poster.h"
 #include "server/backing.h"
 
@@ -51,6 +52,7 @@ class NodeAlerts {
     Service& service;
     Backing& backing;
     Worker& worker;
+    const outbox::Outbox* outbox;  // null: there is none
     std::shared_ptr<AlertBook> book;
     std::unique_ptr<AlertPoster> poster;  // null: alerts are not posted
   };

@@ -1,6 +1,10 @@
 #include "server/options.h"
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
+
+#include <unistd.h>
 
 #include "auth/private_file.h"
 #include "config/options.h"
@@ -12,17 +16,20 @@ static_assert(static_cast<int>(redis::Mode::kSingle) == static_cast<int>(RedisMo
 static_assert(static_cast<int>(redis::Mode::kSentinel) == static_cast<int>(RedisMode::kSentinel));
 static_assert(static_cast<int>(redis::Mode::kCluster) == static_cast<int>(RedisMode::kCluster));
 
+/// The path, if there is a file that can be read, or no path at all.
+Result<std::string> ReadableFile(std::string_view key, const std::string& path) {
+  if (path.empty() || ::access(path.c_str(), R_OK) == 0) return path;
+  return FailField(Code::kInvalidArgument, std::string(key), "{}: cannot read {}: {}", key, path,
+                   std::generic_category().message(errno));
+}
+
 }  // namespace
 
 Result<std::string> PasswordOf(std::string_view key, const std::string& path) {
   if (path.empty()) return std::string();
-  TOCSIN_ASSIGN(std::string text, Prefixed(key, auth::ReadPrivate(path)));
-  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
-  if (text.empty() || text.contains('\n')) {
-    return FailField(Code::kInvalidArgument, std::string(key), "{}: {} holds {} line: it takes one", key, path,
-                     text.empty() ? "no" : "more than one");
-  }
-  return text;
+  auto line = Prefixed(key, auth::ReadPrivateLine(path));
+  if (!line && line.error().field.empty()) line.error().field = key;
+  return line;
 }
 
 std::string AddressesText(const Addresses& addresses) {
@@ -91,6 +98,17 @@ Result<rabbitmq::Options> RabbitmqOptionsOf(const Config& config) {
   }
   options.ca_file = config.rabbitmq_ca_file;
   options.connection_name = fmt::format("tocsin {}", config.node_name);
+  return options;
+}
+
+Result<mysql::Options> OutboxOptionsOf(const Config& config) {
+  TOCSIN_ASSIGN(mysql::Options options, mysql::ParseUrl("outbox.url", config.outbox_url));
+  TOCSIN_ASSIGN(options.password, PasswordOf("outbox.password_file", config.outbox_password_file));
+  options.timeout = config.outbox_timeout;
+  // The client's library says only that there is no TLS if it cannot read one of them.
+  TOCSIN_ASSIGN(options.ca_file, ReadableFile("outbox.tls_ca_file", config.outbox_tls_ca_file));
+  TOCSIN_ASSIGN(options.cert_file, ReadableFile("outbox.tls_cert_file", config.outbox_tls_cert_file));
+  TOCSIN_ASSIGN(options.key_file, ReadableFile("outbox.tls_key_file", config.outbox_tls_key_file));
   return options;
 }
 

@@ -1,11 +1,12 @@
-// From the configuration to the options of the clients of Redis, ZooKeeper, Kafka and RabbitMQ; reads the password
-// files. An error names the option that is at fault.
+// From the configuration to the options of the clients of Redis, ZooKeeper, Kafka, RabbitMQ and MySQL; reads the
+// password files. An error names the option that is at fault.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "clients/mysql/options.h"
 #include "clients/redis/client.h"
 #include "config/config.h"
 #include "coordination/zookeeper/coordinator.h"
@@ -31,6 +32,8 @@ Result<ZookeeperOptions> ZookeeperOptionsOf(const Config& config);
 Result<kafka::Options> KafkaOptionsOf(const Config& config);
 /// rabbitmq.url is set.
 Result<rabbitmq::Options> RabbitmqOptionsOf(const Config& config);
+/// outbox.url is set.
+Result<mysql::Options> OutboxOptionsOf(const Config& config);
 
 /// "10.0.0.1:6379,10.0.0.2:6379"
 std::string AddressesText(const Addresses& addresses);

@@ -138,5 +138,26 @@ TEST_F(OptionsTest, RabbitmqIsReachedAsConfigured) {
   EXPECT_EQ(RabbitmqOptionsOf(ConfigWith({"--rabbitmq-url=amqp://broker"}))->password, "guest") << "RabbitMQ's default";
 }
 
+TEST_F(OptionsTest, TheOutboxIsReachedAsConfigured) {
+  const std::string certificate = folder_.Write("cert", "x");
+  const auto config = [&](const std::string& ca_file) {
+    return ConfigWith({"--outbox-url=mysqls://me@db:3307/shop", "--outbox-tls-ca-file=" + ca_file,
+                       "--outbox-tls-cert-file=" + certificate, "--outbox-tls-key-file=" + certificate,
+                       "--outbox-password-file=" + folder_.Write("opw", "sesame\n"), "--outbox-timeout=9s"});
+  };
+  const auto options = OutboxOptionsOf(config(certificate)).value();
+  EXPECT_EQ(options.Where(), "MySQL at db:3307, database shop");
+  EXPECT_TRUE(options.tls);
+  EXPECT_EQ(options.username + "/" + options.password, "me/sesame");
+  EXPECT_EQ(options.ca_file, certificate);
+  EXPECT_EQ(options.cert_file, certificate);
+  EXPECT_EQ(options.key_file, certificate);
+  EXPECT_EQ(options.timeout, Millis(9'000));
+  const auto missing = OutboxOptionsOf(config(folder_.At("missing")));
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().field, "outbox.tls_ca_file");
+  EXPECT_THAT(missing.error().message, HasSubstr("cannot read " + folder_.At("missing")));
+}
+
 }  // namespace
 }  // namespace tocsin

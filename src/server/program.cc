@@ -65,11 +65,13 @@ size_t OwnFiles(const Config& config) {
   constexpr size_t kKafka = 128;  // three for each broker and producer
   constexpr size_t kRabbitmq = 4;
   constexpr size_t kZookeeper = 8;
+  constexpr size_t kOutbox = 4;
   constexpr size_t kMasters = 64;  // of a Redis Cluster
   const size_t loops = static_cast<size_t>(config.shards) + 1;
   size_t files = kFixed + kOfALoop * loops + 2 * net::Listener::kRefusalsMax + kLookups;
   if (!config.kafka_brokers.empty()) files += kKafka;
   if (!config.rabbitmq_url.empty()) files += kRabbitmq;
+  if (!config.outbox_url.empty()) files += kOutbox;
   if (config.store != StoreKind::kRedis) return files;
   return files + kZookeeper + 2 * loops * (config.redis_mode == RedisMode::kCluster ? kMasters : 2);
 }

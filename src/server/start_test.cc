@@ -46,6 +46,7 @@ TEST_F(ServerTest, EachServerThatANodeTalksToHasFilesInReserve) {
   EXPECT_LE(alone, 192) << "at a limit of 256 there is room for clients";
   EXPECT_GT(files({"--kafka-brokers=127.0.0.1:1"}), alone);
   EXPECT_GT(files({"--rabbitmq-url=amqp://127.0.0.1:1"}), alone);
+  EXPECT_GT(files({"--outbox-url=mysql://127.0.0.1:1/shop"}), alone);
   EXPECT_GT(files({"--store=redis", "--redis-endpoints=127.0.0.1:1"}), alone);
 }
 

@@ -10,15 +10,19 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
 import httpx
+import mysql_server
 import netns
 import pytest
 import redis_servers
 import turns
 import zookeeper_server
+from certificates import Authority
+from mysql_server import Outbox
 from programs import LOOPBACK
 from redis_cluster import RedisCluster
 
@@ -265,6 +269,27 @@ def zookeeper(tmp_path):
     one = zookeeper_server.ZooKeeperServer(tmp_path / "zookeeper")
     yield one
     one.close()
+
+
+@pytest.fixture(scope="session")
+def mysql():
+    """One MariaDB for all tests of the run, each of which has a database of its own."""
+    _skip_for(mysql_server.why_not())
+    with tempfile.TemporaryDirectory(prefix="tocsin-mysql-") as folder:  # not of a module: those go with it
+        one = mysql_server.MySqlServer(pathlib.Path(folder) / "mysql", authority=Authority(pathlib.Path(folder) / "authority"))
+        yield one
+        one.kill()
+
+
+@pytest.fixture
+def outbox(mysql):
+    """An empty outbox in a database of its own."""
+    if not mysql.running:
+        mysql.start()
+    with Outbox(mysql) as one:
+        done = run("tocsin", "mysql", "migrate", one.url(), "--password-file", mysql.password_file)
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield one
 
 
 @pytest.fixture

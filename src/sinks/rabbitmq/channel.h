@@ -13,37 +13,16 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "base/backoff.h"
 #include "sinks/rabbitmq/connection.h"
 #include "sinks/rabbitmq/message.h"
 #include "sinks/rabbitmq/window.h"
 #include "spi/sink.h"
 
 namespace tocsin::rabbitmq {
-
-/// The pause before the next try, doubled after each failure and shortened by up to half at random, so that many topics
-/// and nodes do not try at the same moment.
-class Backoff {
- public:
-  Backoff(Millis min, Millis max) : min_(min), max_(max) {}
-
-  Millis Next() {
-    pause_ = std::clamp(pause_ * 2, min_, max_);
-    return Millis(std::uniform_int_distribution<int64_t>(pause_.count() / 2, pause_.count())(random_));
-  }
-  void Reset() { pause_ = Millis(0); }
-  /// Whether the last try was a success.
-  bool fresh() const { return pause_ == Millis(0); }
-
- private:
-  const Millis min_;
-  const Millis max_;
-  Millis pause_{0};
-  std::minstd_rand random_{std::random_device{}()};
-};
 
 /// What became of one job.
 struct Outcome {

@@ -1,0 +1,240 @@
+#include "outbox/outbox.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <pthread.h>
+
+#include "base/log.h"
+
+namespace tocsin::outbox {
+namespace {
+
+constexpr Millis kIdle{20};      // between two looks at an empty table
+constexpr Millis kStandby{100};  // between two questions whether it is this node's turn
+constexpr Millis kMeasureEvery{10'000};
+constexpr Millis kSkewMin{500};   // what is less may be due to the network, and is not corrected
+constexpr int kRestsPerLook = 4;  // after a look that takes long: it skips many rows, or many that were removed
+constexpr Millis kBackoffMin{100};
+constexpr Millis kBackoffMax{5'000};
+
+std::shared_ptr<metrics::Counter> RowsCounter(metrics::Registry& metrics, std::string outcome) {
+  return metrics.GetCounter("tocsin_outbox_rows_total",
+                            "Rows of the outbox that were picked up, by what became of them.",
+                            {{"outcome", std::move(outcome)}});
+}
+
+/// Whether a server that starts with this error would never work.
+bool IsForPeople(Code code) {
+  return code == Code::kForbidden || code == Code::kUnsupportedFormat || code == Code::kInvalidArgument;
+}
+
+}  // namespace
+
+Outbox::Outbox(Parts parts)
+    : parts_(std::move(parts)),
+      handover_(parts_.service, parts_.loops, parts_.rules),
+      reconnect_(kBackoffMin, kBackoffMax),
+      retry_(kBackoffMin, kBackoffMax),
+      connected_shown_(parts_.metrics.GetGauge("tocsin_outbox_connected", "1 if the outbox can be read.")),
+      active_shown_(parts_.metrics.GetGauge("tocsin_outbox_active", "1 if this node picks up the rows of the outbox.")),
+      ahead_shown_(parts_.metrics.GetGauge("tocsin_outbox_clock_ahead_seconds",
+                                           "By how much the node's clock is ahead of that of MySQL.")),
+      accepted_(RowsCounter(parts_.metrics, "accepted")),
+      duplicates_(RowsCounter(parts_.metrics, "duplicate")),
+      cancelled_(RowsCounter(parts_.metrics, "cancelled")),
+      cancelled_late_(RowsCounter(parts_.metrics, "cancelled_late")),
+      refused_(RowsCounter(parts_.metrics, "refused")),
+      wait_(parts_.metrics.GetHistogram("tocsin_outbox_wait_seconds",
+                                        "From the INSERT of a row until its job was stored.")) {}
+
+Outbox::~Outbox() {
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Outbox::Check() {
+  Status connected = Connect();
+  if (connected || !IsForPeople(connected.error().code)) return {};  // Run logs that it is away
+  return connected;
+}
+
+void Outbox::Start() {
+  thread_ = std::thread([this] { Run(); });
+  pthread_setname_np(thread_.native_handle(), "tocsin-mysql");
+}
+
+void Outbox::Stop(Task done) {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  stopped_ = std::move(done);
+  changed_.notify_one();
+}
+
+std::string Outbox::Outage() const {
+  const std::lock_guard lock(mutex_);
+  return outage_;
+}
+
+void Outbox::SetOutage(std::string why) {
+  connected_shown_->Set(why.empty() ? 1 : 0);
+  const std::lock_guard lock(mutex_);
+  outage_ = std::move(why);
+}
+
+bool Outbox::Wait(Millis time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [this] { return stopping_; });
+  return !stopping_;
+}
+
+void Outbox::Run() {
+  Millis pause{0};
+  while (Wait(pause)) {
+    const Result<Millis> step = Step();
+    pause = step ? *step : Recover(step.error());
+    active_shown_->Set(has_turn_ ? 1 : 0);
+  }
+  table_.reset();  // its turn ends with the session
+  Task stopped;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped = std::move(stopped_);
+  }
+  stopped();
+}
+
+Millis Outbox::Recover(const Error& error) {
+  const LogField fields[] = {{"error", error.message}};
+  away_.Begin(parts_.clock.IoNow(), fields);
+  SetOutage(error.message);
+  // Another transaction was in the way: the session is as good as before.
+  const bool stays = table_ != nullptr && !table_->lost() && error.code == Code::kUnavailable;
+  if (!stays) {
+    table_.reset();
+    has_turn_ = false;
+  }
+  return reconnect_.Next();
+}
+
+Status Outbox::Connect() {
+  TOCSIN_ASSIGN(table_, Table::Open(parts_.mysql));
+  parts_.rules.identity = table_->identity();
+  measure_at_ = {};
+  if (!std::exchange(connected_once_, true)) LogInfo("{}: connected to the outbox", parts_.mysql.Where());
+  return {};
+}
+
+Status Outbox::MeasureClocks() {
+  const IoTime now = parts_.clock.IoNow();
+  if (now < measure_at_) return {};
+  TOCSIN_ASSIGN(const Millis ahead, table_->MeasureAhead(parts_.clock));
+  measure_at_ = now + kMeasureEvery;
+  measured_ahead_ = ahead;
+  if (parts_.rules.from_pick_up) return {};  // nothing is compared
+  ahead_shown_->Set(std::chrono::duration<double>(ahead).count());
+  // It stays the same as long as it is about right, so that a row that is read twice asks for the same moment.
+  if (ahead - ahead_ >= kSkewMin || ahead_ - ahead >= kSkewMin) ahead_ = ahead;
+  if (ahead_ > -kSkewMin && ahead_ < kSkewMin) {
+    ahead_ = Millis(0);
+    skewed_.End(now);
+  } else {
+    const LogField fields[] = {{"ahead_ms", int64_t{ahead.count()}}};
+    skewed_.Begin(now, fields);
+  }
+  return {};
+}
+
+Result<Millis> Outbox::Step() {
+  if (table_ == nullptr) TOCSIN_TRY(Connect());
+  TOCSIN_TRY(MeasureClocks());
+  if (!has_turn_) {
+    TOCSIN_ASSIGN(has_turn_, table_->TakeTurn());
+  }
+  if (!has_turn_) {
+    NoteWell();
+    return kStandby;
+  }
+  const IoTime began = parts_.clock.IoNow();
+  const std::vector<std::string> skipped = Skipped(began);
+  auto page = table_->Read(skipped, parts_.rules.limits.payload_bytes, parts_.budget);
+  if (!page && page.error().code == Code::kOverloaded) {
+    NoteOverload("outbox");
+    return StepAside();
+  }
+  if (!page) return std::unexpected(std::move(page).error());
+  const Millis took = std::chrono::duration_cast<Millis>(parts_.clock.IoNow() - began);
+  TOCSIN_ASSIGN(const Millis wait, PickUp(*page, began));
+  NoteWell();
+  if (wait > Millis(0) || (*page)->full) return wait;
+  return std::max(kIdle, took * kRestsPerLook);
+}
+
+void Outbox::NoteWell() {
+  away_.End(parts_.clock.IoNow());
+  reconnect_.Reset();
+  SetOutage({});
+}
+
+std::vector<std::string> Outbox::Skipped(IoTime now) const {
+  std::vector<std::string> skipped;
+  for (const auto& [topic, full] : full_) {
+    if (full.until > now && skipped.size() < kSkippedMax) skipped.push_back(topic);
+  }
+  return skipped;
+}
+
+Result<Millis> Outbox::PickUp(const std::shared_ptr<Page>& page, IoTime began) {
+  const HandedOver done = handover_.Run(page, ahead_);
+  TOCSIN_TRY(table_->Settle(done.removed, done.refused));
+  Count(done);
+  NoteFull(done, began);
+  const IoTime now = parts_.clock.IoNow();
+  const bool waits = done.trouble.has_value() || full_.size() > kSkippedMax;
+  if (!waits) {
+    retry_.Reset();
+    if (full_.empty()) waits_.End(now);
+    return Millis(0);
+  }
+  const std::string why = done.trouble ? done.trouble->message : "too many topics are full";
+  const LogField fields[] = {{"error", why}};
+  waits_.Begin(now, fields);
+  return StepAside();
+}
+
+Result<Millis> Outbox::StepAside() {
+  TOCSIN_TRY(table_->GiveTurn());
+  has_turn_ = false;
+  return retry_.Next();
+}
+
+void Outbox::NoteFull(const HandedOver& done, IoTime began) {
+  const IoTime now = parts_.clock.IoNow();
+  for (const auto& [topic, why] : done.full_topics) {
+    const LogField fields[] = {{"error", why}, {"topic", topic}};
+    waits_.Begin(now, fields);
+    Full& full = full_.try_emplace(topic, Full{.backoff = Backoff(kBackoffMin, kBackoffMax)}).first->second;
+    full.until = now + full.backoff.Next();
+  }
+  // Not skipped when the page was read, and not full: it takes jobs again, if there are any.
+  std::erase_if(full_, [began](const auto& each) { return each.second.until <= began; });
+}
+
+void Outbox::Count(const HandedOver& done) {
+  accepted_->Add(done.accepted.size());
+  duplicates_->Add(done.duplicates);
+  cancelled_->Add(done.cancelled);
+  cancelled_late_->Add(done.cancelled_late);
+  refused_->Add(done.refused.size());
+  const Time now = parts_.clock.Now().utc - measured_ahead_;
+  for (const Time created : done.accepted) wait_->Record(std::max(now - created, Millis(0)));
+  for (const Refusal& refusal : done.refused) LogRefused(refusal);
+}
+
+void Outbox::LogRefused(const Refusal& refusal) {
+  const auto left_out = refusals_logged_.Take(std::chrono::steady_clock::now());
+  if (!left_out) return;
+  const LogField fields[] = {{"id", refusal.id}, {"error", refusal.why}, {"others", *left_out}};
+  LogEvent(LogLevel::kWarn, "outbox_refused", fields);
+}
+
+}  // namespace tocsin::outbox

@@ -1,0 +1,200 @@
+#include "outbox/table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "clients/mysql/schema.h"
+
+namespace tocsin::outbox {
+namespace {
+
+using mysql::RowState;
+using mysql::Statement;
+using mysql::Value;
+
+constexpr size_t kRowBytes = 1024;          // of an entry, without its texts
+constexpr size_t kInlinePayload = 4 << 10;  // read with the row; the statement that reads rows has the number too
+constexpr std::array<size_t, 4> kRemovedAtOnce{512, 64, 8, 1};
+constexpr std::string_view kLockName = "CONCAT('tocsin_outbox.', SHA1(DATABASE()))";  // 64 characters at most
+constexpr std::string_view kNow = "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)";
+
+// The columns of PickUpSql, in its order.
+enum Column : uint32_t {
+  kId,
+  kOp,
+  kTopic,
+  kJobId,
+  kJobKey,
+  kPayload,
+  kPayloadBytes,
+  kHeaders,
+  kDelay,
+  kDue,
+  kCount,
+  kCreated,
+};
+
+std::string Questions(size_t count) {
+  std::string text = "?";
+  for (size_t i = 1; i < count; ++i) text += ", ?";
+  return text;
+}
+
+size_t BytesOf(const Row& row) {
+  return kRowBytes + row.op.size() + row.topic.size() + row.job_id.size() + row.job_key.size() + row.payload_bytes +
+         row.headers.value_or("").size();
+}
+
+}  // namespace
+
+std::string Table::PickUpSql(size_t skipped) {
+  // Named, because a server that finds most rows new prefers the primary key, and then passes all that were refused.
+  return fmt::format(
+      "SELECT id, op, topic, job_id, job_key, IF(LENGTH(payload) <= {}, payload, NULL), LENGTH(payload), headers, "
+      "delay_ms, due_ms, event_count, CAST(UNIX_TIMESTAMP(created) * 1000 AS SIGNED) FROM tocsin_outbox FORCE INDEX "
+      "(pick_up) WHERE state = {}{} ORDER BY id LIMIT ?",
+      kInlinePayload, static_cast<int64_t>(RowState::kNew),
+      skipped == 0 ? "" : fmt::format(" AND topic NOT IN ({})", Questions(skipped)));
+}
+
+Result<std::unique_ptr<Table>> Table::Open(const mysql::Options& options) {
+  TOCSIN_ASSIGN(auto connection, mysql::Connection::Open(options));
+  std::unique_ptr<Table> table(new Table(std::move(connection)));
+  TOCSIN_ASSIGN(table->identity_, mysql::CheckSchema(*table->connection_));
+  return table;
+}
+
+Result<Statement*> Table::Find(const std::string& sql) {
+  const auto known = statements_.find(sql);
+  if (known != statements_.end()) return &known->second;
+  TOCSIN_ASSIGN(Statement statement, connection_->Prepare(sql));
+  return &statements_.emplace(sql, std::move(statement)).first->second;
+}
+
+Result<bool> Table::TakeTurn() {
+  TOCSIN_ASSIGN(const auto taken, connection_->AskNumber(fmt::format("SELECT GET_LOCK({}, 0)", kLockName)));
+  return taken == 1;
+}
+
+Status Table::GiveTurn() {
+  TOCSIN_TRY(connection_->AskNumber(fmt::format("SELECT RELEASE_LOCK({})", kLockName)));
+  return {};
+}
+
+Result<bool> Table::ReadRow(Statement& statement, Row& row) const {
+  TOCSIN_ASSIGN(const bool more, statement.Next());
+  if (!more) return false;
+  const std::pair<Column, std::string*> texts[] = {
+      {kOp, &row.op}, {kTopic, &row.topic}, {kJobId, &row.job_id}, {kJobKey, &row.job_key}, {kPayload, &row.payload}};
+  for (const auto& [column, text] : texts) {
+    TOCSIN_ASSIGN(auto value, statement.Text(column));
+    *text = std::move(value).value_or("");
+  }
+  TOCSIN_ASSIGN(row.headers, statement.Text(kHeaders));
+  TOCSIN_ASSIGN(row.delay_ms, statement.Number(kDelay));
+  TOCSIN_ASSIGN(row.due_ms, statement.Number(kDue));
+  TOCSIN_ASSIGN(row.event_count, statement.Number(kCount));
+  TOCSIN_ASSIGN(const auto id, statement.Number(kId));
+  TOCSIN_ASSIGN(const auto created, statement.Number(kCreated));
+  TOCSIN_ASSIGN(const auto payload_bytes, statement.Number(kPayloadBytes));
+  row.id = id.value_or(0);
+  row.created = FromMs(created.value_or(0));
+  row.payload_bytes = static_cast<size_t>(payload_bytes.value_or(0));
+  return true;
+}
+
+Result<std::shared_ptr<Page>> Table::Read(std::span<const std::string> skipped, size_t payload_max,
+                                          net::Budget& budget) {
+  TOCSIN_CHECK(skipped.size() <= kSkippedMax);
+  TOCSIN_ASSIGN(Statement* const statement, Find(PickUpSql(skipped.empty() ? 0 : kSkippedMax)));
+  std::vector<Value> values;
+  // The statement has a fixed number of names: the last one stands for those that are missing.
+  if (!skipped.empty()) {
+    for (size_t i = 0; i < kSkippedMax; ++i) values.emplace_back(skipped[std::min(i, skipped.size() - 1)]);
+  }
+  values.emplace_back(static_cast<int64_t>(rows_next_));
+  TOCSIN_TRY(statement->Run(values));
+
+  auto page = std::make_shared<Page>(budget);
+  size_t bytes = 0;
+  bool cut = false;
+  while (true) {
+    Entry& entry = page->entries.emplace_back();
+    TOCSIN_ASSIGN(const bool more, ReadRow(*statement, entry.row));
+    const size_t needed = more ? bytes + BytesOf(entry.row) : 0;
+    const bool first = page->entries.size() == 1;
+    cut = more && ((needed > kPageBytes && !first) || !page->charge.Reach(needed));
+    if (cut && first) return std::unexpected(budget.NoRoom());
+    if (!more || cut) {
+      page->entries.pop_back();
+      break;
+    }
+    bytes = needed;
+  }
+  TOCSIN_TRY(statement->Drop());
+  page->full = cut || page->entries.size() == rows_next_;
+  rows_next_ = cut ? page->entries.size() : std::min(rows_next_ * 2, kPageRows);
+  TOCSIN_TRY(ReadLargePayloads(*page, payload_max));
+  return page;
+}
+
+Status Table::ReadLargePayloads(Page& page, size_t payload_max) {
+  for (auto entry = page.entries.begin(); entry != page.entries.end();) {
+    Row& row = entry->row;
+    if (row.payload_bytes <= kInlinePayload || row.payload_bytes > payload_max) {
+      ++entry;
+      continue;
+    }
+    TOCSIN_ASSIGN(Statement* const statement, Find("SELECT payload FROM tocsin_outbox WHERE id = ?"));
+    const Value id[] = {row.id};
+    TOCSIN_TRY(statement->Run(id));
+    TOCSIN_ASSIGN(const bool found, statement->Next());
+    if (found) {
+      TOCSIN_ASSIGN(auto payload, statement->Text(0));
+      row.payload = std::move(payload).value_or("");
+    }
+    TOCSIN_TRY(statement->Drop());
+    // Somebody has removed or changed the row meanwhile: it is read again with the next page, if it is there.
+    if (row.payload.size() != row.payload_bytes) {
+      page.full = true;
+      while (&page.entries.back() != &*entry) page.entries.pop_back();
+      page.entries.pop_back();
+      break;
+    }
+    ++entry;
+  }
+  return {};
+}
+
+Status Table::Remove(std::span<const int64_t> ids) {
+  while (!ids.empty()) {
+    const size_t count = *std::ranges::find_if(kRemovedAtOnce, [&](size_t each) { return each <= ids.size(); });
+    TOCSIN_ASSIGN(Statement* const statement,
+                  Find(fmt::format("DELETE FROM tocsin_outbox WHERE id IN ({})", Questions(count))));
+    const std::vector<Value> values(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(count));
+    TOCSIN_TRY(statement->Run(values));
+    ids = ids.subspan(count);
+  }
+  return {};
+}
+
+Status Table::Settle(std::span<const int64_t> removed, std::span<const Refusal> refused) {
+  if (removed.empty() && refused.empty()) return {};
+  return connection_->Together([&]() -> Status {
+    for (const Refusal& refusal : refused) {
+      TOCSIN_ASSIGN(Statement* const statement, Find("UPDATE tocsin_outbox SET state = ?, error = ? WHERE id = ?"));
+      const Value values[] = {static_cast<int64_t>(RowState::kRefused), std::string_view(refusal.why), refusal.id};
+      TOCSIN_TRY(statement->Run(values));
+    }
+    return Remove(removed);
+  });
+}
+
+Result<Millis> Table::MeasureAhead(const Clock& clock) {
+  const Time before = clock.Now().utc;
+  TOCSIN_ASSIGN(const auto there, connection_->AskNumber(fmt::format("SELECT {}", kNow)));
+  const Time here = before + (clock.Now().utc - before) / 2;
+  return here - FromMs(there.value_or(0));
+}
+
+}  // namespace tocsin::outbox

@@ -1,0 +1,78 @@
+// Table: one session with the database of the outbox, and the statements that it needs. The mysql thread's.
+//
+// One node at a time picks rows up: the one that holds a lock of the server by name (GET_LOCK), which ends with its
+// session. So rows are picked up in their order, over all nodes, and no row is locked while a store works on it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "clients/mysql/connection.h"
+#include "net/budget.h"
+#include "outbox/row.h"
+
+namespace tocsin::outbox {
+
+constexpr size_t kPageRows = 512;
+constexpr size_t kPageBytes = 4 << 20;  // one row at least
+constexpr size_t kSkippedMax = 64;
+
+/// Rows in their order, and the room that they take in the node's memory.
+struct Page {
+  explicit Page(net::Budget& budget) : charge(budget, net::Charge::For::kRequest) {}
+
+  std::deque<Entry> entries;
+  bool full = false;  // more may follow
+  net::Charge charge;
+};
+
+struct Refusal {
+  int64_t id = 0;
+  std::string why;
+};
+
+class Table {
+ public:
+  /// Connects. kUnsupportedFormat if the table cannot be used as it is.
+  static Result<std::unique_ptr<Table>> Open(const mysql::Options& options);
+
+  const std::string& identity() const { return identity_; }
+  bool lost() const { return connection_->lost(); }
+
+  /// Whether this session may pick rows up, from now until GiveTurn or its end. Not while it may already.
+  Result<bool> TakeTurn();
+  Status GiveTurn();
+  /// The first rows that are to be picked up, except those of `skipped` topics, of which there are kSkippedMax at most.
+  /// Payloads over `payload_max` are not read. kOverloaded if there is no room for the first row.
+  Result<std::shared_ptr<Page>> Read(std::span<const std::string> skipped, size_t payload_max, net::Budget& budget);
+  /// In one transaction: these rows are gone, and those are refused.
+  Status Settle(std::span<const int64_t> removed, std::span<const Refusal> refused);
+  /// By how much `clock` is ahead of that of MySQL.
+  Result<Millis> MeasureAhead(const Clock& clock);
+
+  /// The statement of Read; `skipped` is 0 or kSkippedMax. For tests, which ask how the server runs it.
+  static std::string PickUpSql(size_t skipped);
+
+ private:
+  explicit Table(std::unique_ptr<mysql::Connection> connection) : connection_(std::move(connection)) {}
+  /// Prepares a statement when it is first needed.
+  Result<mysql::Statement*> Find(const std::string& sql);
+  Result<bool> ReadRow(mysql::Statement& statement, Row& row) const;
+  /// Payloads that the first statement has left out.
+  Status ReadLargePayloads(Page& page, size_t payload_max);
+  Status Remove(std::span<const int64_t> ids);
+
+  std::unique_ptr<mysql::Connection> connection_;
+  std::map<std::string, mysql::Statement> statements_;  // by their SQL; they end before the connection
+  std::string identity_;
+  size_t rows_next_ = kPageRows;  // fewer after a page of large rows, so that few rows are read in vain
+};
+
+}  // namespace tocsin::outbox
