@@ -400,6 +400,41 @@ TEST_F(TlsTest, KnowsTheSubjectOfACheckedCertificateAlone) {
   }
 }
 
+TEST_F(TlsTest, BytesThatComeWithTheEndOfTheHandshakeAreRead) {
+  TlsClient tls(Connect());
+  tls.ssl = SSL_new(tls.context);
+  BIO* const in = BIO_new(BIO_s_mem());
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(tls.ssl, in, out);
+  SSL_set_connect_state(tls.ssl);
+  const auto flush = [&] {
+    char* bytes = nullptr;
+    const long size = BIO_get_mem_data(out, &bytes);
+    Send(tls.client, {bytes, static_cast<size_t>(size)});
+    BIO_reset(out);
+  };
+  const auto pump = [&] {
+    while (tls.client.Take()) {
+    }
+    BIO_write(in, tls.client.got.data(), static_cast<int>(tls.client.got.size()));
+    tls.client.got.clear();
+  };
+  ASSERT_LT(SSL_do_handshake(tls.ssl), 1);
+  flush();
+  RunWhile([&] {
+    pump();
+    return SSL_do_handshake(tls.ssl) != 1;
+  });
+  ASSERT_EQ(SSL_write(tls.ssl, "hello", 5), 5);
+  flush();  // in one piece
+  char echoed[6] = {};
+  RunWhile([&] {
+    pump();
+    return SSL_read(tls.ssl, echoed, 5) != 5;
+  });
+  EXPECT_STREQ(echoed, "hello");
+}
+
 TEST_F(TlsTest, ConnectionsKeepTheirCertificateWhenItChanges) {
   TlsClient before(Connect());
   ASSERT_TRUE(Shake(before));
