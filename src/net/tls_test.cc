@@ -318,17 +318,15 @@ TEST_F(TlsTest, AHelloThatIsNotWholeTakesNoMemoryAndOneThatIsHasRoom) {
 
 TEST_F(TlsTest, AHandshakeWaitsForRoom) {
   Charge charge(budget_, Charge::For::kAnswer);
-  ASSERT_TRUE(charge.Reach(2 << 20));
-  Charge other(budget_, Charge::For::kAnswer);
-  ASSERT_TRUE(other.ReachWhole(4 << 20));
+  charge.Force(4 << 20);
   TlsClient tls(Connect());
   tls.Begin();
-  ERR_clear_error();
-  EXPECT_LE(SSL_do_handshake(tls.ssl), 0);
-  Settle();
-  EXPECT_LE(SSL_do_handshake(tls.ssl), 0);
-  EXPECT_EQ(started, 0);
-  other.Clear();
+  for (int i = 0; i < 100; ++i) {  // time enough for the helper's thread, if it had anything to do
+    ERR_clear_error();
+    EXPECT_LE(SSL_do_handshake(tls.ssl), 0);
+    loop_.io().run_one_for(Millis(1));
+  }
+  EXPECT_EQ(SSL_get_state(tls.ssl), TLS_ST_CW_CLNT_HELLO) << "the server has said nothing";
   charge.Clear();
   Pass(Millis(1'000));
   EXPECT_TRUE(Shake(tls));
