@@ -61,7 +61,7 @@ class TlsTransport {
 
   /// Charges what is kept while the connection waits for its client. False if there is no room.
   bool Hold(const Account& account);
-  bool HoldHandshake(const Account& account) { return charge_.Reach(kHandshakeBytes, account); }
+  bool HoldHandshake(const Account& account) { return charge_.Hold(kHandshakeBytes, account); }
 
  private:
   /// What a call that moved nothing means.
