@@ -18,7 +18,7 @@ class Authority:
         """The certificate's file, and that of its key. With `days` of -1 it has expired."""
         certificate, key, request, names = (self.folder / f"{name}.{end}" for end in ("crt", "key", "csr", "names"))
         names.write_text(f"basicConstraints=CA:FALSE\nsubjectAltName=IP:{address}\n")
-        new_key = ["-newkey", "rsa:2048", "-nodes", "-keyout", key] if rsa else self._new_key(key)
+        new_key = ["-newkey", "rsa:3072", "-nodes", "-keyout", key] if rsa else self._new_key(key)
         self._openssl("req", *new_key, "-out", request, "-subj", f"/CN={name}")
         self._openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.key, "-CAcreateserial",
                       "-out", certificate, "-days", days, "-extfile", names)
