@@ -85,7 +85,7 @@ ServerTls::ServerTls(std::string_view alpn) : context_(SSL_CTX_new(TLS_server_me
 
 Result<std::shared_ptr<const ServerTls>> ServerTls::Make(const Options& options, Time now) {
   ERR_clear_error();
-  const std::shared_ptr<ServerTls> made(new ServerTls(options.alpn));
+  std::shared_ptr<ServerTls> made(new ServerTls(options.alpn));
   TOCSIN_TRY(made->Load(options, now));
   return made;
 }

@@ -14,7 +14,7 @@
 #include "base/time.h"
 
 namespace boost::asio::ssl {
-class context;
+class context;  // NOLINT(readability-identifier-naming): Boost has named it
 }
 
 namespace tocsin::cli {
