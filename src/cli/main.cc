@@ -54,7 +54,7 @@ Result<int> RunCommand(const Command& command, const Arguments& arguments, const
   Context context{clock, out, api};
   auto status = command.run(context, arguments);
   // The server's message says how to send an access token over HTTP, which does not help a user of this command.
-  if (!status && status.error().code == Code::kUnauthenticated && access_token.empty()) {
+  if (!status && status.error().code == Code::kUnauthenticated && access_token.empty() && !arguments.Has("cert")) {
     return Fail(Code::kUnauthenticated,
                 "unauthenticated: this server needs an access token: export TOCSIN_TOKEN=..., or name its file with "
                 "--token-file (tocsin token create makes one)");

@@ -46,6 +46,9 @@ std::string BannerText(const BannerFacts& facts) {
       "\nA first job, due in 5 seconds; paste this into another terminal:\n"
       "  curl{1} -d '{{\"payload\":\"hello\",\"delay_ms\":5000}}' {0}/jobs\n",
       topic, token);
+  if (facts.url.starts_with("https://")) {
+    text += "  (--cacert ca.crt, if the certificate is of an authority of your own: docs/tls.md)\n";
+  }
   // With a virtual clock nothing becomes due by itself.
   if (facts.virtual_clock) text += fmt::format("  curl{} -d '{{\"ms\":5000}}' {}/v1/clock/advance\n", token, facts.url);
   text += fmt::format(

@@ -111,6 +111,12 @@ def test_bytes_that_are_no_text_arrive_unharmed(cli, topic, tmp_path):
     assert shown.count("\nbase64   " + base64.b64encode(data).decode()) == 2
 
 
+def test_a_job_may_have_no_payload(cli, topic):
+    job = cli.one("submit", topic)
+    assert job["outcome"] == "accepted"
+    assert cli.one("get", topic, job["id"])["payload"] == ""
+
+
 def test_submitting_an_id_again(cli, topic):
     cli("submit", topic, "x", "--id", "a", "--in", "1h")
     assert cli.one("submit", topic, "x", "--id", "a", "--in", "1h")["outcome"] == "duplicate"
@@ -245,8 +251,8 @@ def test_a_topic_from_set_to_drop(cli, topic):
     assert cli.one("topic", "set", topic, "--paused", "yes")["paused"] is True
     cli("topic", "set", topic, "--slots", 8, status=NO)
     people = cli("topic", "get", topic).stdout
-    assert "backoff-max     1h30m\n" in people
-    assert "capacity-bytes  64 MiB\n" in people
+    assert "backoff-max         1h30m\n" in people
+    assert "capacity-bytes      64 MiB\n" in people
     cli("topic", "resume", topic)
     cli("submit", topic, "x")
     cli("topic", "pause", topic)

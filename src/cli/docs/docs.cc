@@ -260,7 +260,7 @@ std::string CommandHelp(const Command& command) {
     const std::string_view meaning = i == kExitNo ? command.no : kExitStatuses[i];
     if (!meaning.empty()) text += Beside(std::to_string(i), 3, meaning);
   }
-  return text + "\nFlags of every command (--server, --token-file, --timeout, --json): tocsin --help\n";
+  return text + "\nFlags of every command (--server, --token-file, --ca, --cert, --timeout, --json): tocsin --help\n";
 }
 
 std::span<const Page> Pages() {

@@ -123,7 +123,7 @@ Command Load() {
   Command command = VerbCommand(
       "load",
       {.details = "Draws a bar for each step, as long as its number of jobs. The counts are exact. Without --step it "
-                  "chooses one that makes at most 60 lines.",
+                  "chooses one that makes about 60 lines.",
        .flags = {{"next", Kind::kDuration, "What becomes due in this time, counted from --from. Default: 1h."}},
        .examples = {{"load", "what all topics have to do in the next hour"},
                     {"load orders --next 24h --step 1m", "each minute of the next day"},

@@ -293,7 +293,9 @@ Result<Request> RequestOf(const api::Verb& verb, const Arguments& arguments, std
 
 Result<json::object> Send(Context& context, const api::Verb& verb, const Request& request,
                           std::optional<Millis> limit) {
-  auto answer = context.api.Call(verb.Method(), request.target, request.body.empty() ? nullptr : &request.body, limit);
+  // The server wants a body wherever there may be a field, such as {} for a job without a payload.
+  const bool has_body = !request.body.empty() || std::ranges::count(verb.fields, api::In::kBody, &Field::in) > 0;
+  auto answer = context.api.Call(verb.Method(), request.target, has_body ? &request.body : nullptr, limit);
   if (!answer && verb.needs_virtual_clock && answer.error().code == Code::kNotFound) {
     return Fail(Code::kNotFound,
                 "the server's clock is the real one: only that of tocsind --clock virtual can be moved");

@@ -10,7 +10,7 @@
 namespace tocsin::cli {
 namespace {
 
-constexpr int kTopicColumn = 15;
+constexpr int kTopicColumn = 19;
 
 std::string MomentAndDistance(int64_t ms, Time now) {
   return fmt::format("{} ({})", ShowMoment(FromMs(ms)), ShowDistance(FromMs(ms), now));
@@ -26,6 +26,7 @@ std::string SettingText(std::string_view field, const json::value& value) {
   if (value.is_string()) return value.get_string().empty() ? "none" : Printable(value.get_string());
   if (!value.is_int64()) return Printable(json::serialize(value));
   if (value.get_int64() == 0 && field.starts_with("capacity_")) return "no limit";
+  if (value.get_int64() == 0 && field.starts_with("alert_")) return "as the server";
   if (field.ends_with("_ms")) return ExactDuration(Millis(value.get_int64()));
   if (field.ends_with("bytes")) return ShowSize(value.get_int64());
   return std::to_string(value.get_int64());
