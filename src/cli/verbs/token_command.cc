@@ -22,7 +22,8 @@ Result<int> RunCreate(Context& context, const Arguments& arguments) {
   auth::Grant grant{.name = arguments.Text("name").value_or(""), .prefix = arguments.Text("topic-prefix").value_or("")};
   for (const std::string& name : arguments.All("scope")) grant.scopes.Add(*auth::ParseScope(name));
   if (grant.name.empty()) return Fail(Code::kInvalidArgument, "--name is missing: who will have the access token?");
-  if (grant.scopes.empty()) return Fail(Code::kInvalidArgument, "--scope is missing: submit, consume, observe or admin");
+  if (grant.scopes.empty())
+    return Fail(Code::kInvalidArgument, "--scope is missing: submit, consume, observe or admin");
   TOCSIN_ASSIGN(const std::string file, FileOf(arguments));
   if (const auto subject = arguments.Text("certificate")) {
     TOCSIN_ASSIGN(const std::string id, auth::CreateCertificate(file, grant, *subject, context.clock.Now().utc));
