@@ -166,7 +166,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                Handler([work = std::move(work)]() mutable { work(boost::system::error_code()); }));
     }
     if (tls_) HoldTls();
-    socket_.async_wait(Socket::wait_read, Handler(std::move(work)));
+    const bool writes_first = tls_ && tls_->ReadsWhenWritable();
+    socket_.async_wait(writes_first ? Socket::wait_write : Socket::wait_read, Handler(std::move(work)));
   }
   /// The same when something can be written.
   template <class F>

@@ -6,7 +6,7 @@
 
 #include "net/connection.h"
 #include "net/socket_test_site.h"
-#include "net/test_certificates.h"
+#include "net/tls_test_site.h"
 
 namespace tocsin::net {
 namespace {
@@ -16,23 +16,6 @@ using boost::system::error_code;
 using testing::HasSubstr;
 
 constexpr std::string_view kPlainAnswer = "this port speaks TLS\n";
-
-const TestCertificates& Certificates() {
-  static const TestCertificates certificates;
-  return certificates;
-}
-
-ServerTls::Options OptionsOf(const TestCertificates::Issued& issued) {
-  return {.certificate = {"tls.certificate", "c.pem", issued.certificate}, .key = {"tls.key", "k.pem", issued.key}};
-}
-
-Time Now() { return std::chrono::floor<Millis>(std::chrono::system_clock::now()); }
-
-std::shared_ptr<const ServerTls> MakeTls(const ServerTls::Options& options) {
-  auto made = ServerTls::Make(options, Now());
-  EXPECT_TRUE(made) << made.error().message;
-  return *made;
-}
 
 class TlsTest : public SocketTest {
  protected:
@@ -220,6 +203,7 @@ TEST_F(TlsTest, SpeaksBothVersionsAndNoOlderOne) {
     ASSERT_TRUE(Shake(tls));
     EXPECT_EQ(SSL_version(tls.ssl), version);
     EXPECT_EQ(Echoed(tls, "hello"), "hello");
+    EXPECT_EQ(SSL_SESSION_is_resumable(SSL_get0_session(tls.ssl)), 0);
   }
   TlsClient old(Connect());
   SSL_CTX_set_security_level(old.context, 0);

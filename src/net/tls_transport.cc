@@ -36,6 +36,16 @@ TlsTransport::TlsTransport(std::shared_ptr<const ServerTls> tls, int socket, Bud
     throw std::bad_alloc();
   }
   SSL_set_accept_state(ssl_);
+  SSL_set_msg_callback(ssl_, OnMessage);
+  SSL_set_msg_callback_arg(ssl_, this);
+}
+
+void TlsTransport::OnMessage(int sent, int, int type, const void*, size_t, SSL* ssl, void* self) {
+  auto& transport = *static_cast<TlsTransport*>(self);
+  if (sent != 0 || type != SSL3_RT_HANDSHAKE || !transport.done_) return;
+  if (++transport.messages_ <= kMessagesMax) return;
+  transport.broken_ = true;
+  SSL_set_shutdown(ssl, SSL_RECEIVED_SHUTDOWN);  // OpenSSL would take in all messages that are there
 }
 
 TlsTransport::Step TlsTransport::Handshake() {
@@ -69,39 +79,41 @@ void TlsTransport::TakeSubject() {
   subject_ = TextOf(X509_get_subject_name(certificate));
 }
 
-error_code TlsTransport::ErrorOf(int result) {
-  switch (SSL_get_error(ssl_, result)) {
-    case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-      return asio::error::would_block;
-    case SSL_ERROR_ZERO_RETURN:
-      return asio::error::eof;
-    default:
-      ERR_clear_error();
-      broken_ = true;
-      return asio::error::connection_aborted;
-  }
+error_code TlsTransport::ErrorOf(int result, bool may_want_to_read) {
+  const int error = SSL_get_error(ssl_, result);
+  if (!broken_ && error == SSL_ERROR_ZERO_RETURN) return asio::error::eof;
+  if (!broken_ && error == SSL_ERROR_WANT_WRITE) return asio::error::would_block;
+  // "In init" now means that a message is not whole.
+  const bool may_wait = may_want_to_read && SSL_in_init(ssl_) == 0;
+  if (!broken_ && error == SSL_ERROR_WANT_READ && may_wait) return asio::error::would_block;
+  ERR_clear_error();
+  broken_ = true;
+  return asio::error::connection_aborted;
 }
 
 size_t TlsTransport::Read(asio::mutable_buffer into, error_code& error) {
   error = {};
   const size_t most = std::min(into.size(), kReadMax);
   size_t count = 0;
-  waits_ = false;
-  while (count < most) {
+  waits_ = answers_ = false;
+  for (size_t records = 0; count < most && records < kReadRecordsMax; ++records) {
     ERR_clear_error();
     size_t bytes = 0;
     const int result = SSL_read_ex(ssl_, static_cast<char*>(into.data()) + count, most - count, &bytes);
     if (result == 1) {
       count += bytes;
+      moved_ += bytes;
+      if (moved_ >= kMessagesPer) moved_ = messages_ = 0;
       // A short record is most often the last: save the read that would find nothing.
       if (bytes < kRecordMax / 2 && SSL_has_pending(ssl_) == 0) break;
       continue;
     }
-    error = ErrorOf(result);
+    error = ErrorOf(result, true);
     waits_ = error == asio::error::would_block;
+    answers_ = waits_ && SSL_want_write(ssl_);
     break;
   }
+  if (broken_ && SSL_in_init(ssl_) == 1) return 0;  // do not keep half a message while the caller works
   // The next call finds an end or an error again.
   if (count > 0) error = {};
   return count;
@@ -122,7 +134,7 @@ size_t TlsTransport::Write(asio::const_buffer bytes, error_code& error) {
       count += written;
       continue;
     }
-    error = ErrorOf(result);
+    error = ErrorOf(result, false);
     unsent_ = error == asio::error::would_block;
     break;
   }
@@ -156,7 +168,8 @@ void TlsTransport::End() {
 
 bool TlsTransport::Hold(const Account& account) {
   const bool incomplete = SSL_has_pending(ssl_) == 1 || std::strcmp(SSL_rstate_string(ssl_), "RH") != 0;
-  const size_t bytes = (incomplete ? kRecordBytes : 0) + (unsent_ ? kRecordBytes : 0);
+  const bool answers = SSL_in_init(ssl_) == 1;
+  const size_t bytes = (incomplete ? kRecordBytes : 0) + (unsent_ ? kRecordBytes : 0) + (answers ? kRecordBytes : 0);
   charge_.Lower(bytes);
   return charge_.Hold(bytes, account);
 }

@@ -5,6 +5,10 @@
 //
 // Memory: between two records OpenSSL keeps no buffer (SSL_MODE_RELEASE_BUFFERS). What a handshake takes, and the
 // buffer of a record that waits for its client, is charged (Hold).
+//
+// After the handshake a client may change its keys, and ask the server to. Such a message has five bytes, so the
+// connection breaks if one is not whole: a write would have to wait for the rest. It also breaks if there are too many
+// (kMessagesMax). If the answer does not fit into the socket, nothing is read until it does (ReadsWhenWritable).
 #pragma once
 
 #include <array>
@@ -26,7 +30,10 @@ class TlsTransport {
   static constexpr size_t kHandshakeBytes = 48 << 10;
   static constexpr size_t kRecordBytes = 18 << 10;  // the buffer of a record that is not complete, or not sent
   static constexpr size_t kReadMax = 64 << 10;      // in one call: decrypting takes time
+  static constexpr size_t kReadRecordsMax = 64;     // in one call: even an empty record takes a microsecond
   static constexpr size_t kWriteMax = 256 << 10;
+  static constexpr size_t kMessagesMax = 32;  // changes of keys and the like, until the client sent so many bytes:
+  static constexpr size_t kMessagesPer = 1 << 20;
 
   TlsTransport(std::shared_ptr<const ServerTls> tls, int socket, Budget& budget);
   ~TlsTransport() { SSL_free(ssl_); }
@@ -52,6 +59,8 @@ class TlsTransport {
     const bool ended = broken_ || (SSL_get_shutdown(ssl_) & SSL_RECEIVED_SHUTDOWN) != 0;
     return !waits_ && (ended || SSL_has_pending(ssl_) == 1);
   }
+  /// Whether that Read can only go on when the socket is writable.
+  bool ReadsWhenWritable() const { return answers_; }
   /// As write_some. What is not written has to be written next, in one piece or more, before anything else.
   size_t Write(boost::asio::const_buffer bytes, boost::system::error_code& error);
   /// The same for two parts, which share a record if that saves one.
@@ -65,7 +74,8 @@ class TlsTransport {
 
  private:
   /// What a call that moved nothing means.
-  boost::system::error_code ErrorOf(int result);
+  boost::system::error_code ErrorOf(int result, bool may_want_to_read);
+  static void OnMessage(int sent, int version, int type, const void* bytes, size_t size, SSL* ssl, void* self);
 
   const std::shared_ptr<const ServerTls> tls_;
   SSL* const ssl_;
@@ -73,10 +83,13 @@ class TlsTransport {
   unsigned long problem_ = 0;  // OpenSSL's number; 0: the client has gone
   std::string subject_;
   std::atomic<bool> abandoned_ = false;
-  bool waits_ = false;   // the last read found nothing
-  bool unsent_ = false;  // a record waits for the socket
-  bool broken_ = false;  // nothing more can be sent
-  bool done_ = false;    // the handshake
+  bool waits_ = false;    // the last read found nothing
+  bool answers_ = false;  // it has to send the answer to a change of keys first
+  bool unsent_ = false;   // a record waits for the socket
+  size_t messages_ = 0;   // of OpenSSL's protocol since the handshake, or since the client sent kMessagesPer bytes
+  size_t moved_ = 0;      // of those bytes
+  bool broken_ = false;   // nothing more can be sent
+  bool done_ = false;     // the handshake
 };
 
 }  // namespace tocsin::net
