@@ -206,7 +206,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Waits until so many bytes have arrived, without taking memory for them.
   void AwaitBytes(size_t bytes);
   void RefusePlain();
-  /// When the whole first message is here. Waits if there is no room for one more handshake.
+  /// When the whole first message is here, or the kernel cannot tell. Waits if there is no room for one more handshake.
   void BeginHandshake();
   void StepHandshake();
   void OnHandshake(TlsTransport::Step step);

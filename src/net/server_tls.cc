@@ -98,7 +98,8 @@ Status ServerTls::Load(const Options& options, Time now) {
   SSL_CTX_set_num_tickets(context_, 0);  // of TLS 1.3, which the option leaves
   SSL_CTX_set_mode(context_,
                    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_read_ahead(context_, 1);  // a record's header and body in one read
+  SSL_CTX_set_max_cert_list(context_, 16 << 10);  // of a client: OpenSSL takes memory for what is announced
+  SSL_CTX_set_read_ahead(context_, 1);            // a record's header and body in one read
   SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
   if (SSL_CTX_set_cipher_list(context_, kSuitesOfTls12) != 1) {
     return Fail(Code::kInternal, "OpenSSL has none of the suites {}: {}", kSuitesOfTls12, TakeTlsError());

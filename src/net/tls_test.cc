@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <openssl/err.h>
+#include <sys/socket.h>
 
 #include "net/connection.h"
 #include "net/socket_test_site.h"
@@ -297,6 +298,65 @@ TEST_F(TlsTest, AHelloThatIsNotWholeTakesNoMemoryAndOneThatIsHasRoom) {
   EXPECT_EQ(budget_.bytes(), TlsTransport::kHandshakeBytes);
   client.socket.close();
   RunWhile([&] { return budget_.bytes() > 0; });
+  EXPECT_EQ(Handshakes("failed"), 1);
+}
+
+TEST_F(TlsTest, AnUrgentByteInTheHelloDoesNotKeepTheLoopBusy) {
+  for (const size_t at : {0, 3, 100}) {
+    const std::string hello = Hello();
+    auto client = Connect();
+    const int socket = client.socket.native_handle();
+    ASSERT_EQ(::send(socket, hello.data(), at, 0), static_cast<ssize_t>(at));
+    ASSERT_EQ(::send(socket, "x", 1, MSG_OOB), 1);
+    ASSERT_EQ(::send(socket, hello.data() + at, hello.size() - at - 1, 0), static_cast<ssize_t>(hello.size() - at - 1));
+    size_t handlers = 0;
+    for (int i = 0; i < 1000; ++i) handlers += loop_.io().poll_one();
+    EXPECT_LT(handlers, 100U) << at;
+    ASSERT_EQ(::send(socket, &hello.back(), 1, 0), 1);
+    RunWhile([&] { return !client.Take() && !client.closed; });
+    EXPECT_FALSE(client.got.empty()) << at << ": the byte is no part of the hello";
+  }
+}
+
+TEST_F(TlsTest, AHelloThatIsNotWholeInOneRecordIsRefused) {
+  auto first = Connect();
+  Send(first, std::string_view("\x16\3\1\0\4\1\2\0\0", 9));  // announces 128 KiB, for which OpenSSL takes memory
+  EXPECT_EQ(ReadToEnd(first), "");
+  EXPECT_EQ(Handshakes("failed"), 1);
+
+  auto second = Connect();
+  std::string hello = Hello();  // made to offer a key of a group that nobody knows: the server asks for another
+  hello[hello.find(std::string_view("\0\x1d\0\x17", 4)) + 1] = '\x7f';
+  hello[hello.find(std::string_view("\0\x24\0\x1d\0\x20", 6)) + 3] = '\x7f';
+  Send(second, hello);
+  RunWhile([&] { return !second.Take(); });
+  EXPECT_FALSE(second.closed);
+  Send(second, std::string_view("\x16\3\3\0\4\1\2\0\0", 9));
+  ReadToEnd(second);
+  EXPECT_EQ(Handshakes("failed"), 2);
+  EXPECT_EQ(budget_.bytes(), 0U);
+}
+
+TEST_F(TlsTest, AHugeHelloIsRefused) {
+  std::string hello = Hello();  // one of 30,000 bytes, padded, in two records
+  constexpr size_t kHello = 30'000;
+  constexpr size_t kRecord = 15'000;
+  hello.erase(0, 5);
+  const size_t padding = kHello - hello.size() - 4;
+  const auto put = [&](size_t at, size_t value) {
+    hello[at] = static_cast<char>(value >> 8);
+    hello[at + 1] = static_cast<char>(value & 0xff);
+  };
+  const size_t extensions = hello.find(std::string_view("\0\x0b\0\4\3\0\1\2", 8)) - 2;  // the first of them
+  put(extensions, kHello - extensions - 2);
+  put(2, kHello - 4);
+  hello += std::string("\0\x15", 2) + std::string(2 + padding, '\0');
+  put(kHello - padding - 2, padding);
+  const std::string head("\x16\3\1\x3a\x98", 5);
+  auto client = Connect();
+  const std::string all = head + hello.substr(0, kRecord) + head + hello.substr(kRecord);
+  ASSERT_EQ(::send(client.socket.native_handle(), all.data(), all.size(), 0), static_cast<ssize_t>(all.size()));
+  ReadToEnd(client);
   EXPECT_EQ(Handshakes("failed"), 1);
 }
 

@@ -40,9 +40,13 @@ TlsTransport::TlsTransport(std::shared_ptr<const ServerTls> tls, int socket, Bud
   SSL_set_msg_callback_arg(ssl_, this);
 }
 
-void TlsTransport::OnMessage(int sent, int, int type, const void*, size_t, SSL* ssl, void* self) {
+void TlsTransport::OnMessage(int sent, int, int type, const void*, size_t size, SSL* ssl, void* self) {
   auto& transport = *static_cast<TlsTransport*>(self);
-  if (sent != 0 || type != SSL3_RT_HANDSHAKE || !transport.done_) return;
+  if (sent != 0 || type != SSL3_RT_HANDSHAKE) return;
+  if (!transport.done_) {
+    transport.oversized_ |= size > kHandshakeMessageMax;
+    return;
+  }
   if (++transport.messages_ <= kMessagesMax) return;
   transport.broken_ = true;
   SSL_set_shutdown(ssl, SSL_RECEIVED_SHUTDOWN);  // OpenSSL would take in all messages that are there
@@ -52,11 +56,13 @@ TlsTransport::Step TlsTransport::Handshake() {
   if (abandoned_) return Step::kFailed;
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl_);
-  if (result == 1) {
+  // OpenSSL takes memory for as long a hello as is announced: 128 KiB. So it has to be whole in one record.
+  oversized_ |= result != 1 && SSL_want_read(ssl_) && SSL_get_state(ssl_) == TLS_ST_SR_CLNT_HELLO;
+  if (result == 1 && !oversized_) {
     done_ = true;
     return Step::kDone;
   }
-  const int error = SSL_get_error(ssl_, result);
+  const int error = oversized_ ? SSL_ERROR_SSL : SSL_get_error(ssl_, result);
   if (error == SSL_ERROR_WANT_READ) return Step::kRead;
   if (error == SSL_ERROR_WANT_WRITE) return Step::kWrite;
   problem_ = ERR_peek_last_error();
@@ -66,6 +72,7 @@ TlsTransport::Step TlsTransport::Handshake() {
 }
 
 std::string TlsTransport::Problem() const {
+  if (oversized_) return "a message of the handshake is too long, or the first is not whole in one record";
   if (problem_ == 0) return "the client closed the connection during the handshake";
   const char* const reason = ERR_reason_error_string(problem_);
   const long check = SSL_get_verify_result(ssl_);  // says more than that the check failed

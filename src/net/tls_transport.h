@@ -27,7 +27,8 @@ namespace tocsin::net {
 
 class TlsTransport {
  public:
-  static constexpr size_t kHandshakeBytes = 48 << 10;
+  static constexpr size_t kHandshakeBytes = 48 << 10;  // with messages of kHandshakeMessageMax
+  static constexpr size_t kHandshakeMessageMax = 16 << 10;
   static constexpr size_t kRecordBytes = 18 << 10;  // the buffer of a record that is not complete, or not sent
   static constexpr size_t kReadMax = 64 << 10;      // in one call: decrypting takes time
   static constexpr size_t kReadRecordsMax = 64;     // in one call: even an empty record takes a microsecond
@@ -81,6 +82,7 @@ class TlsTransport {
   SSL* const ssl_;
   Charge charge_;
   unsigned long problem_ = 0;  // OpenSSL's number; 0: the client has gone
+  bool oversized_ = false;     // a message of the handshake is
   std::string subject_;
   std::atomic<bool> abandoned_ = false;
   bool waits_ = false;    // the last read found nothing
