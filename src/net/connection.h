@@ -220,6 +220,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionPass pass_;
   std::unique_ptr<TlsTransport> tls_;  // null without TLS, and until the client has said something
   Deadline handshake_deadline_;
+  Deadline::TimePoint certified_until_ = Deadline::TimePoint::max();  // when the client's certificate expires
   bool helped_ = false;  // the helper's thread has the transport and the socket
   const Account client_account_;
   Deadline linger_deadline_;
@@ -273,7 +274,7 @@ class Door {
   void ExpireSome();
   bool IsLate(const Connection& connection, Deadline::TimePoint now) const {
     return connection.IsLate(now) || connection.linger_deadline_.HasPassed(now) ||
-           connection.handshake_deadline_.HasPassed(now);
+           connection.handshake_deadline_.HasPassed(now) || now >= connection.certified_until_;
   }
   void CountHandshake(const char* result);
   /// Lets those go on for which there was no room.

@@ -118,6 +118,7 @@ void Connection::OnHandshake(TlsTransport::Step step) {
     case TlsTransport::Step::kDone:
       handshake_deadline_.Clear();
       tls_->TakeSubject();
+      certified_until_ = After(tls_->CertificateTime());
       door_.CountHandshake("done");
       HoldTls();
       Start();

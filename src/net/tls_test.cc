@@ -123,6 +123,20 @@ class TlsTest : public SocketTest {
     });
     return error;
   }
+  static void Certify(TlsClient& tls, const TestCertificates::Issued& issued) {
+    const auto use = [](const std::string& text, auto read) {
+      BIO* const bytes = BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
+      auto* const made = read(bytes, nullptr, nullptr, nullptr);
+      BIO_free(bytes);
+      return made;
+    };
+    X509* const certificate = use(issued.certificate, PEM_read_bio_X509);
+    EVP_PKEY* const key = use(issued.key, PEM_read_bio_PrivateKey);
+    SSL_CTX_use_certificate(tls.context, certificate);
+    SSL_CTX_use_PrivateKey(tls.context, key);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  }
   bool Shake(TlsClient& tls) {
     if (tls.ssl == nullptr) tls.Begin();
     return Do(tls.ssl, [&] { return SSL_do_handshake(tls.ssl); }) == SSL_ERROR_NONE;
@@ -413,21 +427,7 @@ TEST_F(TlsTest, KnowsTheSubjectOfACheckedCertificateAlone) {
   const auto shake = [&](const TestCertificates* authority, long seconds = 3600) {
     subject = "none";
     TlsClient tls(Connect());
-    if (authority != nullptr) {
-      const auto issued = authority->Issue("worker, of Zürich", seconds);
-      const auto use = [](const std::string& text, auto read) {
-        BIO* const bytes = BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
-        auto* const made = read(bytes, nullptr, nullptr, nullptr);
-        BIO_free(bytes);
-        return made;
-      };
-      X509* const certificate = use(issued.certificate, PEM_read_bio_X509);
-      EVP_PKEY* const key = use(issued.key, PEM_read_bio_PrivateKey);
-      SSL_CTX_use_certificate(tls.context, certificate);
-      SSL_CTX_use_PrivateKey(tls.context, key);
-      X509_free(certificate);
-      EVP_PKEY_free(key);
-    }
+    if (authority != nullptr) Certify(tls, authority->Issue("worker, of Zürich", seconds));
     // With TLS 1.3 the client hears only afterwards what the server thinks of its certificate.
     if (!Shake(tls) || Put(tls, "x") != SSL_ERROR_NONE || Get(tls) != SSL_ERROR_NONE) return std::string("refused");
     return subject;
@@ -440,6 +440,23 @@ TEST_F(TlsTest, KnowsTheSubjectOfACheckedCertificateAlone) {
     EXPECT_EQ(shake(&strangers), "refused");
     EXPECT_EQ(shake(&Certificates(), -60), "refused");
   }
+}
+
+TEST_F(TlsTest, AConnectionEndsWithItsCertificate) {
+  ServerTls::Options options = OptionsOf(Certificates().Issue("server"));
+  options.client_ca = {"tls.client_ca", "ca.pem", Certificates().ca()};
+  door_->SpeakTls(MakeTls(options));
+  TlsClient without(Connect());
+  ASSERT_TRUE(Shake(without));
+  TlsClient with(Connect());
+  Certify(with, Certificates().Issue("worker", 100));
+  ASSERT_TRUE(Shake(with));
+  EXPECT_EQ(Echoed(with, "hello"), "hello");
+  Pass(Millis(80'000));
+  EXPECT_EQ(Echoed(with, "hello"), "hello");
+  Pass(Millis(21'000));
+  EXPECT_EQ(Get(with), SSL_ERROR_ZERO_RETURN);
+  EXPECT_EQ(Echoed(without, "hello"), "hello");
 }
 
 TEST_F(TlsTest, BytesThatComeWithTheEndOfTheHandshakeAreRead) {

@@ -20,7 +20,8 @@ constexpr size_t kRecordMax = 16 << 10;  // bytes that a record carries
 std::string TextOf(const X509_NAME* name) {
   const std::unique_ptr<BIO, int (*)(BIO*)> text(BIO_new(BIO_s_mem()), BIO_free);
   if (!text) throw std::bad_alloc();
-  X509_NAME_print_ex(text.get(), name, 0, XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB));
+  constexpr auto kFlags = XN_FLAG_RFC2253 & ~static_cast<unsigned long>(ASN1_STRFLGS_ESC_MSB);
+  if (X509_NAME_print_ex(text.get(), name, 0, kFlags) < 0) return {};
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(text.get(), &bytes);
   return {bytes, static_cast<size_t>(std::max(size, 0L))};
@@ -84,6 +85,19 @@ void TlsTransport::TakeSubject() {
   const X509* const certificate = SSL_get0_peer_certificate(ssl_);
   if (certificate == nullptr || SSL_get_verify_result(ssl_) != X509_V_OK) return;
   subject_ = TextOf(X509_get_subject_name(certificate));
+}
+
+std::chrono::seconds TlsTransport::CertificateTime() const {
+  constexpr std::chrono::days kMost{36'500};
+  std::chrono::seconds least = kMost;
+  const STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_);
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    int days = 0;
+    int seconds = 0;
+    ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(sk_X509_value(chain, i)));
+    least = std::min(least, std::min(std::chrono::days(days), kMost) + std::chrono::seconds(seconds));
+  }
+  return least;
 }
 
 error_code TlsTransport::ErrorOf(int result, bool may_want_to_read) {

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -52,6 +53,9 @@ class TlsTransport {
   void TakeSubject();
   /// The subject of the client's verified certificate (RFC 2253), such as CN=worker,O=Acme; empty if it showed none.
   const std::string& subject() const { return subject_; }
+
+  /// How long that certificate, and those that lead to its authority, are valid; a century if the client showed none.
+  std::chrono::seconds CertificateTime() const;
 
   /// As read_some of a socket that does not block.
   size_t Read(boost::asio::mutable_buffer into, boost::system::error_code& error);
