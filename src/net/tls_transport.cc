@@ -190,7 +190,8 @@ void TlsTransport::End() {
 bool TlsTransport::Hold(const Account& account) {
   const bool incomplete = SSL_has_pending(ssl_) == 1 || std::strcmp(SSL_rstate_string(ssl_), "RH") != 0;
   const bool answers = SSL_in_init(ssl_) == 1;
-  const size_t bytes = (incomplete ? kRecordBytes : 0) + (unsent_ ? kRecordBytes : 0) + (answers ? kRecordBytes : 0);
+  const size_t buffers = static_cast<size_t>(incomplete) + static_cast<size_t>(unsent_) + static_cast<size_t>(answers);
+  const size_t bytes = buffers > 1 ? (buffers - 1) * kRecordBytes : 0;
   charge_.Lower(bytes);
   return charge_.Hold(bytes, account);
 }
