@@ -3,9 +3,9 @@
 // It belongs to its connection, on whose loop everything runs, except for Handshake: a helper's thread may run that,
 // and meanwhile nobody else touches the transport or closes the socket. The socket does not block.
 //
-// Memory: between two records OpenSSL keeps no buffer (SSL_MODE_RELEASE_BUFFERS). One buffer, of a record that waits
-// for its client, is in the memory plan for each connection, because an ack that has arrived in part must not be refused.
-// More of them are charged (Hold), and so is what a handshake takes.
+// Memory: between two records OpenSSL keeps no buffer (SSL_MODE_RELEASE_BUFFERS). The memory plan has one buffer, of a
+// record that waits for its client, for each connection: an ack that has arrived in part must not be refused. More of
+// them are charged (Hold), and so is what a handshake takes.
 //
 // After the handshake a client may change its keys, and ask the server to. Such a message has five bytes, so the
 // connection breaks if one is not whole: a write would have to wait for the rest. It also breaks if there are too many
