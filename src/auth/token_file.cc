@@ -85,7 +85,7 @@ Status CheckSubject(std::string_view subject) {
   if (!clean || !subject.contains('=') || subject.size() > kSubjectMax) {
     return FailField(Code::kInvalidArgument, "certificate",
                      "\"{}\" is not the subject of a certificate, as CN=worker,O=Acme, of up to {} bytes; it is what "
-                     "`openssl x509 -noout -subject -nameopt RFC2253` prints after subject=",
+                     "`openssl x509 -noout -subject -nameopt RFC2253,-esc_msb` prints after subject=",
                      Shown(subject), kSubjectMax);
   }
   return {};

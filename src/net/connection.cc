@@ -205,7 +205,8 @@ void Door::ExpireSome() {
     // It may have been heard of meanwhile.
     if (connection && connection->open() && IsLate(*connection, loop_.clock().IoNow())) {
       connection->Guard([&] {
-        if (connection->lingering()) return connection->Close();
+        const bool expired = loop_.clock().IoNow() >= connection->certified_until_;
+        if (connection->lingering() || expired) return connection->Close();
         connection->handshake_deadline_.IsSet() ? connection->TimeOutHandshake() : connection->TimeOut();
       });
     }

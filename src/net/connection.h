@@ -166,7 +166,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                Handler([work = std::move(work)]() mutable { work(boost::system::error_code()); }));
     }
     if (tls_) HoldTls();
-    socket_.async_wait(Socket::wait_read, Handler(std::move(work)));
+    const bool writes_first = tls_ && tls_->ReadsWhenWritable();
+    socket_.async_wait(writes_first ? Socket::wait_write : Socket::wait_read, Handler(std::move(work)));
   }
   /// The same when something can be written.
   template <class F>
@@ -205,7 +206,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Waits until so many bytes have arrived, without taking memory for them.
   void AwaitBytes(size_t bytes);
   void RefusePlain();
-  /// When the whole first message is here. Waits if there is no room for one more handshake.
+  /// When the whole first message is here, or the kernel cannot tell. Waits if there is no room for one more handshake.
   void BeginHandshake();
   void StepHandshake();
   void OnHandshake(TlsTransport::Step step);
@@ -219,6 +220,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ConnectionPass pass_;
   std::unique_ptr<TlsTransport> tls_;  // null without TLS, and until the client has said something
   Deadline handshake_deadline_;
+  Deadline::TimePoint certified_until_ = Deadline::TimePoint::max();  // when the client's certificate expires
   bool helped_ = false;  // the helper's thread has the transport and the socket
   const Account client_account_;
   Deadline linger_deadline_;
@@ -272,7 +274,7 @@ class Door {
   void ExpireSome();
   bool IsLate(const Connection& connection, Deadline::TimePoint now) const {
     return connection.IsLate(now) || connection.linger_deadline_.HasPassed(now) ||
-           connection.handshake_deadline_.HasPassed(now);
+           connection.handshake_deadline_.HasPassed(now) || now >= connection.certified_until_;
   }
   void CountHandshake(const char* result);
   /// Lets those go on for which there was no room.

@@ -50,7 +50,7 @@ void Connection::AwaitHello() {
 void Connection::OnHello(const error_code& error) {
   std::array<uint8_t, kRecordHead> head{};
   const ssize_t seen = error ? 0 : ::recv(socket_.native_handle(), head.data(), head.size(), MSG_PEEK);
-  if (seen < 0 && (errno == EAGAIN || errno == EINTR)) return AwaitHello();
+  if (seen < 0 && (errno == EAGAIN || errno == EINTR)) return BeginHandshake();  // it waits for what it needs
   if (seen <= 0) return Close();  // such as a health check of a load balancer
   if (head[0] != kHandshakeRecord) return RefusePlain();
   if (seen < static_cast<ssize_t>(head.size())) return AwaitBytes(head.size());
@@ -65,6 +65,11 @@ void Connection::OnHello(const error_code& error) {
 void Connection::AwaitBytes(size_t bytes) {
   if (PeerHasClosed()) return FailHandshake("failed", "the client closed the connection during the handshake");
   const int least = static_cast<int>(bytes);
+  int before = 0;
+  socklen_t size = sizeof(before);
+  ::getsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVLOWAT, &before, &size);
+  // An urgent byte, or a kernel short of memory: the socket was readable too early, and would be at once again.
+  if (before == least) return BeginHandshake();
   ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least));
   AwaitHello();
 }
@@ -113,6 +118,7 @@ void Connection::OnHandshake(TlsTransport::Step step) {
     case TlsTransport::Step::kDone:
       handshake_deadline_.Clear();
       tls_->TakeSubject();
+      certified_until_ = After(tls_->CertificateTime());
       door_.CountHandshake("done");
       HoldTls();
       Start();

@@ -93,10 +93,13 @@ Result<std::shared_ptr<const ServerTls>> ServerTls::Make(const Options& options,
 Status ServerTls::Load(const Options& options, Time now) {
   SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
   // Requests and replies have lengths, so an end without close_notify cannot cut one short unnoticed.
-  SSL_CTX_set_options(context_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_options(
+      context_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(context_, 0);  // of TLS 1.3, which the option leaves
   SSL_CTX_set_mode(context_,
                    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_read_ahead(context_, 1);  // a record's header and body in one read
+  SSL_CTX_set_max_cert_list(context_, 16 << 10);  // of a client: OpenSSL takes memory for what is announced
+  SSL_CTX_set_read_ahead(context_, 1);            // a record's header and body in one read
   SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
   if (SSL_CTX_set_cipher_list(context_, kSuitesOfTls12) != 1) {
     return Fail(Code::kInternal, "OpenSSL has none of the suites {}: {}", kSuitesOfTls12, TakeTlsError());
@@ -162,8 +165,6 @@ Status ServerTls::LoadClientCa(const PemFile& file, bool client_must) {
   if (!IsEnd()) return Bad(file, fmt::format("has something that is no certificate: {}", TakeTlsError()));
   if (count == 0) return Bad(file, "has no certificate in PEM");
   SSL_CTX_set_verify(context_, SSL_VERIFY_PEER | (client_must ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
-  SSL_CTX_set_options(context_, SSL_OP_NO_TICKET);
-  SSL_CTX_set_num_tickets(context_, 0);
   return {};
 }
 

@@ -3,8 +3,8 @@
 // Immutable, so any number of threads may share one. To change the certificate, make another: connections keep theirs.
 //
 // TLS 1.2 and 1.3. Of 1.2 only suites with forward secrecy and authenticated encryption; no renegotiation and no
-// compression. Sessions are resumed with OpenSSL's stateless tickets, whose keys live as long as the ServerTls. If
-// clients show certificates, no session is resumed: each connection has its client's certificate checked.
+// compression. No session is resumed: there are no tickets whose key would open past connections of TLS 1.2, and each
+// connection has its client's certificate checked.
 #pragma once
 
 #include <memory>

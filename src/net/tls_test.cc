@@ -3,10 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <openssl/err.h>
+#include <sys/socket.h>
 
 #include "net/connection.h"
 #include "net/socket_test_site.h"
-#include "net/test_certificates.h"
+#include "net/tls_test_site.h"
 
 namespace tocsin::net {
 namespace {
@@ -16,23 +17,6 @@ using boost::system::error_code;
 using testing::HasSubstr;
 
 constexpr std::string_view kPlainAnswer = "this port speaks TLS\n";
-
-const TestCertificates& Certificates() {
-  static const TestCertificates certificates;
-  return certificates;
-}
-
-ServerTls::Options OptionsOf(const TestCertificates::Issued& issued) {
-  return {.certificate = {"tls.certificate", "c.pem", issued.certificate}, .key = {"tls.key", "k.pem", issued.key}};
-}
-
-Time Now() { return std::chrono::floor<Millis>(std::chrono::system_clock::now()); }
-
-std::shared_ptr<const ServerTls> MakeTls(const ServerTls::Options& options) {
-  auto made = ServerTls::Make(options, Now());
-  EXPECT_TRUE(made) << made.error().message;
-  return *made;
-}
 
 class TlsTest : public SocketTest {
  protected:
@@ -139,6 +123,20 @@ class TlsTest : public SocketTest {
     });
     return error;
   }
+  static void Certify(TlsClient& tls, const TestCertificates::Issued& issued) {
+    const auto use = [](const std::string& text, auto read) {
+      BIO* const bytes = BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
+      auto* const made = read(bytes, nullptr, nullptr, nullptr);
+      BIO_free(bytes);
+      return made;
+    };
+    X509* const certificate = use(issued.certificate, PEM_read_bio_X509);
+    EVP_PKEY* const key = use(issued.key, PEM_read_bio_PrivateKey);
+    SSL_CTX_use_certificate(tls.context, certificate);
+    SSL_CTX_use_PrivateKey(tls.context, key);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  }
   bool Shake(TlsClient& tls) {
     if (tls.ssl == nullptr) tls.Begin();
     return Do(tls.ssl, [&] { return SSL_do_handshake(tls.ssl); }) == SSL_ERROR_NONE;
@@ -220,6 +218,7 @@ TEST_F(TlsTest, SpeaksBothVersionsAndNoOlderOne) {
     ASSERT_TRUE(Shake(tls));
     EXPECT_EQ(SSL_version(tls.ssl), version);
     EXPECT_EQ(Echoed(tls, "hello"), "hello");
+    EXPECT_EQ(SSL_SESSION_is_resumable(SSL_get0_session(tls.ssl)), 0);
   }
   TlsClient old(Connect());
   SSL_CTX_set_security_level(old.context, 0);
@@ -316,6 +315,65 @@ TEST_F(TlsTest, AHelloThatIsNotWholeTakesNoMemoryAndOneThatIsHasRoom) {
   EXPECT_EQ(Handshakes("failed"), 1);
 }
 
+TEST_F(TlsTest, AnUrgentByteInTheHelloDoesNotKeepTheLoopBusy) {
+  for (const size_t at : {0, 3, 100}) {
+    const std::string hello = Hello();
+    auto client = Connect();
+    const int socket = client.socket.native_handle();
+    ASSERT_EQ(::send(socket, hello.data(), at, 0), static_cast<ssize_t>(at));
+    ASSERT_EQ(::send(socket, "x", 1, MSG_OOB), 1);
+    ASSERT_EQ(::send(socket, hello.data() + at, hello.size() - at - 1, 0), static_cast<ssize_t>(hello.size() - at - 1));
+    size_t handlers = 0;
+    for (int i = 0; i < 1000; ++i) handlers += loop_.io().poll_one();
+    EXPECT_LT(handlers, 100U) << at;
+    ASSERT_EQ(::send(socket, &hello.back(), 1, 0), 1);
+    RunWhile([&] { return !client.Take() && !client.closed; });
+    EXPECT_FALSE(client.got.empty()) << at << ": the byte is no part of the hello";
+  }
+}
+
+TEST_F(TlsTest, AHelloThatIsNotWholeInOneRecordIsRefused) {
+  auto first = Connect();
+  Send(first, std::string_view("\x16\3\1\0\4\1\2\0\0", 9));  // announces 128 KiB, for which OpenSSL takes memory
+  EXPECT_EQ(ReadToEnd(first), "");
+  EXPECT_EQ(Handshakes("failed"), 1);
+
+  auto second = Connect();
+  std::string hello = Hello();  // made to offer a key of a group that nobody knows: the server asks for another
+  hello[hello.find(std::string_view("\0\x1d\0\x17", 4)) + 1] = '\x7f';
+  hello[hello.find(std::string_view("\0\x24\0\x1d\0\x20", 6)) + 3] = '\x7f';
+  Send(second, hello);
+  RunWhile([&] { return !second.Take(); });
+  EXPECT_FALSE(second.closed);
+  Send(second, std::string_view("\x16\3\3\0\4\1\2\0\0", 9));
+  ReadToEnd(second);
+  EXPECT_EQ(Handshakes("failed"), 2);
+  EXPECT_EQ(budget_.bytes(), 0U);
+}
+
+TEST_F(TlsTest, AHugeHelloIsRefused) {
+  std::string hello = Hello();  // one of 30,000 bytes, padded, in two records
+  constexpr size_t kHello = 30'000;
+  constexpr size_t kRecord = 15'000;
+  hello.erase(0, 5);
+  const size_t padding = kHello - hello.size() - 4;
+  const auto put = [&](size_t at, size_t value) {
+    hello[at] = static_cast<char>(value >> 8);
+    hello[at + 1] = static_cast<char>(value & 0xff);
+  };
+  const size_t extensions = hello.find(std::string_view("\0\x0b\0\4\3\0\1\2", 8)) - 2;  // the first of them
+  put(extensions, kHello - extensions - 2);
+  put(2, kHello - 4);
+  hello += std::string("\0\x15", 2) + std::string(2 + padding, '\0');
+  put(kHello - padding - 2, padding);
+  const std::string head("\x16\3\1\x3a\x98", 5);
+  auto client = Connect();
+  const std::string all = head + hello.substr(0, kRecord) + head + hello.substr(kRecord);
+  ASSERT_EQ(::send(client.socket.native_handle(), all.data(), all.size(), 0), static_cast<ssize_t>(all.size()));
+  ReadToEnd(client);
+  EXPECT_EQ(Handshakes("failed"), 1);
+}
+
 TEST_F(TlsTest, AHandshakeWaitsForRoom) {
   Charge charge(budget_, Charge::For::kAnswer);
   charge.Force(4 << 20);
@@ -333,18 +391,20 @@ TEST_F(TlsTest, AHandshakeWaitsForRoom) {
   EXPECT_EQ(Echoed(tls, "hello"), "hello");
 }
 
-TEST_F(TlsTest, OnlyARecordThatIsNotCompleteTakesMemory) {
+TEST_F(TlsTest, ARecordThatIsNotCompleteNeedsNoRoom) {
   TlsClient tls(Connect());
   ASSERT_TRUE(Shake(tls));
   EXPECT_EQ(Echoed(tls, "hello"), "hello");
   EXPECT_EQ(budget_.bytes(), 0U);
+  Charge charge(budget_, Charge::For::kAnswer);
+  charge.Force(6 << 20);
   // The first bytes of a record of application data.
   for (const std::string_view bytes : {std::string_view("\x17\x03\x03\x10\x00", 5), std::string_view("x")}) {
     Send(tls.client, bytes);
-    EXPECT_EQ(budget_.bytes(), TlsTransport::kRecordBytes);
+    Settle();
+    EXPECT_FALSE(tls.client.Take());
+    EXPECT_FALSE(tls.client.closed);
   }
-  tls.client.socket.close();
-  RunWhile([&] { return budget_.bytes() > 0; });
 }
 
 TEST_F(TlsTest, BothSidesSayThatNothingFollows) {
@@ -369,21 +429,7 @@ TEST_F(TlsTest, KnowsTheSubjectOfACheckedCertificateAlone) {
   const auto shake = [&](const TestCertificates* authority, long seconds = 3600) {
     subject = "none";
     TlsClient tls(Connect());
-    if (authority != nullptr) {
-      const auto issued = authority->Issue("worker, of Zürich", seconds);
-      const auto use = [](const std::string& text, auto read) {
-        BIO* const bytes = BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
-        auto* const made = read(bytes, nullptr, nullptr, nullptr);
-        BIO_free(bytes);
-        return made;
-      };
-      X509* const certificate = use(issued.certificate, PEM_read_bio_X509);
-      EVP_PKEY* const key = use(issued.key, PEM_read_bio_PrivateKey);
-      SSL_CTX_use_certificate(tls.context, certificate);
-      SSL_CTX_use_PrivateKey(tls.context, key);
-      X509_free(certificate);
-      EVP_PKEY_free(key);
-    }
+    if (authority != nullptr) Certify(tls, authority->Issue("worker, of Zürich", seconds));
     // With TLS 1.3 the client hears only afterwards what the server thinks of its certificate.
     if (!Shake(tls) || Put(tls, "x") != SSL_ERROR_NONE || Get(tls) != SSL_ERROR_NONE) return std::string("refused");
     return subject;
@@ -396,6 +442,23 @@ TEST_F(TlsTest, KnowsTheSubjectOfACheckedCertificateAlone) {
     EXPECT_EQ(shake(&strangers), "refused");
     EXPECT_EQ(shake(&Certificates(), -60), "refused");
   }
+}
+
+TEST_F(TlsTest, AConnectionEndsWithItsCertificate) {
+  ServerTls::Options options = OptionsOf(Certificates().Issue("server"));
+  options.client_ca = {"tls.client_ca", "ca.pem", Certificates().ca()};
+  door_->SpeakTls(MakeTls(options));
+  TlsClient without(Connect());
+  ASSERT_TRUE(Shake(without));
+  TlsClient with(Connect());
+  Certify(with, Certificates().Issue("worker", 100));
+  ASSERT_TRUE(Shake(with));
+  EXPECT_EQ(Echoed(with, "hello"), "hello");
+  Pass(Millis(80'000));
+  EXPECT_EQ(Echoed(with, "hello"), "hello");
+  Pass(Millis(21'000));
+  EXPECT_EQ(Get(with), SSL_ERROR_ZERO_RETURN);
+  EXPECT_EQ(Echoed(without, "hello"), "hello");
 }
 
 TEST_F(TlsTest, BytesThatComeWithTheEndOfTheHandshakeAreRead) {

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pathlib
 import re
 import shutil
 import signal
@@ -290,6 +291,20 @@ def test_a_certificate_is_an_identity_with_scopes(guarded, authority, tmp_path):
         end = time.monotonic() + DEADLINE_S
         while client.post("/v1/topics/shop.a/reserve", json={}).status_code != 401:
             assert time.monotonic() < end
+
+
+def test_a_subject_is_what_the_documented_command_prints(guarded, authority, tmp_path):
+    server = guarded("required")
+    page = (pathlib.Path(__file__).parents[2] / "docs/tls.md").read_text()
+    options = re.search(r"-subject -nameopt (\S+)`", page)[1]
+    cert = tuple(str(file) for file in authority.issue("Zürich, 2"))
+    printed = subprocess.run(["openssl", "x509", "-in", cert[0], "-noout", "-subject", "-nameopt", options],
+                             check=True, capture_output=True, text=True, timeout=DEADLINE_S).stdout
+    made = run("tocsin", "token", "create", "--file", tmp_path / "tokens", "--name", "z", "--scope", "admin",
+               "--certificate", printed.removeprefix("subject=").strip())
+    assert made.returncode == 0, made
+    await_log(server, "access tokens read again")
+    assert status_of(server, "shop.z", cert) in (200, 404)
 
 
 def test_a_client_certificate_is_required_or_optional(guarded, authority, tmp_path):
