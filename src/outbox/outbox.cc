@@ -13,8 +13,8 @@ namespace {
 constexpr Millis kIdle{20};      // between two looks at an empty table
 constexpr Millis kStandby{100};  // between two questions whether it is this node's turn
 constexpr Millis kMeasureEvery{10'000};
-constexpr Millis kSkewMin{500};   // what is less may be due to the network, and is not corrected
-constexpr int kRestsPerLook = 4;  // after a look that takes long: it skips many rows, or many that were removed
+constexpr Millis kMeasureSoon{1'000};  // after an answer that took too long
+constexpr int kRestsPerLook = 4;       // after a look that takes long: it skips many rows, or many that were removed
 constexpr Millis kBackoffMin{100};
 constexpr Millis kBackoffMax{5'000};
 
@@ -125,20 +125,17 @@ Status Outbox::Connect() {
 }
 
 Status Outbox::MeasureClocks() {
+  if (parts_.clock.IoNow() < measure_at_) return {};
+  TOCSIN_ASSIGN(const ClockSample sample, table_->CompareClocks(parts_.clock));
+  const bool sharp = skew_.Take(sample);
   const IoTime now = parts_.clock.IoNow();
-  if (now < measure_at_) return {};
-  TOCSIN_ASSIGN(const Millis ahead, table_->MeasureAhead(parts_.clock));
-  measure_at_ = now + kMeasureEvery;
-  measured_ahead_ = ahead;
+  measure_at_ = now + (sharp ? kMeasureEvery : kMeasureSoon);
   if (parts_.rules.from_pick_up) return {};  // nothing is compared
-  ahead_shown_->Set(std::chrono::duration<double>(ahead).count());
-  // It stays the same as long as it is about right, so that a row that is read twice asks for the same moment.
-  if (ahead - ahead_ >= kSkewMin || ahead_ - ahead >= kSkewMin) ahead_ = ahead;
-  if (ahead_ > -kSkewMin && ahead_ < kSkewMin) {
-    ahead_ = Millis(0);
+  ahead_shown_->Set(std::chrono::duration<double>(skew_.measured()).count());
+  if (skew_.correction() == Millis(0)) {
     skewed_.End(now);
   } else {
-    const LogField fields[] = {{"ahead_ms", int64_t{ahead.count()}}};
+    const LogField fields[] = {{"ahead_ms", int64_t{skew_.measured().count()}}};
     skewed_.Begin(now, fields);
   }
   return {};
@@ -146,6 +143,7 @@ Status Outbox::MeasureClocks() {
 
 Result<Millis> Outbox::Step() {
   if (table_ == nullptr) TOCSIN_TRY(Connect());
+  TOCSIN_TRY(SettleAgain());
   TOCSIN_TRY(MeasureClocks());
   if (!has_turn_) {
     TOCSIN_ASSIGN(has_turn_, table_->TakeTurn());
@@ -184,21 +182,32 @@ std::vector<std::string> Outbox::Skipped(IoTime now) const {
 }
 
 Result<Millis> Outbox::PickUp(const std::shared_ptr<Page>& page, IoTime began) {
-  const HandedOver done = handover_.Run(page, ahead_);
-  TOCSIN_TRY(table_->Settle(done.removed, done.refused));
-  Count(done);
-  NoteFull(done, began);
+  unsettled_ = handover_.Run(page, skew_.correction(), [this] {
+    has_turn_ = table_->HasTurn().value_or(false);
+    return has_turn_;
+  });
+  Count(*unsettled_);
+  NoteFull(*unsettled_, began);
+  TOCSIN_TRY(table_->Settle(unsettled_->removed, unsettled_->refused, Table::Try::kFirst));
+  const std::optional<Error> trouble = std::exchange(unsettled_, std::nullopt)->trouble;
   const IoTime now = parts_.clock.IoNow();
-  const bool waits = done.trouble.has_value() || full_.size() > kSkippedMax;
+  const bool waits = trouble.has_value() || full_.size() > kSkippedMax;
   if (!waits) {
     retry_.Reset();
     if (full_.empty()) waits_.End(now);
     return Millis(0);
   }
-  const std::string why = done.trouble ? done.trouble->message : "too many topics are full";
+  const std::string why = trouble ? trouble->message : "too many topics are full";
   const LogField fields[] = {{"error", why}};
   waits_.Begin(now, fields);
   return StepAside();
+}
+
+Status Outbox::SettleAgain() {
+  if (!unsettled_) return {};
+  TOCSIN_TRY(table_->Settle(unsettled_->removed, unsettled_->refused, Table::Try::kAgain));
+  unsettled_.reset();
+  return {};
 }
 
 Result<Millis> Outbox::StepAside() {
@@ -225,7 +234,7 @@ void Outbox::Count(const HandedOver& done) {
   cancelled_->Add(done.cancelled);
   cancelled_late_->Add(done.cancelled_late);
   refused_->Add(done.refused.size());
-  const Time now = parts_.clock.Now().utc - measured_ahead_;
+  const Time now = parts_.clock.Now().utc - skew_.measured();
   for (const Time created : done.accepted) wait_->Record(std::max(now - created, Millis(0)));
   for (const Refusal& refusal : done.refused) LogRefused(refusal);
 }
@@ -233,7 +242,7 @@ void Outbox::Count(const HandedOver& done) {
 void Outbox::LogRefused(const Refusal& refusal) {
   const auto left_out = refusals_logged_.Take(std::chrono::steady_clock::now());
   if (!left_out) return;
-  const LogField fields[] = {{"id", refusal.id}, {"error", refusal.why}, {"others", *left_out}};
+  const LogField fields[] = {{"id", refusal.row.id}, {"error", refusal.why}, {"others", *left_out}};
   LogEvent(LogLevel::kWarn, "outbox_refused", fields);
 }
 

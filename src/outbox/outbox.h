@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "metrics/registry.h"
 #include "net/budget.h"
 #include "outbox/handover.h"
+#include "outbox/skew.h"
 #include "outbox/table.h"
 
 namespace tocsin::outbox {
@@ -72,6 +74,8 @@ class Outbox {
   std::vector<std::string> Skipped(IoTime now) const;
   /// `began`: when the page was read. How long to wait until the store takes jobs; 0 if it does.
   Result<Millis> PickUp(const std::shared_ptr<Page>& page, IoTime began);
+  /// Removes rows that were handed over, if that has failed before.
+  Status SettleAgain();
   void NoteFull(const HandedOver& done, IoTime began);
   /// Another node may have room, or reach the store: it has the turn for as long as this answers.
   Result<Millis> StepAside();
@@ -91,8 +95,8 @@ class Outbox {
   Backoff retry_;  // while the store takes no jobs
   bool connected_once_ = false;
   bool has_turn_ = false;
-  Millis measured_ahead_{0};  // of the node's clock, when it was compared last
-  Millis ahead_{0};           // what delays are corrected by
+  std::optional<HandedOver> unsettled_;  // its rows are still in the table; nothing is read before they are settled
+  Skew skew_;
   IoTime measure_at_{};
   TextMap<Full> full_;  // by topic
   LineLimit refusals_logged_{1};
