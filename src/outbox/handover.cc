@@ -109,7 +109,6 @@ struct Handover::Flight {
 
 HandedOver Handover::Run(const std::shared_ptr<Page>& page, Millis ahead, const std::function<bool()>& has_turn) {
   HandedOver done;
-  postponed_.clear();
   Plan plan(std::min(kCallJobs, rules_.limits.batch));
   for (Entry& entry : page->entries) {
     if (Status read = Decode(entry, rules_, ahead); !read) {

@@ -3,7 +3,7 @@
 //
 // Invariants: rows of one job are handed over in their order: the next one only after the answer for the one before.
 // Rows of one key are too, except that one call may have several of them. If a row has to be tried again later, so have
-// all later rows of its topic on the page, except those of calls that were under way. A call to the service is small
+// all later rows of its topic until Begin, except those of calls that were under way. A call to the service is small
 // (kCallJobs, kCallBytes), so it takes a shard a fraction of a millisecond.
 #pragma once
 
@@ -41,6 +41,8 @@ class Handover {
   Handover(Service& service, std::vector<Loop*> loops, const Rules& rules)
       : service_(service), loops_(std::move(loops)), rules_(rules) {}
 
+  /// From now on rows of all topics are handed over again, also of those that were to be tried again later.
+  void Begin() { postponed_.clear(); }
   /// `has_turn` is asked before calls that follow an answer. If it says no, the rest of the page stays as it is: it is
   /// for the node that has the turn now.
   HandedOver Run(const std::shared_ptr<Page>& page, Millis ahead, const std::function<bool()>& has_turn);
@@ -61,7 +63,7 @@ class Handover {
   const std::vector<Loop*> loops_;
   const Rules& rules_;
   size_t next_loop_ = 0;
-  std::set<std::string, std::less<>> postponed_;  // topics, for the rest of the page
+  std::set<std::string, std::less<>> postponed_;  // topics, until Begin
 };
 
 }  // namespace tocsin::outbox

@@ -31,7 +31,7 @@ class OutboxTest : public mysql::ServerTest {
       faulty_.push_back(std::make_unique<FaultyStore>(*stores_.back()));
       parts.push_back({loops_[i].get(), faulty_[i].get()});
     }
-    service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_);
+    service_ = std::make_unique<Service>(std::move(parts), clock_, metrics_, limits_);
     service_->Start();
     for (auto& loop : loops_) threads_.emplace_back([&loop] { loop->Run(); });
   }
@@ -155,6 +155,7 @@ class OutboxTest : public mysql::ServerTest {
     return metrics_.GetCounter("tocsin_outbox_rows_total", "", {{"outcome", outcome}})->Value();
   }
 
+  Limits limits_;
   RealClock clock_;
   metrics::Registry metrics_;
   net::Budget budget_{64 << 20, metrics_};
@@ -263,6 +264,31 @@ TEST_F(OutboxTest, RowsOfOneKeyAreStoredInTheirOrder) {
   ASSERT_TRUE(Emptied());
   StopOutbox();
   EXPECT_EQ(Rows("accepted"), 301U);
+}
+
+class FewTopicsTest : public OutboxTest {
+ protected:
+  FewTopicsTest() { limits_.topics = 1; }
+};
+
+TEST_F(FewTopicsTest, RowsOfManyTopicsThatAreFullHoldUpNoOther) {
+  Run("INSERT INTO tocsin_outbox (topic, payload) VALUES ('orders', 'first')");
+  StartOutbox();
+  ASSERT_TRUE(Emptied());
+  auto other = mysql::Connection::Open(options_);
+  ASSERT_TRUE(other);
+  ASSERT_TRUE((*other)->Together([&]() -> Status {
+    TOCSIN_TRY((*other)->Run("INSERT INTO tocsin_outbox (topic, job_id, delay_ms) VALUES ('orders', 'A-1', 3600000)"));
+    Run("INSERT INTO tocsin_outbox (topic, payload) SELECT CONCAT('order-', seq), seq FROM seq_1_to_1500");
+    Run("INSERT INTO tocsin_outbox (topic, payload) VALUES ('orders', 'second')");
+    EXPECT_TRUE(real::WaitFor(kSoon, [&] { return Waiting() == 1'500; }));
+    return {};
+  }));
+  Run("INSERT INTO tocsin_outbox (op, topic, job_id) VALUES ('cancel', 'orders', 'A-1')");
+  EXPECT_TRUE(real::WaitFor(kSoon, [&] { return Waiting() == 1'500; }));
+  StopOutbox();
+  EXPECT_EQ(Rows("accepted"), 3U);
+  EXPECT_EQ(Rows("cancelled"), 1U);
 }
 
 TEST_F(OutboxTest, AnOutboxThatCannotBeUsedIsRefusedAndOneThatIsAwayIsNot) {

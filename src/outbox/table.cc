@@ -41,6 +41,20 @@ std::string Questions(size_t count) {
   return text;
 }
 
+/// The condition for `skipped` topics: 0, or kSkippedMax.
+std::string Except(size_t skipped) {
+  return skipped == 0 ? "" : fmt::format(" AND topic NOT IN ({})", Questions(skipped));
+}
+
+/// What the statement with this condition takes: a fixed number of names, so the last one stands for missing ones.
+std::vector<Value> Values(int64_t id, std::span<const std::string> skipped) {
+  TOCSIN_CHECK(skipped.size() <= kSkippedMax);
+  std::vector<Value> values{id};
+  if (skipped.empty()) return values;
+  for (size_t i = 0; i < kSkippedMax; ++i) values.emplace_back(skipped[std::min(i, skipped.size() - 1)]);
+  return values;
+}
+
 /// Of the memory for a row. A payload over `payload_max` is not read.
 size_t BytesOf(const Row& row, size_t payload_max) {
   const size_t payload_bytes = row.payload_bytes <= payload_max ? row.payload_bytes : row.payload.size();
@@ -54,10 +68,10 @@ std::string Table::PickUpSql(size_t skipped) {
   // Named, because a server that finds most rows new prefers the primary key, and then passes all that were refused.
   return fmt::format(
       "SELECT id, op, topic, job_id, job_key, IF(LENGTH(payload) <= {}, payload, NULL), LENGTH(payload), headers, "
-      "delay_ms, due_ms, event_count, {} FROM tocsin_outbox FORCE INDEX (pick_up) WHERE state = {}{} ORDER BY id LIMIT "
+      "delay_ms, due_ms, event_count, {} FROM tocsin_outbox FORCE INDEX (pick_up) WHERE state = {} AND id > ?{} ORDER "
+      "BY id LIMIT "
       "?",
-      kInlinePayload, kCreatedMs, static_cast<int64_t>(RowState::kNew),
-      skipped == 0 ? "" : fmt::format(" AND topic NOT IN ({})", Questions(skipped)));
+      kInlinePayload, kCreatedMs, static_cast<int64_t>(RowState::kNew), Except(skipped));
 }
 
 Result<std::unique_ptr<Table>> Table::Open(const mysql::Options& options) {
@@ -112,15 +126,10 @@ Result<bool> Table::ReadRow(Statement& statement, Row& row) const {
   return true;
 }
 
-Result<std::shared_ptr<Page>> Table::Read(std::span<const std::string> skipped, size_t payload_max,
-                                          net::Budget& budget) {
-  TOCSIN_CHECK(skipped.size() <= kSkippedMax);
+Result<std::shared_ptr<Page>> Table::Read(std::span<const std::string> skipped, size_t payload_max, net::Budget& budget,
+                                          int64_t after) {
   TOCSIN_ASSIGN(Statement* const statement, Find(PickUpSql(skipped.empty() ? 0 : kSkippedMax)));
-  std::vector<Value> values;
-  // The statement has a fixed number of names: the last one stands for those that are missing.
-  if (!skipped.empty()) {
-    for (size_t i = 0; i < kSkippedMax; ++i) values.emplace_back(skipped[std::min(i, skipped.size() - 1)]);
-  }
+  std::vector<Value> values = Values(after, skipped);
   values.emplace_back(static_cast<int64_t>(rows_next_));
   TOCSIN_TRY(statement->Run(values));
 
@@ -148,6 +157,14 @@ Result<std::shared_ptr<Page>> Table::Read(std::span<const std::string> skipped, 
   rows_next_ = cut ? page->entries.size() : std::min(rows_next_ * 2, kPageRows);
   TOCSIN_TRY(ReadLargePayloads(*page, payload_max));
   return page;
+}
+
+Result<size_t> Table::Count(std::span<const std::string> skipped, int64_t last) {
+  const std::string sql =
+      fmt::format("SELECT COUNT(*) FROM tocsin_outbox FORCE INDEX (pick_up) WHERE state = {} AND id <= ?{}",
+                  static_cast<int64_t>(RowState::kNew), Except(skipped.empty() ? 0 : kSkippedMax));
+  TOCSIN_ASSIGN(const auto count, AskNumber(sql, Values(last, skipped)));
+  return static_cast<size_t>(count.value_or(0));
 }
 
 Status Table::ReadLargePayloads(Page& page, size_t payload_max) {
@@ -216,9 +233,9 @@ Status Table::Settle(std::span<const RowKey> removed, std::span<const Refusal> r
   });
 }
 
-Result<std::optional<int64_t>> Table::AskNumber(const std::string& sql) {
+Result<std::optional<int64_t>> Table::AskNumber(const std::string& sql, std::span<const Value> values) {
   TOCSIN_ASSIGN(Statement* const statement, Find(sql));
-  TOCSIN_TRY(statement->Run());
+  TOCSIN_TRY(statement->Run(values));
   TOCSIN_ASSIGN(const bool found, statement->Next());
   std::optional<int64_t> number;
   if (found) {

@@ -52,9 +52,13 @@ class Table {
   Status GiveTurn();
   /// Whether it still has the turn. The server then also knows that the session is alive.
   Result<bool> HasTurn();
-  /// The first rows that are to be picked up, except those of `skipped` topics, of which there are kSkippedMax at most.
-  /// Payloads over `payload_max` are not read. kOverloaded if there is no room for the first row.
-  Result<std::shared_ptr<Page>> Read(std::span<const std::string> skipped, size_t payload_max, net::Budget& budget);
+  /// The first rows that are to be picked up, of those with an id over `after`, except those of `skipped` topics, of
+  /// which there are kSkippedMax at most. Payloads over `payload_max` are not read. kOverloaded if there is no room for
+  /// the first row.
+  Result<std::shared_ptr<Page>> Read(std::span<const std::string> skipped, size_t payload_max, net::Budget& budget,
+                                     int64_t after = 0);
+  /// How many rows with ids up to `last` are to be picked up, except those of `skipped` topics.
+  Result<size_t> Count(std::span<const std::string> skipped, int64_t last);
   enum class Try : uint8_t { kFirst, kAgain };
   /// In one transaction: these rows are gone, and those are refused. kAgain: they were read a while ago, maybe by
   /// another session, so a row that has got the id of one of them meanwhile is left alone.
@@ -75,7 +79,7 @@ class Table {
   Status Remove(std::span<const RowKey> rows);
   Status RemoveIfSame(const RowKey& row);
   /// For a question that is asked often.
-  Result<std::optional<int64_t>> AskNumber(const std::string& sql);
+  Result<std::optional<int64_t>> AskNumber(const std::string& sql, std::span<const mysql::Value> values = {});
 
   std::unique_ptr<mysql::Connection> connection_;
   std::map<std::string, mysql::Statement> statements_;  // by their SQL; they end before the connection

@@ -92,7 +92,8 @@ TEST_F(TableTest, TheStatementThatPicksUpUsesItsIndex) {
   for (const size_t skipped : {size_t{0}, kSkippedMax}) {
     auto explained = connection_->Prepare("EXPLAIN " + Table::PickUpSql(skipped));
     ASSERT_TRUE(explained) << explained.error().message;
-    std::vector<mysql::Value> values(skipped, std::string_view("full"));
+    std::vector<mysql::Value> values{int64_t{0}};
+    values.resize(1 + skipped, std::string_view("full"));
     values.emplace_back(static_cast<int64_t>(kPageRows));
     ASSERT_TRUE(explained->Run(values));
     ASSERT_TRUE(explained->Next().value());
@@ -161,6 +162,9 @@ TEST_F(TableTest, TopicsAreSkipped) {
   Insert("carts");
   EXPECT_THAT(IdsOf(*Read({"full"})), ElementsAre(2, 4));
   EXPECT_THAT(IdsOf(*Read({"full", "orders"})), ElementsAre(4));
+  EXPECT_EQ(table_->Count(std::vector<std::string>{"full"}, 3).value(), 1U);
+  EXPECT_EQ(table_->Count({}, 3).value(), 3U);
+  EXPECT_THAT(IdsOf(**table_->Read({}, kPayloadMax, budget_, 2)), ElementsAre(3, 4));
   EXPECT_THAT(IdsOf(*Read()), ElementsAre(1, 2, 3, 4));
 }
 
