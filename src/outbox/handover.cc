@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
 #include "model/names.h"
@@ -24,22 +26,11 @@ std::string Shortened(std::string text) {
   return IsUtf8(text) ? text : "the row cannot be read";
 }
 
-/// Which rows can be handed over together: a row of a job that an earlier row names comes after that one.
-std::vector<std::vector<Entry*>> InRounds(const std::vector<Entry*>& entries) {
-  std::map<std::pair<std::string_view, std::string_view>, size_t> next;  // by topic and id
-  std::vector<std::vector<Entry*>> rounds;
-  for (Entry* const entry : entries) {
-    const size_t round = next[{entry->row.topic, entry->id}]++;
-    if (round == rounds.size()) rounds.emplace_back();
-    rounds[round].push_back(entry);
-  }
-  return rounds;
-}
-
 }  // namespace
 
 /// Entries of one topic that are one call.
 struct Handover::Batch {
+  size_t round = 0;
   bool cancel = false;
   std::string topic;
   std::vector<Entry*> entries;
@@ -47,6 +38,57 @@ struct Handover::Batch {
   // The answer, which the flight guards until it has landed.
   Result<std::vector<Submitted>> submitted;
   Result<std::vector<Amended>> amended;
+};
+
+/// Puts entries into calls, and calls into rounds. Those of one round are under way together; the next round begins
+/// when all are answered.
+class Handover::Plan {
+ public:
+  explicit Plan(size_t jobs_max) : jobs_max_(jobs_max) {}
+
+  void Add(Entry& entry) {
+    const Row& row = entry.row;
+    size_t& round = rounds_of_jobs_[{row.topic, entry.id}];
+    Batch* batch = nullptr;
+    if (row.job_key.empty()) {
+      batch = &Open(entry, round);
+    } else {
+      Batch*& last = last_of_keys_[{row.topic, row.job_key}];
+      const bool joins = last != nullptr && last->round >= round && HasRoom(*last, entry);
+      const size_t after_last = last == nullptr ? 0 : last->round + 1;
+      batch = joins ? last : &Open(entry, std::max(round, after_last));
+      last = batch;
+    }
+    batch->entries.push_back(&entry);
+    batch->bytes += BytesOf(entry);
+    round = batch->round + 1;
+  }
+
+  std::deque<std::deque<Batch>>& rounds() { return rounds_; }
+
+ private:
+  using Names = std::pair<std::string_view, std::string_view>;  // of a topic, and of what is in it
+
+  static size_t BytesOf(const Entry& entry) { return entry.row.payload.size() + entry.row.headers.value_or("").size(); }
+  bool HasRoom(const Batch& batch, const Entry& entry) const {
+    return batch.cancel == entry.cancel && batch.entries.size() < jobs_max_ &&
+           batch.bytes + BytesOf(entry) <= kCallBytes;
+  }
+  /// A call of this round that takes the entry.
+  Batch& Open(const Entry& entry, size_t round) {
+    while (rounds_.size() <= round) rounds_.emplace_back();
+    Batch*& batch = open_[{round, entry.row.topic, entry.cancel}];
+    if (batch == nullptr || !HasRoom(*batch, entry)) {
+      batch = &rounds_[round].emplace_back(Batch{.round = round, .cancel = entry.cancel, .topic = entry.row.topic});
+    }
+    return *batch;
+  }
+
+  const size_t jobs_max_;
+  std::deque<std::deque<Batch>> rounds_;
+  std::map<Names, size_t> rounds_of_jobs_;  // the first that the next row of the job may be in
+  std::map<Names, Batch*> last_of_keys_;    // the call with the latest row of the key
+  std::map<std::tuple<size_t, std::string_view, bool>, Batch*> open_;  // by round, topic and kind
 };
 
 /// Calls that are under way together.
@@ -65,36 +107,26 @@ struct Handover::Flight {
   }
 };
 
-HandedOver Handover::Run(const std::shared_ptr<Page>& page, Millis ahead) {
+HandedOver Handover::Run(const std::shared_ptr<Page>& page, Millis ahead, const std::function<bool()>& has_turn) {
   HandedOver done;
-  postponed_.clear();
-  std::vector<Entry*> valid;
+  Plan plan(std::min(kCallJobs, rules_.limits.batch));
   for (Entry& entry : page->entries) {
     if (Status read = Decode(entry, rules_, ahead); !read) {
-      done.refused.push_back({entry.row.id, Shortened(std::move(read.error().message))});
+      done.refused.push_back({entry.row.key(), Shortened(std::move(read.error().message))});
     } else {
-      valid.push_back(&entry);
+      plan.Add(entry);
     }
   }
-  const size_t jobs_max = std::min(kCallJobs, rules_.limits.batch);
-  for (const std::vector<Entry*>& round : InRounds(valid)) {
-    std::deque<Batch> batches;
-    std::map<std::pair<std::string_view, bool>, Batch*> open;  // by topic and kind
-    for (Entry* const entry : round) {
-      if (postponed_.contains(entry->row.topic)) continue;
-      const size_t bytes = entry->row.payload.size() + entry->row.headers.value_or("").size();
-      Batch*& batch = open[{entry->row.topic, entry->cancel}];
-      if (batch == nullptr || batch->entries.size() == jobs_max || batch->bytes + bytes > kCallBytes) {
-        batch = &batches.emplace_back(Batch{.cancel = entry->cancel, .topic = entry->row.topic});
-      }
-      batch->entries.push_back(entry);
-      batch->bytes += bytes;
-    }
+  bool first = true;
+  for (std::deque<Batch>& round : plan.rounds()) {
+    std::erase_if(round, [this](const Batch& batch) { return postponed_.contains(batch.topic); });
+    if (round.empty()) continue;
+    if (!std::exchange(first, false) && !has_turn()) break;
     const auto flight = std::make_shared<Flight>();
-    flight->left = batches.size();
-    for (Batch& batch : batches) Send(batch, page, flight);
+    flight->left = round.size();
+    for (Batch& batch : round) Send(batch, page, flight);
     flight->Await();
-    for (const Batch& batch : batches) Take(batch, done);
+    for (const Batch& batch : round) Take(batch, done);
   }
   return done;
 }
@@ -140,7 +172,7 @@ void Handover::TakeSubmits(const Batch& batch, HandedOver& done) {
     const Row& row = batch.entries[i]->row;
     const SubmitOutcome outcome = (*batch.submitted)[i].outcome;
     if (IsStored(outcome)) {
-      done.removed.push_back(row.id);
+      done.removed.push_back(row.key());
       if (outcome == SubmitOutcome::kAccepted) {
         done.accepted.push_back(row.created);
       } else {
@@ -148,7 +180,7 @@ void Handover::TakeSubmits(const Batch& batch, HandedOver& done) {
       }
     } else if (outcome == SubmitOutcome::kConflict) {
       done.refused.push_back(
-          {row.id, Shortened(fmt::format("job_id is {}: another job has this id", Shown(row.job_id)))});
+          {row.key(), Shortened(fmt::format("job_id is {}: another job has this id", Shown(row.job_id)))});
     } else {
       Postpone(batch.topic, {CodeOf(outcome), fmt::format("a job was not stored: {}", NameOf(outcome)), {}}, done);
     }
@@ -164,7 +196,7 @@ void Handover::TakeCancels(const Batch& batch, HandedOver& done) {
       Postpone(batch.topic, *refusal, done);
       continue;
     }
-    done.removed.push_back(batch.entries[i]->row.id);
+    done.removed.push_back(batch.entries[i]->row.key());
     ++(outcome == AmendOutcome::kDone ? done.cancelled : done.cancelled_late);
   }
 }
@@ -173,7 +205,7 @@ void Handover::Fail(const Batch& batch, const Error& error, HandedOver& done) {
   const bool of_rows = error.code == Code::kInvalidArgument || error.code == Code::kForbidden ||
                        error.code == Code::kTooLarge || error.code == Code::kConflict;
   if (!of_rows) return Postpone(batch.topic, error, done);
-  for (const Entry* const entry : batch.entries) done.refused.push_back({entry->row.id, Shortened(error.message)});
+  for (const Entry* const entry : batch.entries) done.refused.push_back({entry->row.key(), Shortened(error.message)});
 }
 
 void Handover::Postpone(const std::string& topic, const Error& error, HandedOver& done) {

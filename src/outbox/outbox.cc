@@ -13,8 +13,9 @@ namespace {
 constexpr Millis kIdle{20};      // between two looks at an empty table
 constexpr Millis kStandby{100};  // between two questions whether it is this node's turn
 constexpr Millis kMeasureEvery{10'000};
-constexpr Millis kSkewMin{500};   // what is less may be due to the network, and is not corrected
-constexpr int kRestsPerLook = 4;  // after a look that takes long: it skips many rows, or many that were removed
+constexpr Millis kMeasureSoon{1'000};  // after an answer that took too long
+constexpr int kRestsPerLook = 4;       // after a look that takes long: it skips many rows, or many that were removed
+constexpr size_t kPassPages = 32;      // of one look, so that the topics that it has to remember are bounded
 constexpr Millis kBackoffMin{100};
 constexpr Millis kBackoffMax{5'000};
 
@@ -109,6 +110,7 @@ Millis Outbox::Recover(const Error& error) {
   SetOutage(error.message);
   // Another transaction was in the way: the session is as good as before.
   const bool stays = table_ != nullptr && !table_->lost() && error.code == Code::kUnavailable;
+  pass_ = {};
   if (!stays) {
     table_.reset();
     has_turn_ = false;
@@ -125,20 +127,17 @@ Status Outbox::Connect() {
 }
 
 Status Outbox::MeasureClocks() {
+  if (parts_.clock.IoNow() < measure_at_) return {};
+  TOCSIN_ASSIGN(const ClockSample sample, table_->CompareClocks(parts_.clock));
+  const bool sharp = skew_.Take(sample);
   const IoTime now = parts_.clock.IoNow();
-  if (now < measure_at_) return {};
-  TOCSIN_ASSIGN(const Millis ahead, table_->MeasureAhead(parts_.clock));
-  measure_at_ = now + kMeasureEvery;
-  measured_ahead_ = ahead;
+  measure_at_ = now + (sharp ? kMeasureEvery : kMeasureSoon);
   if (parts_.rules.from_pick_up) return {};  // nothing is compared
-  ahead_shown_->Set(std::chrono::duration<double>(ahead).count());
-  // It stays the same as long as it is about right, so that a row that is read twice asks for the same moment.
-  if (ahead - ahead_ >= kSkewMin || ahead_ - ahead >= kSkewMin) ahead_ = ahead;
-  if (ahead_ > -kSkewMin && ahead_ < kSkewMin) {
-    ahead_ = Millis(0);
+  ahead_shown_->Set(std::chrono::duration<double>(skew_.measured()).count());
+  if (skew_.correction() == Millis(0)) {
     skewed_.End(now);
   } else {
-    const LogField fields[] = {{"ahead_ms", int64_t{ahead.count()}}};
+    const LogField fields[] = {{"ahead_ms", int64_t{skew_.measured().count()}}};
     skewed_.Begin(now, fields);
   }
   return {};
@@ -146,6 +145,7 @@ Status Outbox::MeasureClocks() {
 
 Result<Millis> Outbox::Step() {
   if (table_ == nullptr) TOCSIN_TRY(Connect());
+  TOCSIN_TRY(SettleAgain());
   TOCSIN_TRY(MeasureClocks());
   if (!has_turn_) {
     TOCSIN_ASSIGN(has_turn_, table_->TakeTurn());
@@ -155,18 +155,31 @@ Result<Millis> Outbox::Step() {
     return kStandby;
   }
   const IoTime began = parts_.clock.IoNow();
-  const std::vector<std::string> skipped = Skipped(began);
-  auto page = table_->Read(skipped, parts_.rules.limits.payload_bytes, parts_.budget);
+  auto page = Read();
   if (!page && page.error().code == Code::kOverloaded) {
     NoteOverload("outbox");
     return StepAside();
   }
   if (!page) return std::unexpected(std::move(page).error());
+  if (*page == nullptr) return StepAside();
   const Millis took = std::chrono::duration_cast<Millis>(parts_.clock.IoNow() - began);
-  TOCSIN_ASSIGN(const Millis wait, PickUp(*page, began));
+  TOCSIN_ASSIGN(const Millis wait, PickUp(*page));
   NoteWell();
   if (wait > Millis(0) || (*page)->full) return wait;
   return std::max(kIdle, took * kRestsPerLook);
+}
+
+Result<std::shared_ptr<Page>> Outbox::Read() {
+  if (pass_.pages == 0) {
+    pass_.began = parts_.clock.IoNow();
+    pass_.skipped = Skipped(pass_.began);
+    handover_.Begin();
+  }
+  TOCSIN_ASSIGN(auto page, table_->Read(pass_.skipped, parts_.rules.limits.payload_bytes, parts_.budget, pass_.after));
+  if (pass_.pages == 0) return page;
+  // A row that was committed late is before those that were passed, and a row of this page may have to come after it.
+  TOCSIN_ASSIGN(const size_t left, table_->Count(pass_.skipped, pass_.after));
+  return left == pass_.left ? std::move(page) : nullptr;
 }
 
 void Outbox::NoteWell() {
@@ -178,45 +191,67 @@ void Outbox::NoteWell() {
 std::vector<std::string> Outbox::Skipped(IoTime now) const {
   std::vector<std::string> skipped;
   for (const auto& [topic, full] : full_) {
-    if (full.until > now && skipped.size() < kSkippedMax) skipped.push_back(topic);
+    if (full.until > now) skipped.push_back(topic);
   }
   return skipped;
 }
 
-Result<Millis> Outbox::PickUp(const std::shared_ptr<Page>& page, IoTime began) {
-  const HandedOver done = handover_.Run(page, ahead_);
-  TOCSIN_TRY(table_->Settle(done.removed, done.refused));
-  Count(done);
-  NoteFull(done, began);
+Result<Millis> Outbox::PickUp(const std::shared_ptr<Page>& page) {
+  unsettled_ = handover_.Run(page, skew_.correction(), [this] {
+    has_turn_ = table_->HasTurn().value_or(false);
+    return has_turn_;
+  });
+  Count(*unsettled_);
+  const bool all_skipped = NoteFull(*unsettled_);
+  const size_t done = unsettled_->removed.size() + unsettled_->refused.size();
+  TOCSIN_TRY(table_->Settle(unsettled_->removed, unsettled_->refused, Table::Try::kFirst));
+  const std::optional<Error> trouble = std::exchange(unsettled_, std::nullopt)->trouble;
   const IoTime now = parts_.clock.IoNow();
-  const bool waits = done.trouble.has_value() || full_.size() > kSkippedMax;
-  if (!waits) {
+  if (!trouble && all_skipped && pass_.pages == 0) {
     retry_.Reset();
     if (full_.empty()) waits_.End(now);
     return Millis(0);
   }
-  const std::string why = done.trouble ? done.trouble->message : "too many topics are full";
+  const std::string why = trouble ? trouble->message : "too many topics are full";
   const LogField fields[] = {{"error", why}};
   waits_.Begin(now, fields);
-  return StepAside();
+  const bool goes_on = !trouble && has_turn_ && page->full && !page->entries.empty();
+  if (!goes_on || ++pass_.pages == kPassPages) return StepAside();
+  pass_.after = page->entries.back().row.id;
+  pass_.left += page->entries.size() - done;
+  return Millis(0);
+}
+
+Status Outbox::SettleAgain() {
+  if (!unsettled_) return {};
+  TOCSIN_TRY(table_->Settle(unsettled_->removed, unsettled_->refused, Table::Try::kAgain));
+  unsettled_.reset();
+  return {};
 }
 
 Result<Millis> Outbox::StepAside() {
   TOCSIN_TRY(table_->GiveTurn());
   has_turn_ = false;
+  pass_ = {};
   return retry_.Next();
 }
 
-void Outbox::NoteFull(const HandedOver& done, IoTime began) {
+bool Outbox::NoteFull(const HandedOver& done) {
   const IoTime now = parts_.clock.IoNow();
+  bool all = true;
   for (const auto& [topic, why] : done.full_topics) {
     const LogField fields[] = {{"error", why}, {"topic", topic}};
     waits_.Begin(now, fields);
+    if (full_.size() == kSkippedMax && !full_.contains(topic)) {
+      all = false;
+      continue;
+    }
     Full& full = full_.try_emplace(topic, Full{.backoff = Backoff(kBackoffMin, kBackoffMax)}).first->second;
     full.until = now + full.backoff.Next();
   }
-  // Not skipped when the page was read, and not full: it takes jobs again, if there are any.
-  std::erase_if(full_, [began](const auto& each) { return each.second.until <= began; });
+  // Not skipped in this look, and not full: it takes jobs again, if there are any.
+  std::erase_if(full_, [this](const auto& each) { return each.second.until <= pass_.began; });
+  return all;
 }
 
 void Outbox::Count(const HandedOver& done) {
@@ -225,7 +260,7 @@ void Outbox::Count(const HandedOver& done) {
   cancelled_->Add(done.cancelled);
   cancelled_late_->Add(done.cancelled_late);
   refused_->Add(done.refused.size());
-  const Time now = parts_.clock.Now().utc - measured_ahead_;
+  const Time now = parts_.clock.Now().utc - skew_.measured();
   for (const Time created : done.accepted) wait_->Record(std::max(now - created, Millis(0)));
   for (const Refusal& refusal : done.refused) LogRefused(refusal);
 }
@@ -233,7 +268,7 @@ void Outbox::Count(const HandedOver& done) {
 void Outbox::LogRefused(const Refusal& refusal) {
   const auto left_out = refusals_logged_.Take(std::chrono::steady_clock::now());
   if (!left_out) return;
-  const LogField fields[] = {{"id", refusal.id}, {"error", refusal.why}, {"others", *left_out}};
+  const LogField fields[] = {{"id", refusal.row.id}, {"error", refusal.why}, {"others", *left_out}};
   LogEvent(LogLevel::kWarn, "outbox_refused", fields);
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "metrics/registry.h"
 #include "net/budget.h"
 #include "outbox/handover.h"
+#include "outbox/skew.h"
 #include "outbox/table.h"
 
 namespace tocsin::outbox {
@@ -63,6 +65,16 @@ class Outbox {
     Backoff backoff;
   };
 
+  /// One look at the table, page by page. A page is followed by another one if it has rows of full topics that cannot
+  /// all be skipped; otherwise the next look begins at the first row again.
+  struct Pass {
+    IoTime began{};
+    std::vector<std::string> skipped;
+    size_t pages = 0;   // before this one
+    int64_t after = 0;  // the last row of the page before
+    size_t left = 0;    // rows up to there that stay as they are
+  };
+
   void Run();
   /// One look at the table; how long to wait before the next.
   Result<Millis> Step();
@@ -70,9 +82,14 @@ class Outbox {
   Status MeasureClocks();
   /// Topics that are not to be picked up now.
   std::vector<std::string> Skipped(IoTime now) const;
-  /// `began`: when the page was read. How long to wait until the store takes jobs; 0 if it does.
-  Result<Millis> PickUp(const std::shared_ptr<Page>& page, IoTime began);
-  void NoteFull(const HandedOver& done, IoTime began);
+  /// The next page of the look; null if the look has to end, because rows have come up that should have been before it.
+  Result<std::shared_ptr<Page>> Read();
+  /// How long to wait until the store takes jobs; 0 if it does.
+  Result<Millis> PickUp(const std::shared_ptr<Page>& page);
+  /// Removes rows that were handed over, if that has failed before.
+  Status SettleAgain();
+  /// Whether all topics that are full can be skipped from now on.
+  bool NoteFull(const HandedOver& done);
   /// Another node may have room, or reach the store: it has the turn for as long as this answers.
   Result<Millis> StepAside();
   /// MySQL does what it should.
@@ -91,10 +108,11 @@ class Outbox {
   Backoff retry_;  // while the store takes no jobs
   bool connected_once_ = false;
   bool has_turn_ = false;
-  Millis measured_ahead_{0};  // of the node's clock, when it was compared last
-  Millis ahead_{0};           // what delays are corrected by
+  std::optional<HandedOver> unsettled_;  // its rows are still in the table; nothing is read before they are settled
+  Skew skew_;
   IoTime measure_at_{};
-  TextMap<Full> full_;  // by topic
+  Pass pass_;
+  TextMap<Full> full_;  // by topic; kSkippedMax at most
   LineLimit refusals_logged_{1};
 
   Episode away_{"mysql_away"};

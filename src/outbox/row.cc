@@ -29,7 +29,7 @@ Status CheckTopic(const Row& row, const Rules& rules) {
                    rules.prefix);
 }
 
-Status ReadHeaders(Entry& entry) {
+Status ReadHeaders(Entry& entry, const Limits& limits) {
   if (!entry.row.headers) return {};
   boost::system::error_code error;
   json::parse_options options;
@@ -40,6 +40,11 @@ Status ReadHeaders(Entry& entry) {
   if (object == nullptr) {
     return FailField(Code::kInvalidArgument, "headers",
                      "headers is not an object of JSON, such as {{\"trace\":\"7f\"}}");
+  }
+  // As Validate says it, before there are copies of what may be thousands.
+  if (object->size() > limits.headers) {
+    return FailField(Code::kTooLarge, "headers", "headers has {} entries: the most is {}", object->size(),
+                     limits.headers);
   }
   for (const auto& [name, value] : *object) {
     const json::string* const text = value.if_string();
@@ -96,7 +101,7 @@ Status DecodeSubmit(Entry& entry, const Rules& rules, Millis ahead) {
   job.key = row.job_key;
   job.payload = row.payload;
   job.on_conflict = row.job_id.empty() ? OnConflict::kKeep : OnConflict::kReject;
-  TOCSIN_TRY(ReadHeaders(entry));
+  TOCSIN_TRY(ReadHeaders(entry, rules.limits));
   TOCSIN_TRY(ReadTrigger(entry));
   return ReadTime(entry, rules, ahead);
 }

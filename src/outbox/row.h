@@ -17,8 +17,16 @@
 
 namespace tocsin::outbox {
 
+/// Which row: a server that was restored, or a table that was emptied, may give an id again.
+struct RowKey {
+  int64_t id = 0;
+  Time created{};  // by the clock of MySQL
+};
+
 /// As it was read.
 struct Row {
+  RowKey key() const { return {.id = id, .created = created}; }
+
   int64_t id = 0;
   std::string op;
   std::string topic;

@@ -171,5 +171,13 @@ TEST_F(RowTest, HeadersThatAreNoObjectOfTextsAreRefused) {
   EXPECT_THAT(Fault(), HasSubstr("tocsin-"));
 }
 
+TEST_F(RowTest, TooManyHeadersAreNotEvenCopied) {
+  std::string many = "{";
+  for (int i = 0; i < 1'000; ++i) many += fmt::format(R"("h{}": "x", )", i);
+  row_.headers = many + R"("last": 1})";
+  EXPECT_EQ(Fault(), "headers has 1001 entries: the most is 32");
+  EXPECT_TRUE(entry_.headers.empty());
+}
+
 }  // namespace
 }  // namespace tocsin::outbox

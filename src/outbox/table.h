@@ -17,6 +17,7 @@
 #include "clients/mysql/connection.h"
 #include "net/budget.h"
 #include "outbox/row.h"
+#include "outbox/skew.h"
 
 namespace tocsin::outbox {
 
@@ -34,7 +35,7 @@ struct Page {
 };
 
 struct Refusal {
-  int64_t id = 0;
+  RowKey row;
   std::string why;
 };
 
@@ -49,13 +50,20 @@ class Table {
   /// Whether this session may pick rows up, from now until GiveTurn or its end. Not while it may already.
   Result<bool> TakeTurn();
   Status GiveTurn();
-  /// The first rows that are to be picked up, except those of `skipped` topics, of which there are kSkippedMax at most.
-  /// Payloads over `payload_max` are not read. kOverloaded if there is no room for the first row.
-  Result<std::shared_ptr<Page>> Read(std::span<const std::string> skipped, size_t payload_max, net::Budget& budget);
-  /// In one transaction: these rows are gone, and those are refused.
-  Status Settle(std::span<const int64_t> removed, std::span<const Refusal> refused);
-  /// By how much `clock` is ahead of that of MySQL.
-  Result<Millis> MeasureAhead(const Clock& clock);
+  /// Whether it still has the turn. The server then also knows that the session is alive.
+  Result<bool> HasTurn();
+  /// The first rows that are to be picked up, of those with an id over `after`, except those of `skipped` topics, of
+  /// which there are kSkippedMax at most. Payloads over `payload_max` are not read. kOverloaded if there is no room for
+  /// the first row.
+  Result<std::shared_ptr<Page>> Read(std::span<const std::string> skipped, size_t payload_max, net::Budget& budget,
+                                     int64_t after = 0);
+  /// How many rows with ids up to `last` are to be picked up, except those of `skipped` topics.
+  Result<size_t> Count(std::span<const std::string> skipped, int64_t last);
+  enum class Try : uint8_t { kFirst, kAgain };
+  /// In one transaction: these rows are gone, and those are refused. kAgain: they were read a while ago, maybe by
+  /// another session, so a row that has got the id of one of them meanwhile is left alone.
+  Status Settle(std::span<const RowKey> removed, std::span<const Refusal> refused, Try which);
+  Result<ClockSample> CompareClocks(const Clock& clock);
 
   /// The statement of Read; `skipped` is 0 or kSkippedMax. For tests, which ask how the server runs it.
   static std::string PickUpSql(size_t skipped);
@@ -67,7 +75,11 @@ class Table {
   Result<bool> ReadRow(mysql::Statement& statement, Row& row) const;
   /// Payloads that the first statement has left out.
   Status ReadLargePayloads(Page& page, size_t payload_max);
-  Status Remove(std::span<const int64_t> ids);
+  Status Refuse(const Refusal& refusal);
+  Status Remove(std::span<const RowKey> rows);
+  Status RemoveIfSame(const RowKey& row);
+  /// For a question that is asked often.
+  Result<std::optional<int64_t>> AskNumber(const std::string& sql, std::span<const mysql::Value> values = {});
 
   std::unique_ptr<mysql::Connection> connection_;
   std::map<std::string, mysql::Statement> statements_;  // by their SQL; they end before the connection

@@ -1,5 +1,7 @@
 #include "outbox/table.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 
 #include "clients/mysql/mysql_test_site.h"
@@ -90,7 +92,8 @@ TEST_F(TableTest, TheStatementThatPicksUpUsesItsIndex) {
   for (const size_t skipped : {size_t{0}, kSkippedMax}) {
     auto explained = connection_->Prepare("EXPLAIN " + Table::PickUpSql(skipped));
     ASSERT_TRUE(explained) << explained.error().message;
-    std::vector<mysql::Value> values(skipped, std::string_view("full"));
+    std::vector<mysql::Value> values{int64_t{0}};
+    values.resize(1 + skipped, std::string_view("full"));
     values.emplace_back(static_cast<int64_t>(kPageRows));
     ASSERT_TRUE(explained->Run(values));
     ASSERT_TRUE(explained->Next().value());
@@ -127,6 +130,16 @@ TEST_F(TableTest, PayloadsThatAreTooLargeAreNotRead) {
   EXPECT_EQ(page->entries[1].row.payload.size(), kPayloadMax);
 }
 
+TEST_F(TableTest, PayloadsThatAreTooLargeNeedNoRoom) {
+  net::Budget small(4 << 20, metrics_);
+  Insert("orders", 8 << 20);
+  Insert("orders", 3);
+  const auto page = table_->Read({}, kPayloadMax, small);
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ((*page)->entries.size(), 2U);
+  EXPECT_LT((*page)->charge.bytes(), kPayloadMax);
+}
+
 TEST_F(TableTest, ALargeRowWaitsForRoom) {
   net::Budget small(4 << 20, metrics_);
   net::Charge others(small, net::Charge::For::kAnswer);
@@ -136,6 +149,8 @@ TEST_F(TableTest, ALargeRowWaitsForRoom) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Code::kOverloaded);
   EXPECT_EQ(small.bytes(), others.bytes());
+  EXPECT_EQ(table_->TakeTurn().value_or(false), true) << "the session is as good as before";
+  EXPECT_TRUE(table_->GiveTurn());
   others.Clear();
   EXPECT_TRUE(table_->Read({}, kPayloadMax, small));
 }
@@ -147,6 +162,9 @@ TEST_F(TableTest, TopicsAreSkipped) {
   Insert("carts");
   EXPECT_THAT(IdsOf(*Read({"full"})), ElementsAre(2, 4));
   EXPECT_THAT(IdsOf(*Read({"full", "orders"})), ElementsAre(4));
+  EXPECT_EQ(table_->Count(std::vector<std::string>{"full"}, 3).value(), 1U);
+  EXPECT_EQ(table_->Count({}, 3).value(), 3U);
+  EXPECT_THAT(IdsOf(**table_->Read({}, kPayloadMax, budget_, 2)), ElementsAre(3, 4));
   EXPECT_THAT(IdsOf(*Read()), ElementsAre(1, 2, 3, 4));
 }
 
@@ -164,20 +182,48 @@ TEST_F(TableTest, WhatIsNotCommittedIsNotThereAndHoldsUpNothing) {
 
 TEST_F(TableTest, RemovedRowsAreGoneAndRefusedOnesAreKept) {
   InsertMany(1'000);
-  std::vector<int64_t> removed;
-  for (int64_t id = 1; id <= 998; ++id) removed.push_back(id);
-  ASSERT_TRUE(table_->Settle(removed, std::vector<Refusal>{{999, "it is no good: 不行"}}));
+  const Time created = Read()->entries[0].row.created;
+  std::vector<RowKey> removed;
+  for (int64_t id = 1; id <= 998; ++id) removed.push_back({.id = id, .created = created});
+  const std::vector<Refusal> refused{{{.id = 999, .created = created}, "it is no good: 不行"}};
+  ASSERT_TRUE(table_->Settle(removed, refused, Table::Try::kFirst));
   EXPECT_EQ(Count(), 2);
   EXPECT_EQ(Ask("SELECT COUNT(*) FROM tocsin_outbox WHERE id = 999 AND state = 1 AND error = 'it is no good: 不行'"),
             1);
   EXPECT_THAT(IdsOf(*Read()), ElementsAre(1'000));
 }
 
+TEST_F(TableTest, ALaterTryLeavesRowsAloneThatHaveTakenOverAnId) {
+  InsertMany(4);
+  const Time created = Read()->entries[0].row.created;
+  Run("UPDATE tocsin_outbox SET created = created + INTERVAL 1 SECOND WHERE id IN (2, 4)");
+  const std::vector<RowKey> removed{{1, created}, {2, created}, {9, created}};
+  const std::vector<Refusal> refused{{{3, created}, "no"}, {{4, created}, "no"}};
+  ASSERT_TRUE(MakeTable()->Settle(removed, refused, Table::Try::kAgain));
+  EXPECT_THAT(IdsOf(*Read()), ElementsAre(2, 4));
+  EXPECT_EQ(Ask("SELECT id FROM tocsin_outbox WHERE state = 1"), 3);
+}
+
+TEST_F(TableTest, ReadOnlyServersAreNotUsed) {
+  Run("CREATE OR REPLACE USER 'least'@'%' IDENTIFIED BY 'wire-9f2e-horse'");
+  Run("GRANT SELECT, UPDATE, DELETE ON shop.* TO 'least'@'%'");
+  options_.username = "least";
+  EXPECT_TRUE(Table::Open(options_));
+  Run("SET GLOBAL read_only = 1");
+  const auto table = Table::Open(options_);
+  Run("SET GLOBAL read_only = 0");
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.error().code, Code::kUnavailable);
+}
+
 TEST_F(TableTest, OneSessionHasTheTurn) {
   const auto other = MakeTable();
   EXPECT_EQ(table_->TakeTurn().value(), true);
   EXPECT_EQ(other->TakeTurn().value(), false);
+  EXPECT_EQ(table_->HasTurn().value(), true);
+  EXPECT_EQ(other->HasTurn().value(), false);
   ASSERT_TRUE(table_->GiveTurn());
+  EXPECT_EQ(table_->HasTurn().value(), false);
   EXPECT_EQ(other->TakeTurn().value(), true);
   EXPECT_EQ(table_->TakeTurn().value(), false);
 }
@@ -192,8 +238,30 @@ TEST_F(TableTest, TheTurnEndsWithItsSession) {
 
 TEST_F(TableTest, TheClocksOfOneMachineAreTheSame) {
   const RealClock clock;
-  const Millis ahead = table_->MeasureAhead(clock).value();
-  EXPECT_LT(std::abs(ahead.count()), 1'000);
+  const ClockSample sample = table_->CompareClocks(clock).value();
+  EXPECT_LT(std::abs(sample.ahead.count()), 1'000);
+}
+
+/// Its first reading is as if the thread had then stood still for 4 s.
+class LateClock final : public Clock {
+ public:
+  Moment Now() const override {
+    const Moment now = real_.Now();
+    return std::exchange(late_, true) ? now : Moment{.utc = now.utc - Millis(4'000), .steady = now.steady};
+  }
+  void Restore(const ClockPast&) override {}
+  BootMark Mark() const override { return {}; }
+
+ private:
+  RealClock real_;
+  mutable bool late_ = false;
+};
+
+TEST_F(TableTest, AQuestionThatTakesLongMakesNothingEarly) {
+  const LateClock clock;
+  const ClockSample sample = table_->CompareClocks(clock).value();
+  EXPECT_GE(sample.ahead, Millis(0));
+  EXPECT_GE(sample.round_trip, Millis(4'000));
 }
 
 }  // namespace

@@ -160,16 +160,19 @@ def test_delays_count_while_no_server_runs(start, outbox, client):
 
 
 def test_rows_that_the_application_holds_are_for_later(start, outbox, client):
-    """A lock on rows that were picked up: their removal fails for a while, and their jobs are not made twice."""
+    """A lock on rows that were picked up: their removal fails for a while, and their jobs are not made twice, although
+    they are done meanwhile."""
     with outbox.connect() as connection, connection.cursor() as cursor:
-        add_many(connection, [("orders", None, str(i), HOUR_MS) for i in range(100)])
+        add_many(connection, [("orders", None, str(i), 0) for i in range(100)])
         connection.commit()
         cursor.execute("SELECT id FROM tocsin_outbox FOR UPDATE")
         server = start(*outbox.flags())
+        take(client, server, "orders", 100)
         await_event(server, "mysql_away", "Lock wait timeout")
         connection.rollback()
     outbox.await_empty()
-    assert len(jobs_of(client, server, "orders")) == 100
+    assert jobs_of(client, server, "orders") == []
+    assert metric(client, server, 'tocsin_outbox_rows_total{outcome="accepted"}') == 100
     assert outbox.refused() == []
 
 
@@ -197,6 +200,7 @@ def test_the_server_stops_soon_although_mysql_hangs(start, outbox):
         assert server.stop() == 0
     finally:
         outbox.mysql.resume()
+    assert not any("stopping without them" in line for line in server.errors)
 
 
 def test_another_database_of_the_same_mysql_has_an_outbox_of_its_own(start, outbox, client, tmp_path):

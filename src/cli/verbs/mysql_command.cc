@@ -74,7 +74,7 @@ Result<int> RunMigrate(Context& context, const Arguments& arguments) {
 Result<int> RunCheck(Context& context, const Arguments& arguments) {
   TOCSIN_ASSIGN(const auto connection, Connect(arguments));
   const auto identity = mysql::CheckSchema(*connection);
-  const Status status = identity ? Status() : std::unexpected(identity.error());
+  const Status status = identity ? mysql::CheckAccess(*connection) : std::unexpected(identity.error());
   return Answer(context, *connection, status,
                 fmt::format("tocsin_outbox has version {}, as this program needs it", mysql::kOutboxVersion));
 }

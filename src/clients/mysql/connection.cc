@@ -83,11 +83,13 @@ Status Connection::Begin() {
   MYSQL* const session = session_.get();
   const unsigned timeout = Seconds(options_.timeout);
   const unsigned off = 0;
+  const unsigned tcp = MYSQL_PROTOCOL_TCP;  // the library takes "localhost" for a socket otherwise
   const my_bool yes = 1;
   const auto set = [session](mysql_option option, const void* value) { mysql_optionsv(session, option, value); };
   set(MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
   set(MYSQL_OPT_READ_TIMEOUT, &timeout);
   set(MYSQL_OPT_WRITE_TIMEOUT, &timeout);
+  set(MYSQL_OPT_PROTOCOL, &tcp);
   set(MYSQL_OPT_LOCAL_INFILE, &off);
   set(MYSQL_OPT_MAX_ALLOWED_PACKET, &kPacketMax);
   set(MYSQL_SET_CHARSET_NAME, "utf8mb4");

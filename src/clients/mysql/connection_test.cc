@@ -131,6 +131,12 @@ TEST_F(ConnectionTest, AServerThatHangsIsUnavailableInTime) {
   EXPECT_TRUE((*short_of_time)->lost());
 }
 
+TEST_F(ConnectionTest, ThePortOfLocalhostCountsAndNoSocket) {
+  options_.host = "localhost";
+  const auto connection = Connection::Open(options_);
+  EXPECT_TRUE(connection) << connection.error().message;
+}
+
 TEST_F(ConnectionTest, OverTlsWithTheRightAuthority) {
   options_.tls = true;
   options_.ca_file = server_->certificates().ca_file;

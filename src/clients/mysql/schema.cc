@@ -157,4 +157,10 @@ Result<std::string> CheckSchema(Connection& connection) {
   return identity.value_or("");
 }
 
+Status CheckAccess(Connection& connection) {
+  // No row has this id.
+  TOCSIN_TRY(connection.Run("DELETE FROM tocsin_outbox WHERE id = 0"));
+  return connection.Run("UPDATE tocsin_outbox SET state = 0, error = NULL WHERE id = 0");
+}
+
 }  // namespace tocsin::mysql

@@ -32,4 +32,7 @@ Result<bool> Migrate(Connection& connection);
 /// as they are.
 Result<std::string> CheckSchema(Connection& connection);
 
+/// An error if the user may not remove or change rows of the outbox, or the server takes no writes at the moment.
+Status CheckAccess(Connection& connection);
+
 }  // namespace tocsin::mysql
