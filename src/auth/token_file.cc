@@ -82,7 +82,10 @@ Result<ScopeSet> ParseScopes(std::string_view text) {
 
 Status CheckSubject(std::string_view subject) {
   const bool clean = std::ranges::none_of(subject, [](unsigned char c) { return c < ' ' || c == 0x7F; });
-  if (!clean || !subject.contains('=') || subject.size() > kSubjectMax) {
+  // openssl's own default, subject=CN = worker, would never match.
+  const std::string_view first_name = subject.substr(0, subject.find('='));
+  const bool named = first_name.size() < subject.size() && first_name != "subject" && !first_name.contains(' ');
+  if (!clean || !named || subject.size() > kSubjectMax) {
     return FailField(Code::kInvalidArgument, "certificate",
                      "\"{}\" is not the subject of a certificate, as CN=worker,O=Acme, of up to {} bytes; it is what "
                      "`openssl x509 -noout -subject -nameopt RFC2253,-esc_msb` prints after subject=",

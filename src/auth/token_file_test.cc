@@ -95,7 +95,8 @@ TEST(TokenFile, ACertificateIsMadeOnceAndTakenBackLikeAToken) {
   ASSERT_TRUE(id) << id.error().message;
   EXPECT_EQ(CreateCertificate(path, Submitter(), "CN=worker", kNow).error().code, Code::kConflict);
   for (const std::string& bad :
-       {std::string(), std::string("worker"), std::string("CN=a\tb"), std::string(2000, '=')}) {
+       {std::string(), std::string("worker"), std::string("CN=a\tb"), std::string("CN = worker"),
+        std::string("subject=CN=worker"), std::string(2000, '=')}) {
     const auto refused = CreateCertificate(path, Submitter(), bad, kNow);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().field, "certificate");
