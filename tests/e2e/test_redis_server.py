@@ -345,8 +345,8 @@ def test_every_metric_of_a_node_on_redis_is_explained_and_no_other(node, redis_s
         wire.call("TOPIC.GET", "absent")  # errors that never happened have no series
         wire.call("JOB.OPERATE", "limited", "attempts", "ALL", "ATTEMPTS", 3)
     rows = metric_rows((ROOT / "docs/metrics.md").read_text())
-    # No journal here and no disk, no alert, no outbox, and no topic that pushes. What push holds is counted all the same.
-    absent = ("tocsin_journal_", "tocsin_memory_", "tocsin_disk_", "tocsin_alert", "tocsin_outbox_", "tocsin_push_")
+    # No journal here and no disk, no alert, no outbox, no TLS, and no topic that pushes. What push holds is counted all the same.
+    absent = ("tocsin_journal_", "tocsin_memory_", "tocsin_disk_", "tocsin_alert", "tocsin_outbox_", "tocsin_tls_", "tocsin_push_")
     others = [row for row in rows if row[0].startswith(absent)]
     others = [row for row in others if row[0] != "tocsin_push_memory_bytes"]
 
