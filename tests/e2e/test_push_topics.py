@@ -152,13 +152,13 @@ def test_the_command_sets_and_shows_the_same(client, shared, topic):
     assert made.items() >= HOOK.items()
     assert cli.one("topic", "get", topic)["delivery"] == made
     people = cli("topic", "get", topic).stdout
-    for line in ("sink            webhook", f"url             {HOOK['url']}", "secret          orders", "in-flight       7",
-                 "sink-timeout    2s", "retry-4xx       yes"):  # fmt: skip
-        assert line + "\n" in people
+    for name, value in {"sink": "webhook", "url": HOOK["url"], "secret": "orders", "in-flight": "7", "sink-timeout": "2s",
+                        "retry-4xx": "yes"}.items():  # fmt: skip
+        assert f"{name:<19} {value}\n" in people
     assert re.search(rf"^{topic} .* webhook", cli("topics").stdout, re.M)
     assert cli.one("topic", "set", topic, "--rate", 5)["delivery"] == {**made, "rate": 5}
     assert cli.one("topic", "set", topic, "--sink", "pull")["delivery"] == PULL
-    assert "sink            pull\n" in cli("topic", "get", topic).stdout
+    assert f"{'sink':<19} pull\n" in cli("topic", "get", topic).stdout
 
 
 WRONG = [
