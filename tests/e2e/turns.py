@@ -2,8 +2,8 @@
 
 A test with the mark turns("its name") is a load. When it ends, the figures of its servers are read; the summary of the run
 has a table of them. No turn may take more than 5 ms of CPU time: what else the machine does counts for little. It does make
-a turn longer now and then, so a load may run again (until_short). turns("its name", long_turns=n, cpu_max_s=s) is for a load
-that cannot hold this: n turns of a whole run may be longer, and none longer than s.
+a turn longer now and then, so a load may run again, and the try with the fewest long turns counts. turns("its name",
+long_turns=n, cpu_max_s=s) is for a load that cannot hold this: n turns may be longer, and none of any try longer than s.
 """
 
 import re
